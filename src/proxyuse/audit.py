@@ -1,0 +1,324 @@
+"""An audit: from a model and data to the witnesses of proxy use.
+
+The only place that composes the stages: translate, read the population, measure, detect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from proxyuse.detect.detection import (
+    Budget,
+    Clock,
+    Detection,
+    ProgressCallback,
+    Unsettled,
+    detect,
+)
+from proxyuse.detect.witnesses import Decomposition, Witness, find_witnesses
+from proxyuse.errors import DataError
+from proxyuse.lang.rewrite import without_missing_directions
+from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.support import BINS, MAX_SUPPORT
+from proxyuse.models.registry import translate
+from proxyuse.notes import Note, NoteKind
+from proxyuse.output.words import describe_findings
+from proxyuse.population import Population
+from proxyuse.program import Program
+from proxyuse.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What was found in one program on one population.
+
+    Attributes
+    ----------
+    program : the program that was measured.
+    population : the rows, weights and protected attributes it was measured on.
+    epsilon, delta : the thresholds: a witness has association >= epsilon, influence > delta.
+    decompositions : every measured decomposition.
+    witnesses : those above both thresholds, strongest first, a protected attribute each.
+    unsettled : decompositions that were not measured and may be witnesses.
+    notes : what was left out, binned, sampled or dropped.
+    """
+
+    program: Program
+    population: Population
+    epsilon: float
+    delta: float
+    decompositions: tuple[Decomposition, ...]
+    witnesses: list[Witness]
+    unsettled: tuple[Unsettled, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every computation that is a witness on these rows is among the witnesses."""
+        return not self.unsettled
+
+    @cached_property
+    def explicit_use(self) -> tuple[str, ...]:
+        """The protected attributes that the program reads itself."""
+        return tuple(
+            z.name for z in self.population.protected if z.source in self.program.variables
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas data frame, a row for each decomposition and protected attribute."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise DataError(
+                "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
+            ) from None
+        witnesses = {(w.protected, w.id) for w in self.witnesses}
+        rows = [
+            {
+                "protected": name,
+                "id": d.id,
+                "term": d.term,
+                "positions": "; ".join(map(str, d.positions)),
+                "occurrences": d.occurrences,
+                "association": association,
+                "influence": float("nan") if d.influence is None else d.influence,
+                "reach": d.reach,
+                "size": d.size,
+                "witness": (name, d.id) in witnesses,
+            }
+            for d in self.decompositions
+            for name, association in d.associations.items()
+        ]
+        return pd.DataFrame(rows, columns=list(_FRAME_COLUMNS))
+
+    def __str__(self) -> str:
+        return describe_findings(
+            self.witnesses,
+            self.population,
+            measured=len(self.decompositions),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            complete=self.complete,
+            notes=self.notes,
+        )
+
+    def __repr__(self) -> str:
+        complete = "complete" if self.complete else "not complete"
+        return (
+            f"<Audit: {len(self.witnesses)} witnesses among {len(self.decompositions)} "
+            f"decompositions, {complete}>"
+        )
+
+
+_FRAME_COLUMNS = (
+    "protected",
+    "id",
+    "term",
+    "positions",
+    "occurrences",
+    "association",
+    "influence",
+    "reach",
+    "size",
+    "witness",
+)
+
+
+def audit(
+    model: object,
+    X: object,
+    protected: object,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    *,
+    weights: object = None,
+    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
+    association: Association | None = None,
+    influence: Influence | None = None,
+    sampling: Sampling | None = None,
+    max_support: int = MAX_SUPPORT,
+    bins: int | None = BINS,
+    budget: Budget | None = None,
+    all_sets: bool = False,
+    witnesses_only: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Audit:
+    """Find every computation inside a model that is a proxy for a protected attribute and used.
+
+    Parameters
+    ----------
+    model : a program, or a model that `translate` knows.
+    X : data frame (pandas, polars, pyarrow), mapping of columns, or 2-D array
+        The rows to measure on; more columns than the model uses are welcome.
+    protected : column name, several, or a mapping from names to column names or values
+        What the model is not meant to use.
+    epsilon, delta : thresholds
+        A computation is a witness if its association with a protected attribute is at least
+        `epsilon` and its influence on the decisions more than `delta`.
+    weights : column name or values, optional
+        How much each row counts.
+    missing_protected : {"refuse", "drop", "category"}
+        What to do with rows whose protected attribute is missing.
+    association, influence : measures
+        Normalized mutual information and quantitative input influence by default.
+    sampling : Sampling, optional
+        Estimate influence from sampled pairs of rows; exact by default.
+    max_support, bins :
+        Numbers with more than `max_support` distinct values are cut into `bins` of equal mass
+        for association; ``bins=None`` keeps the raw values.
+    budget : Budget, optional
+        How much to spend where the number of decompositions is exponential.
+    all_sets : bool
+        List every set of occurrences of a repeated term.
+    witnesses_only : bool
+        Skip the influence of computations that cannot be witnesses.
+    progress : callable, optional
+        Called with a `Progress` a few times a second; returning False cancels.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> data = {"vitamins": [1, 1, 0, 0], "engaged": [1, 0, 1, 0], "pregnant": [1, 1, 0, 0]}
+    >>> program = pu.Program.parse(
+    ...     "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
+    ... )
+    >>> found = pu.audit(program, data, protected="pregnant", epsilon=1, delta=0)
+    >>> [(w.term, w.association, w.influence) for w in found.witnesses]
+    [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
+    """
+    _check_thresholds(epsilon, delta, max_support, bins)
+    loss: Influence = influence or QuantitativeInputInfluence()
+    if sampling is not None and not loss.bounded:
+        raise DataError(f"the error bound of sampling does not hold for {loss.name}; leave it out")
+    program = _translated(model, X, protected)
+    population = Population.build(
+        X,
+        protected=protected,
+        weights=weights,
+        variables=program.variables,
+        names=program.inputs,
+        missing_protected=missing_protected,
+    )
+    program = _specialised(program, population)
+    clock = Clock(progress)
+    engine = NaiveEngine(
+        program,
+        population,
+        influence=loss,
+        sampling=sampling,
+        max_support=max_support,
+        bins=bins,
+        tick=clock.tick,
+    )
+    detection = detect(
+        engine,
+        program,
+        association or NormalizedMutualInformation(),
+        epsilon=epsilon,
+        delta=delta,
+        budget=budget or Budget(),
+        all_sets=all_sets,
+        witnesses_only=witnesses_only,
+        clock=clock,
+    )
+    witnesses: list[Witness] = []
+    for z in population.protected:
+        witnesses += find_witnesses(
+            detection.decompositions, z.name, z.source, epsilon=epsilon, delta=delta
+        )
+    witnesses.sort(key=lambda w: (-w.association, -w.influence, w.size, w.id, w.protected))
+    notes = _notes(program, population, engine, detection, sampling, max_support, bins)
+    return Audit(
+        program,
+        population,
+        epsilon,
+        delta,
+        detection.decompositions,
+        witnesses,
+        detection.unsettled,
+        notes,
+    )
+
+
+def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:
+    if not 0 <= epsilon <= 1:
+        raise DataError(f"epsilon is {epsilon}; an association lies between 0 and 1")
+    if not delta >= 0:
+        raise DataError(f"delta is {delta}; an influence is at least 0")
+    if max_support < 1 or (bins is not None and bins < 1):
+        raise DataError("max_support and bins must be at least 1")
+
+
+def _translated(model: object, X: object, protected: object) -> Program:
+    """The model's program; a model that saw no names takes those of the data, if they fit."""
+    program = translate(model)
+    if program is model or hasattr(model, "feature_names_in_"):
+        return program
+    names = Table.of(X, program.inputs).names
+    named = {protected} if isinstance(protected, str) else set()
+    features = [name for name in names if name not in named]
+    for fitting in (names, features):
+        if len(fitting) == len(program.inputs):
+            return translate(model, fitting)
+    return program
+
+
+def _specialised(program: Program, population: Population) -> Program:
+    """Without marks for missing values where none are missing; origins stay."""
+    complete = {
+        name: not bool(column.is_missing.any()) for name, column in population.columns.items()
+    }
+    term = without_missing_directions(program.term, complete)
+    return program if term is program.term else Program(term, program.inputs, program.origins)
+
+
+def _notes(
+    program: Program,
+    population: Population,
+    engine: NaiveEngine,
+    detection: Detection,
+    sampling: Sampling | None,
+    max_support: int,
+    bins: int | None,
+) -> tuple[Note, ...]:
+    notes = [*population.notes]
+    for z, (_, support) in zip(population.protected, engine.protected, strict=True):
+        if z.source in program.variables:
+            text = f"the program reads the protected attribute {z.name!r} itself"
+            notes.append(Note(NoteKind.EXPLICIT_USE, text))
+        if support.binned:
+            text = f"the values of the protected attribute {z.name!r} were cut into {bins} bins"
+            notes.append(Note(NoteKind.BINNED, text))
+    measured = {d.expression: next(iter(d.tables.values())) for d in detection.decompositions}
+    binned = sum(table.binned for table in measured.values())
+    if binned:
+        text = f"the values of {binned} computations were cut into {bins} bins for association"
+        notes.append(Note(NoteKind.BINNED, text))
+    long = sum(len(table.masses) > max_support for table in measured.values())
+    if long:
+        text = (
+            f"{long} computations have more than {max_support} distinct values and were not cut "
+            "into bins; their association is overestimated on a sample"
+        )
+        notes.append(Note(NoteKind.LONG_SUPPORT, text))
+    if sampling is not None:
+        count = len(detection.decompositions)
+        notes.append(
+            Note(
+                NoteKind.SAMPLED,
+                f"influence was estimated from {sampling.pairs:,} pairs of rows: each is within "
+                f"{sampling.alpha} of the exact value with probability {1 - sampling.beta:.4g}, "
+                f"all {count} at once with probability at least "
+                f"{max(0.0, 1 - count * sampling.beta):.4g}",
+            )
+        )
+    notes += detection.notes
+    notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""Detection: from a program and its measures to witnesses of proxy use."""

@@ -1,0 +1,140 @@
+"""Which computations a program has, and where each of them stands.
+
+A candidate is a term that is not a constant, with all its positions: program points, and
+subsets of the operands of ``+ * and or``. Constants are no candidates; variables are. A subset
+that equals a term elsewhere is one more position of that term.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from proxyuse.lang.nodes import Associative, Const, Term, children
+from proxyuse.lang.positions import Points, Spot, operand_choices
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A computation and every position at which it stands."""
+
+    term: Term
+    spots: list[Spot] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargeOperator:
+    """An operator with more subsets of operands than the budget allows to list.
+
+    Attributes
+    ----------
+    points : where it stands.
+    operands : the steps of its operands that are not constant.
+    alone : whether no subset of its operands can stand at another operator too.
+    """
+
+    term: Term
+    points: tuple[int, ...]
+    operands: tuple[int, ...]
+    alone: bool
+
+    @property
+    def subsets(self) -> int:
+        """How many subsets of two or more, but not all, operands there are."""
+        return subset_count(len(self.operands))
+
+
+class Candidates:
+    """All candidates of a program, found in one pass over its points.
+
+    Linear in the number of points and of listed subsets, of which there are at most `budget`
+    for each operator.
+    """
+
+    def __init__(self, points: Points, budget: int) -> None:
+        self.points = points
+        self.large: list[LargeOperator] = []
+        self._by_term: dict[bytes, Candidate] = {}
+        operators: dict[bytes, list[int]] = defaultdict(list)
+        for point, term in enumerate(points.terms):
+            if isinstance(term, Const):
+                continue
+            self.add(term, Spot(point))
+            if isinstance(term, Associative):
+                operators[term.digest].append(point)
+        for places in operators.values():
+            operands = tuple(operand_choices(points, places[0]))
+            if subset_count(len(operands)) <= budget:
+                for subset in proper_subsets(operands):
+                    self.add_subset(places, subset)
+            else:
+                self._add_large(tuple(places), operands, operators)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._by_term.values())
+
+    def __len__(self) -> int:
+        return len(self._by_term)
+
+    def add(self, term: Term, spot: Spot) -> Candidate:
+        """Note one more position of a term."""
+        candidate = self._by_term.setdefault(term.digest, Candidate(term))
+        candidate.spots.append(spot)
+        return candidate
+
+    def add_subset(self, places: list[int] | tuple[int, ...], subset: tuple[int, ...]) -> Candidate:
+        """Note a subset of operands at each place where the operator stands."""
+        term = self.points.term_at(Spot(places[0], subset))
+        candidate = self._by_term.setdefault(term.digest, Candidate(term))
+        candidate.spots.extend(Spot(place, subset) for place in places)
+        return candidate
+
+    def _add_large(
+        self, places: tuple[int, ...], operands: tuple[int, ...], operators: dict[bytes, list[int]]
+    ) -> None:
+        """An operator too large to list; subsets that stand elsewhere as terms are noted."""
+        term = self.points.terms[places[0]]
+        mine = Counter(child.digest for child in children(term))
+        alone = len(places) == 1
+        for others in operators.values():
+            other = self.points.terms[others[0]]
+            if type(other) is not type(term) or others[0] == places[0]:
+                continue
+            shared = (mine & Counter(child.digest for child in children(other))).total()
+            alone = alone and shared < 2
+            if shared == len(children(other)):
+                for subset in self._equal_subsets(places[0], operands, other):
+                    self.add_subset(places, subset)
+        self.large.append(LargeOperator(term, places, operands, alone))
+
+    def _equal_subsets(
+        self, place: int, operands: tuple[int, ...], other: Term
+    ) -> Iterator[tuple[int, ...]]:
+        """The subsets of an operator's operands that together equal another term."""
+        term = self.points.terms[place]
+        wanted = Counter(child.digest for child in children(other))
+        parts = children(term)
+        choices: list[tuple[int, ...]] = [()]
+        for digest, count in wanted.items():
+            equal = [step for step in operands if parts[term._order[step]].digest == digest]
+            choices = [old + new for old in choices for new in combinations(equal, count)]
+        yield from (tuple(sorted(choice)) for choice in choices)
+
+
+def subset_count(operands: int) -> int:
+    """How many subsets have at least two operands and not all.
+
+    Examples
+    --------
+    >>> [subset_count(m) for m in range(6)]
+    [0, 0, 0, 3, 10, 25]
+    """
+    return max(0, (1 << operands) - operands - 2)
+
+
+def proper_subsets(operands: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Subsets of at least two operands and not all, smaller ones first."""
+    for size in range(2, len(operands)):
+        yield from combinations(operands, size)

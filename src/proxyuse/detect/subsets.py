@@ -1,0 +1,109 @@
+"""Operators with too many subsets of operands to list: settle them, or search.
+
+First from above: a set of operands of which no subset can be a witness, for what its operands
+tell about the protected attribute or for how many rows they can move, takes all its subsets out
+of the question. If few sets are left they are measured and nothing is open. Otherwise the most
+promising sets are grown operand by operand, and the rest is named as not settled.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from proxyuse.detect.candidates import LargeOperator
+from proxyuse.measure.association import entropy, mutual_information
+from proxyuse.measure.engine import Engine
+
+SLACK = 1e-9  # more than rounding can make of a mutual information
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of the subsets of one operator."""
+
+    measured: int
+    excluded: int
+    open: int
+
+
+def settle_operator(
+    engine: Engine,
+    operator: LargeOperator,
+    measure: Callable[[tuple[int, ...]], float],
+    *,
+    epsilon: float,
+    delta: float,
+    budget: int,
+) -> Settled:
+    """Measure or exclude the subsets of an operator's operands, as far as `budget` sets go.
+
+    `measure` measures one subset and says how close it is to being a witness (1 and more: it
+    is). A single operand may be asked for too.
+    """
+    remaining = _remaining(engine, operator, epsilon, delta, budget)
+    if remaining is not None:
+        for subset in remaining:
+            measure(subset)
+        return Settled(len(remaining), operator.subsets - len(remaining), 0)
+    measured = _grow(operator, measure, budget)
+    return Settled(measured, 0, operator.subsets - measured)
+
+
+def _remaining(
+    engine: Engine, operator: LargeOperator, epsilon: float, delta: float, budget: int
+) -> list[tuple[int, ...]] | None:
+    """The subsets that cannot be excluded, or None if there are more than `budget`.
+
+    Each set is visited once: from a set, operands before the last one taken out stay.
+    """
+    everything = operator.operands
+    left: list[tuple[int, ...]] = []
+    visited = 0
+    stack: list[tuple[tuple[int, ...], int]] = [(everything, 0)]
+    while stack:
+        subset, first = stack.pop()
+        visited += 1
+        if visited > budget:
+            return None
+        if len(subset) < 2 or _excluded(engine, operator, subset, epsilon, delta):
+            continue
+        if subset != everything:
+            left.append(subset)
+        stack += [(subset[:i] + subset[i + 1 :], i) for i in range(first, len(subset))]
+    return left
+
+
+def _excluded(
+    engine: Engine, operator: LargeOperator, subset: tuple[int, ...], epsilon: float, delta: float
+) -> bool:
+    """Whether neither the set nor any subset of it can be a witness."""
+    point = operator.points[0]
+    if operator.alone and engine.operands_bound(point, subset) <= delta:
+        return True
+    return all(
+        mutual_information(masses) + SLACK < epsilon * entropy(masses.sum(axis=0))
+        for masses in engine.operands_tables(point, subset)
+    )
+
+
+def _grow(operator: LargeOperator, measure: Callable[[tuple[int, ...]], float], budget: int) -> int:
+    """Best-first: take the most promising set so far and try it with one operand more."""
+    everything = operator.operands
+    seen: set[tuple[int, ...]] = set()
+    queue: list[tuple[float, tuple[int, ...]]] = [
+        (-measure((step,)), (step,)) for step in everything
+    ]
+    heapq.heapify(queue)
+    while queue and len(seen) < budget:
+        _, subset = heapq.heappop(queue)
+        for step in everything:
+            grown = tuple(sorted({*subset, step}))
+            if step in subset or grown in seen or len(grown) == len(everything):
+                continue
+            if len(seen) == budget:
+                break
+            seen.add(grown)
+            heapq.heappush(queue, (-measure(grown), grown))
+    return len(seen)

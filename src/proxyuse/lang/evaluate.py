@@ -1,0 +1,328 @@
+"""What a term computes, on many rows at once.
+
+Values are NumPy arrays whose first axis is the rows (one row where nothing varies):
+
+====================  =========================================================
+number                float64, NaN where missing
+boolean               bool; float64 (0, 1, NaN) where some are missing
+category              int32, an index into a `Vocabulary`, -1 where missing
+vector of k           float64 with k columns
+====================  =========================================================
+
+This is the only definition of the operators; folding constants uses it too. It knows nothing
+of tables or files: columns come as arrays. Kinds are taken to fit (see `check_kinds`).
+Cost: one array operation for each node object and row; sub-terms that are shared as objects
+are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from proxyuse.lang.nodes import (
+    Add,
+    And,
+    Argmax,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Lookup,
+    Member,
+    Mul,
+    Not,
+    Or,
+    Precision,
+    Relation,
+    Term,
+    Value,
+    Var,
+    Vector,
+    children,
+    is_missing,
+)
+
+Array = npt.NDArray[Any]
+
+NO_CATEGORY = -1
+
+
+class Vocabulary:
+    """Categories by number; new ones are added as they are met."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self._codes: dict[str, int] = {}
+
+    def code(self, word: str) -> int:
+        """The number of a category."""
+        if word not in self._codes:
+            self._codes[word] = len(self.words)
+            self.words.append(word)
+        return self._codes[word]
+
+    def decode(self, codes: Array) -> Array:
+        """Numbers back to categories, as an object array; None where missing."""
+        words: Array = np.empty(len(self.words) + 1, dtype=object)
+        words[: len(self.words)] = self.words
+        words[-1] = None
+        decoded: Array = words[codes]
+        return decoded
+
+
+Values = dict[int, Array]
+"""Values already known, by the identity of the node object."""
+
+
+def evaluate(
+    root: Term,
+    columns: Mapping[str, Array],
+    vocabulary: Vocabulary,
+    known: Mapping[int, Array] | None = None,
+) -> Array:
+    """The values of `root`, with as many rows as the columns, or one where it is constant."""
+    known = known or {}
+    if id(root) in known:
+        return known[id(root)]
+    return evaluate_all(root, columns, vocabulary, known)[id(root)]
+
+
+def evaluate_all(
+    root: Term,
+    columns: Mapping[str, Array],
+    vocabulary: Vocabulary,
+    known: Mapping[int, Array] | None = None,
+) -> Values:
+    """The values of `root` and of every node object below it that `known` does not hold."""
+    known = known or {}
+    values: Values = {}
+    with np.errstate(all="ignore"):
+        stack: list[tuple[Term, bool]] = [(root, False)]
+        while stack:
+            term, ready = stack.pop()
+            if id(term) in values or id(term) in known:
+                continue
+            if not ready:
+                stack.append((term, True))
+                stack.extend((part, False) for part in children(term))
+                continue
+            parts = [
+                known[id(part)] if id(part) in known else values[id(part)]
+                for part in children(term)
+            ]
+            values[id(term)] = apply(term, parts, columns, vocabulary)
+    return values
+
+
+def apply(
+    term: Term, parts: list[Array], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> Array:
+    """The value of one node from the values of its children."""
+    match term:
+        case Const(value):
+            return constant(value, vocabulary)
+        case Var(name):
+            return columns[name]
+        case Add() | Mul():
+            total = _aligned(parts)
+            result = total[0].astype(np.float64, copy=False)
+            for part in total[1:]:
+                result = result + part if isinstance(term, Add) else result * part
+            return result
+        case And() | Or():
+            truth = truth_of(parts[0])
+            for part in parts[1:]:
+                truth = truth & truth_of(part) if isinstance(term, And) else truth | truth_of(part)
+            return truth
+        case Not():
+            return ~truth_of(parts[0])
+        case Compare(relation, _, _, precision, missing):
+            return compare(relation, parts[0], parts[1], precision, missing)
+        case Member(_, members, missing):
+            keys = _keys(members, parts[0], vocabulary)
+            lost = missing_in(parts[0])
+            found = np.isin(parts[0], keys) & ~lost
+            return found | lost if missing else found
+        case Ite():
+            then, otherwise = unified(parts[1], parts[2])
+            guard = truth_of(parts[0])
+            if then.ndim == 2:
+                guard = guard[:, None]
+            chosen: Array = np.where(guard, then, otherwise)
+            return chosen
+        case Vector():
+            rows = max(len(part) for part in parts)
+            return np.column_stack(
+                [np.broadcast_to(part.astype(np.float64), (rows,)) for part in parts]
+            )
+        case Argmax(_, labels):
+            best: Array = np.argmax(parts[0], axis=1)
+            names = _stacked(labels, vocabulary) if labels else np.arange(float(parts[0].shape[1]))
+            return np.asarray(names[best])
+        case Lookup(_, entries, default):
+            return _looked_up(parts[0], entries, default, vocabulary)
+        case Call(function):
+            return _called(function, parts)
+        case _:
+            assert_never(term)
+
+
+def constant(value: Value, vocabulary: Vocabulary) -> Array:
+    """A constant as a value of one row."""
+    match value:
+        case bool():
+            return np.array([value])
+        case str():
+            return np.array([vocabulary.code(value)], dtype=np.int32)
+        case tuple():
+            return np.array([value], dtype=np.float64)
+        case float():
+            return np.array([value], dtype=np.float64)
+        case _:
+            assert_never(value)
+
+
+def truth_of(values: Array) -> Array:
+    """As true/false; a missing value is not true."""
+    if values.dtype == np.bool_:
+        return values
+    truth: Array = values == 1.0
+    return truth
+
+
+def missing_in(values: Array) -> Array:
+    """Which rows are missing."""
+    if values.dtype == np.bool_:
+        return np.zeros(len(values), dtype=np.bool_)
+    if values.dtype == np.int32:
+        lost: Array = values == NO_CATEGORY
+        return lost
+    return np.isnan(values)
+
+
+def unified(first: Array, second: Array) -> tuple[Array, Array]:
+    """Two values in one representation: the missing constant takes the other side's kind."""
+    if first.dtype == second.dtype and first.ndim == second.ndim:
+        return first, second
+    if first.ndim != second.ndim:
+        widened = [v if v.ndim == 2 else v.astype(np.float64)[:, None] for v in (first, second)]
+        return widened[0], widened[1]
+    if np.int32 in (first.dtype, second.dtype):
+        return _as_codes(first), _as_codes(second)
+    return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
+
+
+def _as_codes(values: Array) -> Array:
+    if values.dtype == np.int32:
+        return values
+    return np.full(values.shape, NO_CATEGORY, dtype=np.int32)
+
+
+def compare(
+    relation: Relation, left: Array, right: Array, precision: Precision, missing: bool
+) -> Array:
+    """A comparison; the left side is rounded first, a missing value gives `missing`."""
+    left, right = unified(left, right)
+    lost = missing_in(left) | missing_in(right)
+    if precision is Precision.FLOAT32 and left.dtype == np.float64:
+        left = left.astype(np.float32).astype(np.float64)
+    match relation:
+        case Relation.EQ:
+            holds = left == right
+        case Relation.NE:
+            holds = left != right
+        case Relation.LT:
+            holds = left < right
+        case Relation.LE:
+            holds = left <= right
+        case Relation.GT:
+            holds = left > right
+        case Relation.GE:
+            holds = left >= right
+        case _:
+            assert_never(relation)
+    result: Array = (holds | lost) if missing else (holds & ~lost)
+    return result
+
+
+def _aligned(parts: list[Array]) -> list[Array]:
+    """Numbers beside vectors become columns, so that they combine row by row."""
+    if all(part.ndim == 1 for part in parts):
+        return parts
+    return [part if part.ndim == 2 else part[:, None] for part in parts]
+
+
+def _keys(values: tuple[Value, ...], like: Array, vocabulary: Vocabulary) -> Array:
+    present = [value for value in values if not is_missing(value)]
+    if like.dtype == np.int32:
+        return np.array([vocabulary.code(str(value)) for value in present], dtype=np.int32)
+    return np.array([float(value) for value in present], dtype=np.float64)  # type: ignore[arg-type]
+
+
+def _stacked(values: tuple[Value, ...], vocabulary: Vocabulary) -> Array:
+    """Constants of one kind, one a row."""
+    arrays = [constant(value, vocabulary) for value in values]
+    kinds = {array.dtype for array in arrays}
+    if np.dtype(np.int32) in kinds:
+        arrays = [_as_codes(array) for array in arrays]
+    width = max(array.size for array in arrays)
+    if width > 1:
+        arrays = [array if array.ndim == 2 else np.full((1, width), np.nan) for array in arrays]
+    return np.concatenate(arrays)
+
+
+def _looked_up(
+    operand: Array,
+    entries: tuple[tuple[Value, Value], ...],
+    default: Value,
+    vocabulary: Vocabulary,
+) -> Array:
+    results = _stacked((*(value for _, value in entries), default), vocabulary)
+    choice = np.full(len(operand), len(entries))
+    for row, (key, _) in enumerate(entries):
+        if is_missing(key):
+            choice[missing_in(operand)] = row
+        else:
+            choice[operand == _keys((key,), operand, vocabulary)] = row
+    return np.asarray(results[choice])
+
+
+def _called(function: Function, parts: list[Array]) -> Array:
+    x = parts[0].astype(np.float64, copy=False)
+    match function:
+        case Function.EXP:
+            return np.exp(x)
+        case Function.LOG:
+            return np.log(x)
+        case Function.SQRT:
+            return np.sqrt(x)
+        case Function.ABS:
+            return np.abs(x)
+        case Function.SIGMOID:
+            result: Array = 1.0 / (1.0 + np.exp(-x))
+            return result
+        case Function.SOFTMAX:
+            powers = np.exp(x - np.max(x, axis=1, keepdims=True))
+            shares: Array = powers / np.sum(powers, axis=1, keepdims=True)
+            return shares
+        case Function.DIV:
+            quotient: Array = x / parts[1]
+            return quotient
+        case _:
+            assert_never(function)
+
+
+def first_value(values: Array, vocabulary: Vocabulary) -> Value:
+    """The value of the first row as a constant."""
+    if values.dtype == np.bool_:
+        return bool(values[0])
+    if values.dtype == np.int32:
+        return float("nan") if values[0] == NO_CATEGORY else vocabulary.words[values[0]]
+    if values.ndim == 2:
+        return tuple(float(v) for v in values[0])
+    return float(values[0])

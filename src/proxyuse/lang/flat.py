@@ -1,0 +1,52 @@
+"""A term as a flat list of rows, children before parents, and back.
+
+Pickle recurses into nested objects and would stop at a depth of a few hundred; a list it can
+take at any depth. Sharing and written order are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, get_args
+
+from proxyuse.lang.nodes import Node, Term, postorder
+
+_CLASSES: dict[str, Any] = {cls.__name__: cls for cls in get_args(Term)}
+
+Row = tuple[str, tuple[tuple[str, Any], ...]]
+"""A class name and its fields, each its own value, a child's index, or several."""
+
+
+def pack(root: Term) -> list[Row]:
+    """Flatten a term."""
+    index: dict[int, int] = {}
+    rows: list[Row] = []
+    for term in postorder(root):
+        index[id(term)] = len(rows)
+        cells: list[tuple[str, Any]] = []
+        for field in fields(term):
+            value = getattr(term, field.name)
+            if isinstance(value, Node):
+                cells.append(("child", index[id(value)]))
+            elif isinstance(value, tuple) and value and isinstance(value[0], Node):
+                cells.append(("children", tuple(index[id(item)] for item in value)))
+            else:
+                cells.append(("own", value))
+        rows.append((type(term).__name__, tuple(cells)))
+    return rows
+
+
+def unpack(rows: list[Row]) -> Term:
+    """Build the term that `pack` flattened."""
+    terms: list[Term] = []
+    for name, cells in rows:
+        arguments: list[Any] = []
+        for kind, value in cells:
+            if kind == "child":
+                arguments.append(terms[value])
+            elif kind == "children":
+                arguments.append(tuple(terms[i] for i in value))
+            else:
+                arguments.append(value)
+        terms.append(_CLASSES[name](*arguments))
+    return terms[-1]

@@ -1,0 +1,181 @@
+"""What kind of value each sub-term has, given the kinds of the variables.
+
+Kinds are words: ``number``, ``boolean``, ``category``, ``vector of 3``, and ``missing`` for the
+missing value, which fits everywhere. A boolean counts as 0 or 1 where a number is needed; no
+other kind stands in for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from proxyuse.errors import KindError
+from proxyuse.lang.nodes import (
+    Add,
+    And,
+    Argmax,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Lookup,
+    Member,
+    Mul,
+    Not,
+    Or,
+    Relation,
+    Term,
+    Value,
+    Var,
+    Vector,
+    children,
+    is_missing,
+    postorder,
+    value_text,
+)
+
+NUMBER, BOOLEAN, CATEGORY, MISSING_KIND = "number", "boolean", "category", "missing"
+_PLURAL = {NUMBER: "numbers", BOOLEAN: "true/false", CATEGORY: "categories"}
+
+
+def check_kinds(root: Term, variables: Mapping[str, str]) -> str:
+    """The kind of `root`'s values; a `KindError` names the sub-term where kinds do not fit.
+
+    Examples
+    --------
+    >>> from proxyuse.lang import parse_term
+    >>> check_kinds(parse_term("ite(age <= 30, 'young', 'old')"), {"age": "number"})
+    'category'
+    >>> check_kinds(parse_term("sex <= 30"), {"sex": "category"})
+    Traceback (most recent call last):
+    proxyuse.errors.KindError: in `sex <= 30`: `sex` holds categories where a number is needed; \
+compare it with == or `in {...}`, or convert the column
+    """
+    kinds: dict[int, str] = {}
+    for term in postorder(root):
+        kinds[id(term)] = _kind(term, [kinds[id(part)] for part in children(term)], variables)
+    return kinds[id(root)]
+
+
+def value_kind(value: Value) -> str:
+    """The kind of a constant."""
+    match value:
+        case bool():
+            return BOOLEAN
+        case str():
+            return CATEGORY
+        case tuple():
+            return f"vector of {len(value)}"
+        case float():
+            return MISSING_KIND if is_missing(value) else NUMBER
+        case _:
+            assert_never(value)
+
+
+def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
+    parts = children(term)
+    match term:
+        case Const(value):
+            return value_kind(value)
+        case Var(name):
+            return variables[name]
+        case Add() | Mul():
+            vectors = {kind for kind in kinds if kind.startswith("vector")}
+            if len(vectors) > 1:
+                raise KindError(f"{_where(term)}: vectors of different lengths: {sorted(vectors)}")
+            if isinstance(term, Add) and vectors and len({*kinds} - {MISSING_KIND}) > 1:
+                raise KindError(f"{_where(term)}: a vector and a number cannot be added")
+            for part, kind in zip(parts, kinds, strict=True):
+                if kind not in vectors:
+                    _need_number(term, part, kind)
+            return vectors.pop() if vectors else NUMBER
+        case And() | Or() | Not():
+            for part, kind in zip(parts, kinds, strict=True):
+                _need_boolean(term, part, kind)
+            return BOOLEAN
+        case Compare(relation):
+            both = {*kinds} - {MISSING_KIND}
+            if CATEGORY in both and relation in (Relation.EQ, Relation.NE) and len(both) == 1:
+                return BOOLEAN
+            for part, kind in zip(parts, kinds, strict=True):
+                _need_number(term, part, kind)
+            return BOOLEAN
+        case Member(_, members):
+            _need_same(term, parts[0], kinds[0], map(value_kind, members), "its members")
+            return BOOLEAN
+        case Ite(guard):
+            _need_boolean(term, guard, kinds[0])
+            return _one_kind(term, kinds[1:], "the branches")
+        case Vector():
+            for part, kind in zip(parts, kinds, strict=True):
+                _need_number(term, part, kind)
+            return f"vector of {len(parts)}"
+        case Argmax(_, labels):
+            if not kinds[0].startswith("vector"):
+                raise KindError(f"{_where(term)}: argmax needs a vector, not a {kinds[0]}")
+            width = int(kinds[0].split()[-1])
+            if labels and len(labels) != width:
+                raise KindError(f"{_where(term)}: {len(labels)} labels for a vector of {width}")
+            return _one_kind(term, [value_kind(v) for v in labels] or [NUMBER], "the labels")
+        case Lookup(_, entries, default):
+            keys = (value_kind(key) for key, _ in entries)
+            _need_same(term, parts[0], kinds[0], keys, "its keys")
+            values = [value_kind(v) for _, v in entries]
+            return _one_kind(term, [*values, value_kind(default)], "the entries")
+        case Call(Function.SOFTMAX):
+            if not kinds[0].startswith("vector"):
+                raise KindError(f"{_where(term)}: softmax needs a vector, not a {kinds[0]}")
+            return kinds[0]
+        case Call():
+            for part, kind in zip(parts, kinds, strict=True):
+                _need_number(term, part, kind)
+            return NUMBER
+        case _:
+            assert_never(term)
+
+
+def _need_number(term: Term, part: Term, kind: str) -> None:
+    if kind == CATEGORY:
+        advice = "compare it with == or `in {...}`, or convert the column"
+        raise KindError(
+            f"{_where(term)}: {_shown(part)} holds categories where a number is needed; {advice}"
+        )
+    if kind.startswith("vector"):
+        raise KindError(f"{_where(term)}: {_shown(part)} is a {kind} where a number is needed")
+
+
+def _need_boolean(term: Term, part: Term, kind: str) -> None:
+    if kind not in (BOOLEAN, MISSING_KIND):
+        held = _PLURAL.get(kind, kind)
+        raise KindError(
+            f"{_where(term)}: {_shown(part)} holds {held} where true/false is needed; "
+            "compare it with a value, as in `x == 1`, or convert the column"
+        )
+
+
+def _need_same(term: Term, part: Term, kind: str, others: Iterable[str], what: str) -> None:
+    for other in {*others} - {MISSING_KIND}:
+        fits = other == kind or {other, kind} == {NUMBER, BOOLEAN} or kind == MISSING_KIND
+        if not fits:
+            raise KindError(
+                f"{_where(term)}: {_shown(part)} holds {_PLURAL.get(kind, kind)}, "
+                f"{what} are {_PLURAL.get(other, other)}; convert the column or the program"
+            )
+
+
+def _one_kind(term: Term, kinds: list[str], what: str) -> str:
+    distinct = sorted({*kinds} - {MISSING_KIND})
+    if len(distinct) > 1:
+        raise KindError(f"{_where(term)}: {what} are of different kinds: {' and '.join(distinct)}")
+    return distinct[0] if distinct else MISSING_KIND
+
+
+def _shown(term: Term) -> str:
+    text = value_text(term.value) if isinstance(term, Const) else " ".join(str(term).split())
+    return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
+
+
+def _where(term: Term) -> str:
+    return f"in {_shown(term)}"

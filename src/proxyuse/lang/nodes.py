@@ -1,0 +1,536 @@
+"""The terms of the language: a closed union of small immutable nodes.
+
+A node holds its parts in the order they were written. Two nodes are equal when they are the
+same up to the order of the operands of ``+ * and or`` (nothing else is an equivalence), which
+a digest decides in constant time; it is computed once, without recursion, when first needed.
+
+Constructors check and never rewrite. To build terms from parts that may need flattening
+(a sum inside a sum) use `add`, `mul`, `conj`, `disj`, `vector` and `rebuild`.
+This module knows nothing of data, models, or how terms are evaluated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any, ClassVar, TypeVar, assert_never, dataclass_transform
+
+from proxyuse.errors import LanguageError
+
+Value = float | bool | str | tuple[float, ...]
+"""A number (always a float), a truth value, a category, or a vector of numbers."""
+
+_N = TypeVar("_N", bound="Node")
+
+
+class Precision(StrEnum):
+    """The float type to which a comparison rounds its left side first."""
+
+    FLOAT64 = "float64"
+    FLOAT32 = "float32"
+
+
+class Relation(StrEnum):
+    """The relation a comparison tests."""
+
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+class Function(StrEnum):
+    """Functions that are neither associative nor lazy."""
+
+    EXP = "exp"
+    LOG = "log"
+    SQRT = "sqrt"
+    ABS = "abs"
+    SIGMOID = "sigmoid"
+    SOFTMAX = "softmax"
+    DIV = "div"
+
+
+ARITY = {function: 2 if function is Function.DIV else 1 for function in Function}
+
+
+class Node:
+    """What all terms share: a digest, a size, equality and pickling without recursion."""
+
+    __slots__ = ("_digest", "_order", "_points", "_size")
+    _digest: bytes
+    _order: tuple[int, ...]
+    _points: int
+    _size: int
+
+    tag: ClassVar[str]
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes, the same for equal terms on every machine."""
+        return _summarised(self)._digest
+
+    @property
+    def size(self) -> int:
+        """The number of nodes; a literal set or table counts as one constant."""
+        return _summarised(self)._size
+
+    @property
+    def points(self) -> int:
+        """The number of positions, that is, occurrences of sub-terms (the term itself too)."""
+        return _summarised(self)._points
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Node) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return int.from_bytes(self.digest[:8], "little", signed=True)
+
+    def __reduce__(self) -> tuple[Callable[[Any], Node], tuple[Any]]:
+        from proxyuse.lang.flat import pack, unpack
+
+        return unpack, (pack(self),)  # type: ignore[arg-type]
+
+    def __deepcopy__(self: _N, memo: object) -> _N:
+        return self
+
+    def __str__(self) -> str:
+        from proxyuse.lang.text import term_text
+
+        return term_text(self)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        text = " ".join(str(self).split()) if self.size <= 200 else f"... {self.size} nodes ..."
+        return f"<{type(self).__name__} {text}>"
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def _node(cls: type[_N]) -> type[_N]:
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+
+
+@_node
+class Const(Node):
+    """A constant. Numbers are floats, so that 1 and 1.0 are one constant, and 1 is not true."""
+
+    value: Value
+    tag: ClassVar[str] = "const"
+
+    def __post_init__(self) -> None:
+        value = self.value
+        vector = isinstance(value, tuple) and value and all(type(v) is float for v in value)
+        if not (type(value) in (float, bool, str) or vector):
+            raise LanguageError(
+                f"{value!r} ({type(value).__name__}) is not a constant of the language: "
+                "use a float, bool, str or a non-empty tuple of floats, or build it with const()"
+            )
+
+
+@_node
+class Var(Node):
+    """A variable: a column of the data, by name."""
+
+    name: str
+    tag: ClassVar[str] = "var"
+
+    def __post_init__(self) -> None:
+        if type(self.name) is not str:
+            raise LanguageError(f"a variable is named by a string, not {self.name!r}")
+
+
+@_node
+class Associative(Node):
+    """An associative and commutative operator over two or more operands, flat."""
+
+    operands: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.operands) < 2:
+            raise LanguageError(f"'{self.tag}' needs at least two operands")
+        if any(type(operand) is type(self) for operand in self.operands):
+            raise LanguageError(f"'{self.tag}' directly inside '{self.tag}': flatten it")
+
+
+@_node
+class Add(Associative):
+    """A sum, evaluated from left to right."""
+
+    tag: ClassVar[str] = "+"
+
+
+@_node
+class Mul(Associative):
+    """A product, evaluated from left to right."""
+
+    tag: ClassVar[str] = "*"
+
+
+@_node
+class And(Associative):
+    """A conjunction; all operands are evaluated."""
+
+    tag: ClassVar[str] = "and"
+
+
+@_node
+class Or(Associative):
+    """A disjunction; all operands are evaluated."""
+
+    tag: ClassVar[str] = "or"
+
+
+@_node
+class Not(Node):
+    """A negation."""
+
+    operand: Term
+    tag: ClassVar[str] = "not"
+
+
+@_node
+class Compare(Node):
+    """A comparison; the left side is rounded to `precision` first.
+
+    A missing value on either side makes it `missing`, by default false.
+    """
+
+    relation: Relation
+    left: Term
+    right: Term
+    precision: Precision = Precision.FLOAT64
+    missing: bool = False
+    tag: ClassVar[str] = "compare"
+
+
+@_node
+class Member(Node):
+    """Whether a value is one of a set of constants; a missing value gives `missing`."""
+
+    operand: Term
+    members: tuple[Value, ...]
+    missing: bool = False
+    tag: ClassVar[str] = "in"
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise LanguageError("a set of categories cannot be empty")
+        if list(self.members) != sorted_values(self.members):
+            raise LanguageError("members must be sorted and distinct: build the term with member()")
+
+
+@_node
+class Ite(Node):
+    """If `guard` then `then`, else `otherwise`; only the branch taken is evaluated."""
+
+    guard: Term
+    then: Term
+    otherwise: Term
+    tag: ClassVar[str] = "ite"
+
+
+@_node
+class Vector(Node):
+    """Numbers side by side, at least one of them not constant."""
+
+    items: tuple[Term, ...]
+    tag: ClassVar[str] = "vector"
+
+    def __post_init__(self) -> None:
+        if all(isinstance(item, Const) for item in self.items):
+            raise LanguageError("a vector of constants is a constant: build it with vector()")
+
+
+@_node
+class Argmax(Node):
+    """The label of the first largest entry of a vector; without labels, its index from 0."""
+
+    operand: Term
+    labels: tuple[Value, ...] = ()
+    tag: ClassVar[str] = "argmax"
+
+
+@_node
+class Lookup(Node):
+    """A number (or any constant) for each listed value of the operand, else `default`."""
+
+    operand: Term
+    entries: tuple[tuple[Value, Value], ...]
+    default: Value
+    tag: ClassVar[str] = "table"
+
+    def __post_init__(self) -> None:
+        keys = [key for key, _ in self.entries]
+        if not keys:
+            raise LanguageError("a table needs at least one entry")
+        if keys != sorted_values(keys):
+            raise LanguageError("table keys must be sorted and distinct: build it with lookup()")
+
+
+@_node
+class Call(Node):
+    """A function of the closed list `Function` applied to its arguments."""
+
+    function: Function
+    arguments: tuple[Term, ...]
+    tag: ClassVar[str] = "call"
+
+    def __post_init__(self) -> None:
+        if len(self.arguments) != ARITY[self.function]:
+            raise LanguageError(f"{self.function} takes {ARITY[self.function]} argument(s)")
+
+
+Term = (
+    Const | Var | Add | Mul | And | Or | Not | Compare | Member | Ite | Vector | Argmax
+    | Lookup | Call
+)  # fmt: skip
+
+TRUE = Const(True)
+FALSE = Const(False)
+MISSING = Const(math.nan)
+
+
+def is_missing(value: Value) -> bool:
+    """Whether a value is the missing value."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def value_text(value: Value) -> str:
+    """How a constant is written.
+
+    Examples
+    --------
+    >>> value_text(30.0), value_text(0.1), value_text(True), value_text("Husband")
+    ('30', '0.1', 'true', "'Husband'")
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _quoted(value, "'")
+        case tuple():
+            return "[" + ", ".join(map(value_text, value)) + "]"
+        case float():
+            if math.isnan(value):
+                return "missing"
+            text = repr(value)
+            return text[:-2] if text.endswith(".0") and text != "-0.0" else text
+        case _:
+            assert_never(value)
+
+
+def _quoted(text: str, mark: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
+    safe = (c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped)
+    return f"{mark}{''.join(safe)}{mark}"
+
+
+def sorted_values(values: Iterable[Value]) -> list[Value]:
+    """Constants sorted by type and value, duplicates taken out, the missing value last."""
+    rank = {bool: 0, float: 1, str: 2, tuple: 3}
+    distinct = {value_text(v): v for v in values}.values()
+    return sorted(
+        distinct,
+        key=lambda v: (4, 0.0, "") if is_missing(v) else (rank[type(v)], v, value_text(v)),
+    )
+
+
+def const(value: object) -> Const:
+    """A constant from a Python or NumPy scalar, a sequence of numbers, or None for missing.
+
+    Examples
+    --------
+    >>> const(3) == const(3.0), const(1) == const(True), const([1, 0])
+    (True, False, <Const [1, 0]>)
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is None:
+        return MISSING
+    if isinstance(value, list | tuple):
+        return Const(tuple(float(v) for v in value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        if int(float(value)) != value:
+            raise LanguageError(f"the whole number {value} is too large to be kept exactly")
+        value = float(value)
+    return Const(value)  # type: ignore[arg-type]  # Const checks
+
+
+def _flat(cls: type[Add] | type[Mul] | type[And] | type[Or], parts: Iterable[Term]) -> Term:
+    operands: list[Term] = []
+    for part in parts:
+        operands.extend(part.operands) if isinstance(part, cls) else operands.append(part)
+    return operands[0] if len(operands) == 1 else cls(tuple(operands))
+
+
+def add(*parts: Term) -> Term:
+    """The sum of the parts; sums among them are flattened, one part stands for itself."""
+    return _flat(Add, parts)
+
+
+def mul(*parts: Term) -> Term:
+    """The product of the parts, flattened."""
+    return _flat(Mul, parts)
+
+
+def conj(*parts: Term) -> Term:
+    """The conjunction of the parts, flattened."""
+    return _flat(And, parts)
+
+
+def disj(*parts: Term) -> Term:
+    """The disjunction of the parts, flattened."""
+    return _flat(Or, parts)
+
+
+def vector(*items: Term) -> Term:
+    """A vector; a constant when all items are."""
+    numbers = [item.value for item in items if isinstance(item, Const)]
+    if not items or not all(type(number) is float for number in numbers):
+        raise LanguageError("a vector holds numbers, at least one")
+    if len(numbers) == len(items):
+        return Const(tuple(numbers))  # type: ignore[arg-type]  # all floats, as just checked
+    return Vector(items)
+
+
+def member(operand: Term, members: Iterable[Value], missing: bool = False) -> Member:
+    """A membership test with the members sorted."""
+    return Member(operand, tuple(sorted_values(members)), missing)
+
+
+def lookup(operand: Term, entries: Iterable[tuple[Value, Value]], default: Value) -> Lookup:
+    """A table with its keys sorted; a key given twice is an error."""
+    pairs = list(entries)
+    by_text = {value_text(key): (key, value) for key, value in pairs}
+    if len(by_text) < len(pairs):
+        raise LanguageError("a table has two entries for one key")
+    keys = sorted_values(key for key, _ in pairs)
+    return Lookup(operand, tuple(by_text[value_text(key)] for key in keys), default)
+
+
+def children(term: Term) -> tuple[Term, ...]:
+    """The direct sub-terms, in written order."""
+    match term:
+        case Const() | Var():
+            return ()
+        case Add() | Mul() | And() | Or():
+            return term.operands
+        case Not(operand) | Member(operand) | Argmax(operand) | Lookup(operand):
+            return (operand,)
+        case Compare(_, left, right):
+            return (left, right)
+        case Ite(guard, then, otherwise):
+            return (guard, then, otherwise)
+        case Vector(items):
+            return items
+        case Call(_, arguments):
+            return arguments
+        case _:
+            assert_never(term)
+
+
+def rebuild(term: Term, parts: tuple[Term, ...]) -> Term:
+    """The same node over other children (in written order), flattened where needed."""
+    match term:
+        case Const() | Var():
+            return term
+        case Add() | Mul() | And() | Or():
+            return _flat(type(term), parts)
+        case Not():
+            return Not(parts[0])
+        case Compare(relation, _, _, precision, missing):
+            return Compare(relation, parts[0], parts[1], precision, missing)
+        case Member(_, members, missing):
+            return Member(parts[0], members, missing)
+        case Ite():
+            return Ite(*parts)
+        case Vector():
+            return vector(*parts)
+        case Argmax(_, labels):
+            return Argmax(parts[0], labels)
+        case Lookup(_, entries, default):
+            return Lookup(parts[0], entries, default)
+        case Call(function, _):
+            return Call(function, parts)
+        case _:
+            assert_never(term)
+
+
+def label(term: Term) -> str:
+    """What a node says apart from its children: the first word of its canonical text."""
+    match term:
+        case Const(value):
+            return value_text(value)
+        case Var(name):
+            return _quoted(name, "`")
+        case Add() | Mul() | And() | Or():
+            return f"{term.tag} {len(term.operands)}"
+        case Not() | Ite():
+            return term.tag
+        case Compare(relation, _, _, precision, missing):
+            return f"{relation}{'?' if missing else ''} {precision}"
+        case Member(_, members, missing):
+            return f"in{'?' if missing else ''} {', '.join(map(value_text, members))}"
+        case Vector(items):
+            return f"vector {len(items)}"
+        case Argmax(_, labels):
+            return f"argmax {', '.join(map(value_text, labels))}"
+        case Lookup(_, entries, default):
+            pairs = ", ".join(f"{value_text(k)}: {value_text(v)}" for k, v in entries)
+            return f"table {pairs}; {value_text(default)}"
+        case Call(function, _):
+            return function.value
+        case _:
+            assert_never(term)
+
+
+def postorder(root: Term) -> Iterator[Term]:
+    """Every node object below `root` once, children before parents, without recursion."""
+    seen: set[int] = set()
+    stack: list[tuple[Term, bool]] = [(root, False)]
+    while stack:
+        term, ready = stack.pop()
+        if ready:
+            yield term
+        elif id(term) not in seen:
+            seen.add(id(term))
+            stack.append((term, True))
+            stack.extend((child, False) for child in reversed(children(term)))
+
+
+def variables(term: Term) -> tuple[str, ...]:
+    """The names of the variables a term uses, in order of first appearance."""
+    return tuple(dict.fromkeys(node.name for node in postorder(term) if isinstance(node, Var)))
+
+
+def _summarised(root: Node) -> Node:
+    """Fill in digest, size and number of points of `root` and all below it."""
+    if hasattr(root, "_digest"):
+        return root
+    stack: list[Any] = [root]
+    while stack:
+        term = stack[-1]
+        pending = [child for child in children(term) if not hasattr(child, "_digest")]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        parts = children(term)
+        digests = [part._digest for part in parts]
+        if isinstance(term, Associative):
+            digests.sort()
+        text = label(term).encode("utf-8", "surrogatepass")
+        hasher = blake2b(len(text).to_bytes(8, "little"), digest_size=16)
+        hasher.update(text)
+        hasher.update(b"".join(digests))
+        literal = isinstance(term, Member | Lookup)
+        object.__setattr__(term, "_size", 1 + literal + sum(part._size for part in parts))
+        object.__setattr__(term, "_points", 1 + sum(part._points for part in parts))
+        object.__setattr__(term, "_digest", hasher.digest())
+    return root

@@ -1,0 +1,113 @@
+"""Rewriting that keeps the meaning: constant folding and its consequences.
+
+Nothing is rounded differently by it: a sum with constants and variables in it stays as it is,
+for ``(2 + x) + 3`` and ``x + 5`` may differ in the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from proxyuse.lang.evaluate import Vocabulary, apply, constant, first_value
+from proxyuse.lang.nodes import (
+    FALSE,
+    TRUE,
+    And,
+    Compare,
+    Const,
+    Ite,
+    Member,
+    Or,
+    Term,
+    Var,
+    children,
+    conj,
+    disj,
+    postorder,
+    rebuild,
+)
+
+
+def rewritten(root: Term, rule: Callable[[Term], Term]) -> Term:
+    """Apply a rule to every node, children first; what does not change is shared."""
+    new: dict[int, Term] = {}
+    for term in postorder(root):
+        parts = children(term)
+        changed = tuple(new[id(part)] for part in parts)
+        same = all(a is b for a, b in zip(parts, changed, strict=True))
+        new[id(term)] = rule(term if same else rebuild(term, changed))
+    return new[id(root)]
+
+
+def simplify(root: Term) -> Term:
+    """Fold constants; drop branches never taken, and guards that decide nothing.
+
+    Examples
+    --------
+    >>> from proxyuse.lang import parse_term
+    >>> print(simplify(parse_term("ite(1 + 1 == 2 and not false, ite(x <= 3, y, y), z)")))
+    y
+    """
+    return rewritten(root, _simpler)
+
+
+def _simpler(term: Term) -> Term:
+    match term:
+        case Const() | Var():
+            return term
+        case Ite(Const(value), then, otherwise):
+            return then if value is True else otherwise
+        case Ite(_, then, otherwise) if then == otherwise:
+            return then
+        case And(operands) if FALSE in operands:
+            return FALSE
+        case Or(operands) if TRUE in operands:
+            return TRUE
+        case And(operands) if TRUE in operands:
+            return conj(*([part for part in operands if part != TRUE] or [TRUE]))
+        case Or(operands) if FALSE in operands:
+            return disj(*([part for part in operands if part != FALSE] or [FALSE]))
+        case _:
+            return _folded(term)
+
+
+def _folded(term: Term) -> Term:
+    parts = children(term)
+    vocabulary = Vocabulary()
+    values = [constant(part.value, vocabulary) for part in parts if isinstance(part, Const)]
+    if len(values) < len(parts):
+        return term
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return Const(first_value(apply(term, values, {}, vocabulary), vocabulary))
+
+
+def without_missing_directions(root: Term, complete: Mapping[str, bool]) -> Term:
+    """Take the "true when missing" mark off the tests of variables that are never missing.
+
+    Where nothing is missing the mark says nothing, and with it two equal tests look different:
+    scikit-learn marks every node of a tree, by chance where no value was missing in training.
+    """
+
+    def never_missing(term: Term) -> bool:
+        match term:
+            case Var(name):
+                return complete.get(name, False)
+            case Const(value):
+                return value == value
+            case _:
+                return False
+
+    def rule(term: Term) -> Term:
+        match term:
+            case Compare(relation, left, right, precision, True) if never_missing(
+                left
+            ) and never_missing(right):
+                return Compare(relation, left, right, precision)
+            case Member(operand, members, True) if never_missing(operand):
+                return Member(operand, members)
+            case _:
+                return term
+
+    return rewritten(root, rule)

@@ -1,0 +1,1 @@
+"""Measures of programs on populations: association, influence, and engines that compute them."""

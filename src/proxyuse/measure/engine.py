@@ -1,0 +1,48 @@
+"""What detection asks of an engine.
+
+An engine is made for one program and one population. Engines differ in speed, never in what
+they answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Term
+from proxyuse.lang.positions import Points, Spot
+from proxyuse.measure.tables import JointTable
+
+
+class Engine(Protocol):
+    """Measures of one program on one population."""
+
+    @property
+    def points(self) -> Points:
+        """The program's points."""
+        ...
+
+    def tables(self, term: Term) -> list[JointTable]:
+        """The joint table of a computation with each protected attribute."""
+        ...
+
+    def influence(self, spots: Sequence[Spot]) -> float:
+        """The influence of one computation through disjoint positions at which it stands."""
+        ...
+
+    def reach(self, spots: Sequence[Spot]) -> float:
+        """The share of rows that evaluate at least one of the positions."""
+        ...
+
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
+        """An upper bound on the influence through any set of these disjoint positions."""
+        ...
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
+        """An upper bound on the influence of any subset of some operands of one operator."""
+        ...
+
+    def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
+        """The masses of all operands' values, taken together, with each protected attribute."""
+        ...

@@ -1,0 +1,135 @@
+"""How much a computation changes the decisions of the program.
+
+An influence is the mean, over a row X and an independent row X', of a loss between what the
+program says with the computation as it is and what it says with the computation's value taken
+from X'. Here stand the losses and the sampling plan; engines do the averaging.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Array, unified
+
+
+class Influence(Protocol):
+    """What a change of the output costs, row by row."""
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        ...
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the loss lies between 0 and 1, as the bound for sampling needs."""
+        ...
+
+    def loss(self, actual: Array, changed: Array) -> Array:
+        """The cost of `changed` instead of `actual` in each row."""
+        ...
+
+    def scale(self, actual: Array, weights: Array) -> float:
+        """What the mean loss is divided by; where it is 0 the influence is 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QuantitativeInputInfluence:
+    """The chance that the output is another one: ``Pr[p2(X, p1(X)) != p2(X, p1(X'))]``.
+
+    A missing output equals a missing output; vectors are compared whole.
+
+    Examples
+    --------
+    >>> qii = QuantitativeInputInfluence()
+    >>> qii.loss(np.array([1.0, np.nan, 2.0]), np.array([1.0, np.nan, 3.0])).tolist()
+    [False, False, True]
+    """
+
+    name: str = "quantitative input influence"
+    bounded: bool = True
+
+    def loss(self, actual: Array, changed: Array) -> Array:
+        """True where the outputs differ."""
+        return differ(actual, changed)
+
+    def scale(self, actual: Array, weights: Array) -> float:
+        """Always 1."""
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredChange:
+    """For numbers: ``E (p(X) - p2(X, p1(X')))^2 / (2 Var p)``; it may pass 1."""
+
+    name: str = "squared change"
+    bounded: bool = False
+
+    def loss(self, actual: Array, changed: Array) -> Array:
+        """The squared difference; an output that becomes missing or infinite has no square."""
+        if np.int32 in (actual.dtype, changed.dtype) or actual.ndim == 2:
+            raise DataError("squared change needs a program whose output is a number")
+        lost = np.isnan(actual) & np.isnan(changed)
+        squares: Array = np.where(lost, 0.0, (changed - actual.astype(np.float64)) ** 2)
+        if not np.isfinite(squares).all():
+            raise DataError(
+                "squared change needs outputs that stay finite and present; "
+                "use QuantitativeInputInfluence for this program"
+            )
+        return squares
+
+    def scale(self, actual: Array, weights: Array) -> float:
+        """Twice the variance of the output."""
+        numbers = actual.astype(np.float64)
+        mean = np.average(numbers, weights=weights)
+        return float(2.0 * np.average((numbers - mean) ** 2, weights=weights))
+
+
+def differ(first: Array, second: Array) -> Array:
+    """Where two values differ, by row; missing equals missing."""
+    first, second = unified(first, second)
+    different: Array = first != second
+    if first.dtype == np.float64:
+        different = different & ~(np.isnan(first) & np.isnan(second))
+    return np.asarray(different.any(axis=1)) if different.ndim == 2 else different
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Estimate influence from pairs of rows instead of computing it over all of them.
+
+    The estimate for one decomposition is within `alpha` of the exact value with probability at
+    least ``1 - beta`` (Hoeffding); for m decompositions at once take ``beta / m``.
+
+    Examples
+    --------
+    >>> Sampling(alpha=0.01, beta=0.05).pairs
+    18445
+    """
+
+    alpha: float = 0.01
+    beta: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.alpha < 1 and 0 < self.beta < 1):
+            raise DataError("sampling needs alpha and beta between 0 and 1")
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs are drawn: the least m with ``m >= ln(2/beta) / (2 alpha^2)``."""
+        return math.ceil(math.log(2.0 / self.beta) / (2.0 * self.alpha**2))
+
+    def draw(self, weights: Array) -> tuple[Array, Array]:
+        """Rows X and X', drawn independently by weight."""
+        generator = np.random.default_rng(self.seed)
+        share = np.cumsum(weights)
+        draws = generator.random((2, self.pairs)) * share[-1]
+        rows = np.minimum(np.searchsorted(share, draws, side="right"), len(weights) - 1)
+        return rows[0], rows[1]

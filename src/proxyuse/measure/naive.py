@@ -1,0 +1,248 @@
+"""The definition written out: every measure by evaluating the program itself.
+
+With k distinct values of the computation p1 and a context p2 of m nodes above it, influence
+costs O(k n m): for each distinct value v, its mass times the mass of the rows for which p2 says
+something else with v in place of p1. That is the sum over all pairs of rows, with equal
+values of p1 taken together. Values of all sub-terms are kept: O(n) memory for each node.
+
+The engine is made for one program and one population and answers questions about positions. It
+does not know which questions are worth asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, evaluate, evaluate_all
+from proxyuse.lang.nodes import Add, And, Associative, Ite, Mul, Or, Term, Var, children
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.possible import (
+    Interval,
+    Possible,
+    Truth,
+    either,
+    exactly,
+    possible_values,
+    reordered,
+)
+from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
+from proxyuse.measure.tables import JointTable, joint_masses, labels_of
+from proxyuse.population import Population
+from proxyuse.program import Frame, Program
+
+
+def _quiet() -> None:
+    """Report no progress."""
+
+
+class NaiveEngine:
+    """Measures of one program on one population.
+
+    Parameters
+    ----------
+    program, population
+        The population must hold the program's variables.
+    influence : the loss that influence is the mean of.
+    sampling : how to sample pairs of rows; None computes influence exactly.
+    max_support, bins : when and how long lists of numbers are cut into bins.
+    tick : called often during long work; may raise to stop it.
+
+    Examples
+    --------
+    >>> program = Program.parse("ite(x <= 1, 0, 1)")
+    >>> population = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
+    >>> engine = NaiveEngine(program, population)
+    >>> engine.influence([Spot(1)]), engine.reach([Spot(1)])
+    (0.375, 1.0)
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        population: Population,
+        *,
+        influence: Influence | None = None,
+        sampling: Sampling | None = None,
+        max_support: int = MAX_SUPPORT,
+        bins: int | None = BINS,
+        tick: Callable[[], None] = _quiet,
+    ) -> None:
+        self.program = program
+        self.points = program.points
+        self.population = population
+        self.n_rows = population.n_rows
+        self.weights = population.weights
+        self.total = population.total
+        self._loss: Influence = influence or QuantitativeInputInfluence()
+        self._max_support = max_support
+        self._bins = bins
+        self._tick = tick
+        self.frame = Frame(population.columns[name] for name in program.variables)
+        self.frame.check(program.term)
+        self.vocabulary = self.frame.vocabulary
+        self._values = evaluate_all(program.term, self.frame.arrays, self.vocabulary)
+        self.actual = self._full(self._values[id(program.term)])
+        with np.errstate(all="ignore"):
+            self._scale = self._loss.scale(self.actual, self.weights)
+        self._reached: dict[int, Array] = {0: np.ones(self.n_rows, dtype=np.bool_)}
+        self._pairs = sampling.draw(self.weights) if sampling else None
+        self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
+        self.protected = [self._protected(z.column) for z in population.protected]
+        self._names = [
+            (z.name, labels_of(support, frame.vocabulary))
+            for z, (frame, support) in zip(population.protected, self.protected, strict=True)
+        ]
+
+    def _full(self, values: Array) -> Array:
+        return np.broadcast_to(values, (self.n_rows, *values.shape[1:]))
+
+    def _protected(self, column: object) -> tuple[Frame, Support]:
+        frame = Frame([column])  # type: ignore[list-item]
+        (values,) = frame.arrays.values()
+        support = support_of(values, self.n_rows)
+        return frame, cut(support, self.weights, self._bins, self._max_support)
+
+    def values(self, term: Term) -> Array:
+        """What a term computes, on all rows."""
+        return self._full(evaluate(term, self.frame.arrays, self.vocabulary, self._values))
+
+    def support(self, term: Term) -> Support:
+        """The distinct values of a term, not cut."""
+        return support_of(self.values(term), self.n_rows)
+
+    def tables(self, term: Term) -> list[JointTable]:
+        """The joint table with each protected attribute; long numbers are cut into bins."""
+        support = cut(self.support(term), self.weights, self._bins, self._max_support)
+        tables = joint_masses(support, [z for _, z in self.protected], self.weights)
+        short = Support(np.empty(0, dtype=np.intp), support.values, support.upper)
+        return [
+            JointTable(masses, name, columns, short, self.vocabulary)
+            for masses, (name, columns) in zip(tables, self._names, strict=True)
+        ]
+
+    def reach(self, spots: Sequence[Spot]) -> float:
+        """The share of rows that evaluate at least one of the positions."""
+        reached = np.zeros(self.n_rows, dtype=np.bool_)
+        for spot in spots:
+            reached = reached | self._reach(spot.point)
+        return float(self.weights[reached].sum() / self.total)
+
+    def _reach(self, point: int) -> Array:
+        path = []
+        while point not in self._reached:
+            path.append(point)
+            point = self.points.parents[point]
+        for child in reversed(path):
+            rows = self._reached[point]
+            above, step = self.points.terms[point], self.points.steps[child]
+            if isinstance(above, Ite) and step > 0:
+                guard = self._full(self._values[id(above.guard)]) == 1
+                rows = rows & (guard if step == 1 else ~guard)
+            self._reached[child] = rows
+            point = child
+        return self._reached[point]
+
+    def influence(self, spots: Sequence[Spot]) -> float:
+        """The influence of one computation through disjoint positions at which it stands."""
+        if self._scale == 0:
+            return 0.0
+        context = self.points.replace(dict.fromkeys(spots, self._hole))
+        values = self.values(self.points.term_at(spots[0]))
+        if self._pairs is not None:
+            return self._sampled(context, values, *self._pairs)
+        support = support_of(values, self.n_rows)
+        actual = self._with(context, values)
+        sums = []
+        for value, mass in enumerate(support.masses(self.weights)):
+            self._tick()
+            changed = self._with(context, support.values[value : value + 1])
+            sums.append(mass * float(np.dot(self._losses(actual, changed), self.weights)))
+        return float(sum(sums)) / (self.total * self.total) / self._scale
+
+    def _with(self, context: Term, values: Array) -> Array:
+        columns = {**self.frame.arrays, self._hole.name: values}
+        return self._full(evaluate(context, columns, self.vocabulary, self._values))
+
+    def _losses(self, actual: Array, changed: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(self._loss.loss(actual, changed), (self.n_rows,))
+
+    def _sampled(self, context: Term, values: Array, rows: Array, others: Array) -> float:
+        columns = {name: column[rows] for name, column in self.frame.arrays.items()}
+
+        def output(hole: Array) -> Array:
+            found = evaluate(context, {**columns, self._hole.name: hole}, self.vocabulary)
+            return np.broadcast_to(found, (len(rows), *found.shape[1:]))
+
+        self._tick()
+        with np.errstate(all="ignore"):
+            losses = self._loss.loss(output(values[rows]), output(values[others]))
+        return float(np.mean(losses)) / self._scale
+
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
+        """An upper bound on the influence of one computation through any set of its positions.
+
+        Each occurrence may take the old or the new value independently of the others; counted
+        are the pairs of row and value for which some choice changes the output.
+        """
+        holes = [Var(f"{self._hole.name}{i}") for i in range(len(spots))]
+        context = self.points.replace(dict(zip(spots, holes, strict=True)))
+        values = self.values(self.points.term_at(spots[0]))
+        support = support_of(values, self.n_rows)
+        moved = 0.0
+        for value, mass in enumerate(support.masses(self.weights)):
+            self._tick()
+            new = support.values[value : value + 1]
+            choice = either(exactly(values), exactly(new))
+            free = self._possible(context, {hole.name: choice for hole in holes})
+            moved += mass * self._moved(free)
+        return moved / (self.total * self.total)
+
+    def _possible(self, context: Term, holes: dict[str, Possible]) -> Possible:
+        return possible_values(context, self.frame.arrays, self.vocabulary, holes, self._values)
+
+    def _moved(self, outcome: Possible) -> float:
+        fixed = np.broadcast_to(outcome.fixed, (self.n_rows,))
+        return float(np.dot(~fixed, self.weights))
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
+        """An upper bound on the influence of any subset of some operands of one operator.
+
+        The share of rows whose output can change when each of these operands takes, by itself,
+        any value observed for it.
+        """
+        term = self.points.terms[operator]
+        assert isinstance(term, Add | Mul | And | Or)
+        free = {term._order[step] for step in operands}
+        parts = [
+            _observed(self.values(part)) if place in free else exactly(self.values(part))
+            for place, part in enumerate(children(term))
+        ]
+        with np.errstate(all="ignore"):
+            outcome = reordered(term, parts)
+        context = self.points.replace({Spot(operator): self._hole})
+        return self._moved(self._possible(context, {self._hole.name: outcome})) / self.total
+
+    def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
+        """The masses of all operands' values, taken together, with each protected attribute."""
+        term = self.points.terms[operator]
+        assert isinstance(term, Associative)
+        codes = np.zeros(self.n_rows, dtype=np.intp)
+        for step in operands:
+            support = self.support(children(term)[term._order[step]])
+            codes = np.unique(codes * len(support) + support.codes, return_inverse=True)[1]
+        joint = Support(codes, np.arange(codes.max() + 1))
+        return joint_masses(joint, [z for _, z in self.protected], self.weights)
+
+
+def _observed(values: Array) -> Possible:
+    """All values of a column, for each row."""
+    if values.dtype == np.bool_:
+        return Truth(np.array([values.any()]), np.array([not values.all()]))
+    lost = np.isnan(values)
+    low = np.where(lost, np.inf, values).min(axis=0, keepdims=True)
+    high = np.where(lost, -np.inf, values).max(axis=0, keepdims=True)
+    return Interval(low, high, np.asarray(lost.any(axis=0, keepdims=True)))

@@ -1,0 +1,407 @@
+"""What a term can come to when some of its parts may take several values.
+
+Each row gets a set of possible values: an interval of numbers (and whether it can be missing),
+the truth values that can occur, a category or "any". Every value that can really occur is in
+the set; the set may be larger. Where it holds one value only, nothing can change that row, and
+that bounds influence from above without trying the combinations. For a tree over constants,
+with holes that vary independently, the sets are exact.
+
+Endpoints are computed by the program's own float operations in the program's own order, which
+are monotone; only functions that are not correctly rounded are widened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from proxyuse.errors import LanguageError
+from proxyuse.lang.evaluate import Array, Vocabulary, apply
+from proxyuse.lang.nodes import (
+    Add,
+    And,
+    Argmax,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Lookup,
+    Member,
+    Mul,
+    Not,
+    Or,
+    Precision,
+    Relation,
+    Term,
+    Var,
+    Vector,
+    children,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """Numbers from `low` to `high`, empty if low > high, and perhaps missing; also vectors."""
+
+    low: Array
+    high: Array
+    missing: Array
+
+    @property
+    def fixed(self) -> Array:
+        """Rows with one possible value."""
+        one: Array = np.where(self.missing, self.low > self.high, self.low == self.high)
+        return np.asarray(one.all(axis=1)) if one.ndim == 2 else one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """Which truth values can occur."""
+
+    true: Array
+    false: Array
+
+    @property
+    def fixed(self) -> Array:
+        """Rows with one possible value."""
+        return self.true ^ self.false
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Label:
+    """A category, or any category where `varies`."""
+
+    codes: Array
+    varies: Array
+
+    @property
+    def fixed(self) -> Array:
+        """Rows with one possible value."""
+        return ~self.varies
+
+
+Possible = Interval | Truth | Label
+
+
+def exactly(values: Array) -> Possible:
+    """The set that holds just the value of each row."""
+    if values.dtype == np.bool_:
+        return Truth(values, ~values)
+    if values.dtype == np.int32:
+        return Label(values, np.zeros(len(values), dtype=np.bool_))
+    lost = np.isnan(values)
+    return Interval(np.where(lost, np.inf, values), np.where(lost, -np.inf, values), lost)
+
+
+def either(first: Possible, second: Possible) -> Possible:
+    """The set of what one or the other can be."""
+    everywhere = np.array([True])
+    return _joined(first, second, everywhere, everywhere)
+
+
+def _joined(first: Possible, second: Possible, use_first: Array, use_second: Array) -> Possible:
+    """What `first` can be where it may be used, together with `second` where it may be."""
+    if isinstance(first, Label) or isinstance(second, Label):
+        a, b = _label(first), _label(second)
+        codes = np.where(use_first, a.codes, b.codes)
+        both = use_first & use_second & (a.codes != b.codes)
+        return Label(codes, both | (use_first & a.varies) | (use_second & b.varies))
+    if isinstance(first, Truth) and isinstance(second, Truth):
+        return Truth(
+            (use_first & first.true) | (use_second & second.true),
+            (use_first & first.false) | (use_second & second.false),
+        )
+    c, d = _interval(first), _interval(second)
+    if c.low.ndim == 2 or d.low.ndim == 2:
+        use_first, use_second = use_first[:, None], use_second[:, None]
+        c, d = _columns(c), _columns(d)
+    return Interval(
+        np.minimum(np.where(use_first, c.low, np.inf), np.where(use_second, d.low, np.inf)),
+        np.maximum(np.where(use_first, c.high, -np.inf), np.where(use_second, d.high, -np.inf)),
+        (use_first & c.missing) | (use_second & d.missing),
+    )
+
+
+def _columns(numbers: Interval) -> Interval:
+    """Numbers made ready to stand beside vectors."""
+    if numbers.low.ndim == 2:
+        return numbers
+    return Interval(numbers.low[:, None], numbers.high[:, None], numbers.missing[:, None])
+
+
+def _label(possible: Possible) -> Label:
+    """The missing constant beside categories is a missing category."""
+    if isinstance(possible, Label):
+        return possible
+    rows = len(_interval(possible).low)
+    return Label(np.full(rows, -1, dtype=np.int32), np.zeros(rows, dtype=np.bool_))
+
+
+def _interval(possible: Possible) -> Interval:
+    match possible:
+        case Interval():
+            return possible
+        case Truth(true, false):
+            never = np.zeros(len(true), dtype=np.bool_)
+            return Interval(
+                np.where(false, 0.0, np.where(true, 1.0, np.inf)),
+                np.where(true, 1.0, np.where(false, 0.0, -np.inf)),
+                never,
+            )
+        case Label():
+            raise LanguageError("a category where a number is needed")
+        case _:
+            assert_never(possible)
+
+
+def _truth(possible: Possible) -> Truth:
+    if isinstance(possible, Truth):
+        return possible
+    numbers = _interval(possible)  # a boolean of which some values are missing
+    can = (numbers.low <= 1.0) & (numbers.high >= 1.0)
+    return Truth(can, numbers.missing | ((numbers.low < 1.0) & (numbers.high >= numbers.low)))
+
+
+def possible_values(
+    root: Term,
+    columns: Mapping[str, Array],
+    vocabulary: Vocabulary,
+    holes: Mapping[str, Possible],
+    known: Mapping[int, Array],
+) -> Possible:
+    """What `root` can come to when the variables in `holes` take any of their values.
+
+    `known` has the values of node objects that hold no hole. Linear in rows and other nodes.
+    """
+    found: dict[int, Possible] = {}
+    stack: list[tuple[Term, bool]] = [(root, False)]
+    with np.errstate(all="ignore"):
+        while stack:
+            term, ready = stack.pop()
+            if id(term) in found:
+                continue
+            if id(term) in known:
+                found[id(term)] = exactly(known[id(term)])
+            elif isinstance(term, Var) and term.name in holes:
+                found[id(term)] = holes[term.name]
+            elif not ready:
+                stack.append((term, True))
+                stack.extend((part, False) for part in children(term))
+            else:
+                parts = [found[id(part)] for part in children(term)]
+                found[id(term)] = applied(term, parts, columns, vocabulary)
+    return found[id(root)]
+
+
+def applied(
+    term: Term, parts: list[Possible], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> Possible:
+    """What one node can come to, from what its children can."""
+    match term:
+        case Const() | Var():
+            return exactly(apply(term, [], columns, vocabulary))
+        case Add() | Mul():
+            return _combined(term, [_interval(part) for part in parts])
+        case And() | Or():
+            truths = [_truth(part) for part in parts]
+            true, false = truths[0].true, truths[0].false
+            for other in truths[1:]:
+                if isinstance(term, And):
+                    true, false = true & other.true, false | other.false
+                else:
+                    true, false = true | other.true, false & other.false
+            return Truth(true, false)
+        case Not():
+            inner = _truth(parts[0])
+            return Truth(inner.false, inner.true)
+        case Compare(relation, _, _, precision, missing):
+            return _compared(relation, parts, precision, missing)
+        case Ite():
+            guard = _truth(parts[0])
+            return _joined(parts[1], parts[2], guard.true, guard.false)
+        case Vector():
+            items = [_interval(part) for part in parts]
+            return Interval(
+                _side_by_side([item.low for item in items]),
+                _side_by_side([item.high for item in items]),
+                _side_by_side([item.missing for item in items]),
+            )
+        case Member() | Lookup():
+            return _where_fixed(term, parts, columns, vocabulary)
+        case Argmax():
+            return _largest(term, _interval(parts[0]), vocabulary)
+        case Call(function):
+            return _called(term, function, parts, columns, vocabulary)
+        case _:
+            assert_never(term)
+
+
+def _combined(term: Add | Mul, parts: list[Interval]) -> Interval:
+    """A sum or product of intervals, from left to right."""
+    if any(part.low.ndim == 2 for part in parts):
+        parts = [_columns(part) for part in parts]
+    low, high, lost = parts[0].low, parts[0].high, parts[0].missing
+    for part in parts[1:]:
+        empty = (low > high) | (part.low > part.high)
+        wild: Array  # where inf - inf or 0 * inf can occur
+        if isinstance(term, Add):
+            ends = [low + part.low, high + part.high]
+            wild = ((low == -np.inf) & (part.high == np.inf)) | (
+                (high == np.inf) & (part.low == -np.inf)
+            )
+        else:
+            ends = [low * part.low, low * part.high, high * part.low, high * part.high]
+            wild = (_holds_zero(low, high) & _holds_infinity(part.low, part.high)) | (
+                _holds_zero(part.low, part.high) & _holds_infinity(low, high)
+            )
+        lost = lost | part.missing | (wild & ~empty)
+        low = np.where(empty, np.inf, np.where(wild, -np.inf, np.min(ends, axis=0)))
+        high = np.where(empty, -np.inf, np.where(wild, np.inf, np.max(ends, axis=0)))
+    return Interval(low, high, lost)
+
+
+def _holds_zero(low: Array, high: Array) -> Array:
+    return (low <= 0) & (high >= 0)
+
+
+def _holds_infinity(low: Array, high: Array) -> Array:
+    return np.isinf(low) | np.isinf(high)
+
+
+def _side_by_side(columns: list[Array]) -> Array:
+    rows = max(map(len, columns))
+    return np.column_stack([np.broadcast_to(column, (rows,)) for column in columns])
+
+
+def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
+    """What an operator can come to in whatever order its operands are taken.
+
+    Sums and products are widened by the rounding that another order can make.
+    """
+    outcome = applied(term, parts, {}, Vocabulary())
+    if not isinstance(outcome, Interval):
+        return outcome
+    ends = [np.maximum(np.abs(part.low), np.abs(part.high)) for part in map(_interval, parts)]
+    largest = ends[0]
+    for end in ends[1:]:
+        largest = largest + end if isinstance(term, Add) else largest * end
+    slack = np.nan_to_num(largest * (len(parts) * 2.0**-52), nan=np.inf)
+    return Interval(outcome.low - slack, outcome.high + slack, outcome.missing)
+
+
+def _compared(
+    relation: Relation, parts: list[Possible], precision: Precision, missing: bool
+) -> Truth:
+    if any(isinstance(part, Label) for part in parts):
+        a, b = _label(parts[0]), _label(parts[1])
+        lost = (a.codes == -1) | (b.codes == -1)
+        same = (a.codes == b.codes) if relation is Relation.EQ else (a.codes != b.codes)
+        holds = np.where(lost, missing, same)
+        open_ = a.varies | b.varies
+        return Truth(holds | open_, ~holds | open_)
+    left, right = _interval(parts[0]), _interval(parts[1])
+    if precision is Precision.FLOAT32:
+        rounded = [end.astype(np.float32).astype(np.float64) for end in (left.low, left.high)]
+        left = Interval(rounded[0], rounded[1], left.missing)
+    present = (left.low <= left.high) & (right.low <= right.high)
+    can_eq = (left.low <= right.high) & (right.low <= left.high)
+    can_ne = ~((left.low == left.high) & (right.low == right.high) & (left.low == right.low))
+    can_lt, can_gt = left.low < right.high, left.high > right.low
+    can_le, can_ge = left.low <= right.high, left.high >= right.low
+    true, false = {
+        Relation.EQ: (can_eq, can_ne),
+        Relation.NE: (can_ne, can_eq),
+        Relation.LT: (can_lt, can_ge),
+        Relation.LE: (can_le, can_gt),
+        Relation.GT: (can_gt, can_le),
+        Relation.GE: (can_ge, can_lt),
+    }[relation]
+    lost = left.missing | right.missing
+    return Truth((true & present) | (lost & missing), (false & present) | (lost & (not missing)))
+
+
+def _where_fixed(
+    term: Term, parts: list[Possible], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> Possible:
+    """The value where all parts are fixed; elsewhere anything the term can come to at all."""
+    fixed: Array = np.array([True])
+    for part in parts:
+        fixed = fixed & part.fixed
+    exact = exactly(apply(term, [_representative(part) for part in parts], columns, vocabulary))
+    anything = _anything(term, exact, vocabulary)
+    return _joined(exact, anything, np.ones_like(fixed), ~fixed)
+
+
+def _representative(possible: Possible) -> Array:
+    match possible:
+        case Interval(low, _, missing):
+            return np.where(missing, np.nan, low)
+        case Truth(true):
+            return true
+        case Label(codes):
+            return codes
+        case _:
+            assert_never(possible)
+
+
+def _anything(term: Term, like: Possible, vocabulary: Vocabulary) -> Possible:
+    both = np.array([True])
+    if isinstance(term, Lookup):
+        values = [value for _, value in term.entries] + [term.default]
+        results = [exactly(apply(Const(value), [], {}, vocabulary)) for value in values]
+        total = results[0]
+        for result in results[1:]:
+            total = either(total, result)
+        return total
+    if isinstance(like, Truth):
+        return Truth(both, both)
+    if isinstance(like, Label):
+        return Label(like.codes, both)
+    return Interval(np.full_like(like.low, -np.inf), np.full_like(like.high, np.inf), both)
+
+
+def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> Possible:
+    """Entry c can be the first largest unless another is larger for certain."""
+    width = scores.low.shape[1]
+    labels = term.labels or tuple(float(c) for c in range(width))
+    result: Possible | None = None
+    seen = np.zeros(len(scores.low), dtype=np.bool_)
+    for c, label in enumerate(labels):
+        before, after = scores.low[:, :c], scores.low[:, c + 1 :]
+        wins = np.asarray((scores.high[:, c : c + 1] > before).all(axis=1))
+        wins &= np.asarray((scores.high[:, c : c + 1] >= after).all(axis=1))
+        wins |= np.asarray(scores.missing.any(axis=1))
+        mine = exactly(apply(Const(label), [], {}, vocabulary))
+        result = mine if result is None else _joined(result, mine, seen, wins)
+        seen = seen | wins
+    assert result is not None
+    return result
+
+
+def _called(
+    term: Term,
+    function: Function,
+    parts: list[Possible],
+    columns: Mapping[str, Array],
+    vocabulary: Vocabulary,
+) -> Possible:
+    if function in (Function.SOFTMAX, Function.DIV, Function.ABS):
+        return _where_fixed(term, parts, columns, vocabulary)
+    x = _interval(parts[0])
+    low = apply(term, [x.low], columns, vocabulary)
+    high = apply(term, [x.high], columns, vocabulary)
+    lost = x.missing
+    if function in (Function.LOG, Function.SQRT):
+        lost = lost | (x.low < 0)
+        low = np.where(x.low < 0, -np.inf, low)
+        high = np.where(x.high < 0, -np.inf, high)
+    varies = x.low < x.high
+    return Interval(
+        np.where(varies, np.nextafter(low, -np.inf), np.where(x.low > x.high, np.inf, low)),
+        np.where(varies, np.nextafter(high, np.inf), np.where(x.low > x.high, -np.inf, high)),
+        lost,
+    )

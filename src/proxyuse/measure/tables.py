@@ -1,0 +1,68 @@
+"""The joint distribution of a computation and a protected attribute, as a table of masses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, Vocabulary, first_value
+from proxyuse.lang.nodes import value_text
+from proxyuse.measure.support import Support
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTable:
+    """Masses by value of a computation (rows) and of a protected attribute (columns).
+
+    Attributes
+    ----------
+    masses : float64 array, total weight of the rows of the population in each cell.
+    protected : the protected attribute's name.
+    columns : its values, as text.
+    binned : whether the computation's values were cut into bins.
+    """
+
+    masses: Array
+    protected: str
+    columns: tuple[str, ...]
+    support: Support
+    vocabulary: Vocabulary
+
+    @property
+    def binned(self) -> bool:
+        """Whether the computation's values were cut into bins."""
+        return self.support.binned
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The computation's values, as text; for bins, from where to where."""
+        return labels_of(self.support, self.vocabulary)
+
+    @property
+    def shares(self) -> Array:
+        """The distribution of the protected attribute for each value of the computation."""
+        shares: Array = self.masses / self.masses.sum(axis=1, keepdims=True)
+        return shares
+
+
+def labels_of(support: Support, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The values of a support as text."""
+    lows = [value_text(first_value(support.values[i:], vocabulary)) for i in range(len(support))]
+    if support.upper is None:
+        return tuple(lows)
+    highs = [value_text(float(high)) for high in support.upper]
+    return tuple(
+        low if low == high else f"{low} to {high}" for low, high in zip(lows, highs, strict=True)
+    )
+
+
+def joint_masses(support: Support, others: Sequence[Support], weights: Array) -> list[Array]:
+    """For each other support the table of masses, in O(n) each."""
+    tables = []
+    for other in others:
+        cells = support.codes * len(other) + other.codes
+        flat = np.bincount(cells, weights, minlength=len(support) * len(other))
+        tables.append(flat.reshape(len(support), len(other)))
+    return tables

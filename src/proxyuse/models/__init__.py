@@ -1,0 +1,5 @@
+"""Models become programs. One translator a family; none of the model libraries is imported."""
+
+from proxyuse.models.registry import translate
+
+__all__ = ["translate"]

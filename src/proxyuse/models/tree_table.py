@@ -1,0 +1,103 @@
+"""A decision tree as a table of nodes, checked, and as a term.
+
+Every library's trees pass through here, so that a malformed one is refused in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxyuse.errors import TranslationError
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Compare, Const, Ite, Precision, Relation, Term, Var
+from proxyuse.program import Origin
+
+LEAF = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeTable:
+    """Node i goes to `left[i]` if its feature is at most its threshold, else to `right[i]`.
+
+    Attributes
+    ----------
+    left, right : children; LEAF in both for a leaf.
+    feature, threshold : what an inner node compares.
+    missing_left : whether a missing value goes left.
+    leaves : for each node the constant it says if it is a leaf.
+    precision : the float type to which features are rounded before they are compared.
+    """
+
+    left: Array
+    right: Array
+    feature: Array
+    threshold: Array
+    missing_left: Array
+    leaves: Sequence[Const]
+    precision: Precision
+
+    def check(self, n_features: int) -> None:
+        """Refuse a table that is not a tree over `n_features` features."""
+        n = len(self.left)
+        lengths = {
+            len(column)
+            for column in (self.right, self.feature, self.threshold, self.missing_left, self.leaves)
+        }
+        if lengths != {n} or n == 0:
+            raise TranslationError("the tree's arrays are empty or of different lengths")
+        inner = self.left != LEAF
+        if np.any(inner != (self.right != LEAF)):
+            raise TranslationError("a node of the tree has one child only")
+        children = np.concatenate([self.left[inner], self.right[inner]])
+        if np.any((children < 1) | (children >= n)):
+            raise TranslationError(f"a child of the tree is not a node: there are {n} nodes")
+        if len(np.unique(children)) != len(children) or len(children) != n - 1:
+            raise TranslationError("the tree's nodes are shared or not all reachable")
+        features = self.feature[inner]
+        if np.any((features < 0) | (features >= n_features)):
+            raise TranslationError(f"the tree uses a feature outside its {n_features} features")
+        if np.any(np.isnan(self.threshold[inner])):
+            raise TranslationError("a threshold of the tree is not a number")
+        self._check_reachable(n)
+
+    def _check_reachable(self, n: int) -> None:
+        """With every node a child once, a node is unreachable just if it lies on a cycle."""
+        seen = 0
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            seen += 1
+            if self.left[node] != LEAF:
+                stack += [int(self.left[node]), int(self.right[node])]
+        if seen != n:
+            raise TranslationError("the tree has a cycle")
+
+    def term(self, names: Sequence[str], origin: Origin) -> tuple[Term, dict[int, Origin]]:
+        """The tree as nested ites, and the origin of each by the identity of the node object."""
+        variables = [Var(name) for name in names]
+        built: dict[int, Term] = {}
+        origins: dict[int, Origin] = {}
+        stack = [(0, False)]
+        while stack:
+            node, ready = stack.pop()
+            left, right = int(self.left[node]), int(self.right[node])
+            if left != LEAF and not ready:
+                stack += [(node, True), (left, False), (right, False)]
+                continue
+            if left == LEAF:
+                term: Term = Const(self.leaves[node].value)
+            else:
+                guard = Compare(
+                    Relation.LE,
+                    variables[int(self.feature[node])],
+                    Const(float(self.threshold[node])),
+                    self.precision,
+                    bool(self.missing_left[node]),
+                )
+                term = Ite(guard, built.pop(left), built.pop(right))
+            built[node] = term
+            origins[id(term)] = Origin(origin.step, origin.tree, node)
+        return built[0], origins

@@ -1,0 +1,40 @@
+"""Remarks that travel with a result: what was left out, binned, sampled or dropped.
+
+A result is only honest together with its notes, so every stage hands them on.
+This module knows nothing of the rest of the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class NoteKind(StrEnum):
+    """What a note is about."""
+
+    UNSETTLED = "unsettled"
+    PRUNED = "pruned"
+    BINNED = "binned"
+    LONG_SUPPORT = "long support"
+    SAMPLED = "sampled"
+    DROPPED = "dropped"
+    EXPLICIT_USE = "explicit use"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One remark.
+
+    Examples
+    --------
+    >>> print(Note(NoteKind.DROPPED, "3 rows of weight 0 were dropped"))
+    dropped: 3 rows of weight 0 were dropped
+    """
+
+    kind: NoteKind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"

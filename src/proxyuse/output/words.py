@@ -1,0 +1,149 @@
+"""Findings in plain words.
+
+Says what was measured and no more: a computation tells a protected attribute apart to some
+degree, and putting another person's value in its place changes some decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from proxyuse.columns import Column, Kind
+from proxyuse.detect.witnesses import Witness
+from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, value_text
+from proxyuse.measure.tables import JointTable
+from proxyuse.notes import Note
+from proxyuse.population import Population
+
+MOST_GROUPS = 5
+
+
+def describe_findings(
+    witnesses: Sequence[Witness],
+    population: Population,
+    *,
+    measured: int,
+    epsilon: float,
+    delta: float,
+    complete: bool,
+    notes: Sequence[Note],
+) -> str:
+    """An answer to "is there proxy use, of what, and through which computation?"."""
+    names = " and ".join(z.name for z in population.protected)
+    lines = []
+    if witnesses:
+        groups = {(w.protected, w.group) for w in witnesses}
+        found = _count(len(witnesses), "computation")
+        places = "" if len(groups) == len(witnesses) else f", in {_count(len(groups), 'group')}"
+        lines.append(f"Proxy use found: {found} inside the model{places}.")
+    elif complete:
+        lines.append("No proxy use found at these thresholds.")
+    else:
+        lines.append("No proxy use found, but not everything could be settled.")
+    lines.append(
+        f"Looked for: {names}, in {_count(measured, 'decomposition')} on "
+        f"{_count(population.n_rows, 'row')}, with association at least {epsilon:g} and "
+        f"influence above {delta:g}."
+    )
+    for number, (front, others) in enumerate(_fronts(witnesses)[:MOST_GROUPS], start=1):
+        lines += ["", *_paragraph(number, front, others, population)]
+    left = len(_fronts(witnesses)) - MOST_GROUPS
+    if left > 0:
+        lines += ["", f"... and {_count(left, 'more group')}; all are in audit.witnesses."]
+    if notes:
+        lines += ["", "Notes", *(f"- {note}" for note in notes)]
+    return "\n".join(lines)
+
+
+def _fronts(witnesses: Sequence[Witness]) -> list[tuple[Witness, int]]:
+    """For each group the strongest of its innermost witnesses, and how many others it has."""
+    groups: dict[tuple[str, int], list[Witness]] = {}
+    for witness in witnesses:
+        groups.setdefault((witness.protected, witness.group), []).append(witness)
+    return [(min(group, key=lambda w: w.size), len(group) - 1) for group in groups.values()]
+
+
+def _paragraph(number: int, front: Witness, others: int, population: Population) -> list[str]:
+    subject = describe_term(front.expression, front.term, population.columns)
+    if front.explicit:
+        subject += " (the protected attribute itself)"
+    at = "" if front.occurrences == 1 else f", at {front.occurrences} places"
+    lines = [
+        f"{number}. The model looks at {subject}{at}.",
+        *(f"   {line}" for line in _what_it_tells(front.table)),
+        f"   With another person's value in its place, {_percent(front.influence)} of decisions "
+        "change.",
+        f"   association {front.association:.3f} (1 = another name for {front.protected}), "
+        f"influence {front.influence:.3f}, reached by {_percent(front.reach)} of rows, "
+        f"id {front.id}",
+    ]
+    if others:
+        verb = "contains" if others == 1 else "contain"
+        lines.append(f"   {_count(others, 'more witness', 'more witnesses')} {verb} or repeat it.")
+    return lines
+
+
+def describe_term(term: Term, text: str, columns: Mapping[str, Column]) -> str:
+    """What a computation asks, for a reader who has not seen the language.
+
+    Examples
+    --------
+    >>> from proxyuse.lang import parse_term
+    >>> describe_term(parse_term("age <= 30"), "age <= 30", {})
+    'whether age is at most 30'
+    """
+    match term:
+        case Var(name):
+            return f"the value of {name}"
+        case Compare(relation, Var(name), Const(value)):
+            if name in columns and columns[name].kind is Kind.BOOLEAN and value == 0.5:
+                truth = "false" if relation in (Relation.LE, Relation.LT) else "true"
+                return f"whether {name} is {truth}"
+            return f"whether {name} {_RELATION_WORDS[relation]} {value_text(value)}"
+        case Member(Var(name), members):
+            return f"whether {name} is one of {', '.join(map(value_text, members))}"
+        case _:
+            return f"the computation {text if len(text) <= 200 else text[:197] + '...'}"
+
+
+_RELATION_WORDS = {
+    Relation.EQ: "is",
+    Relation.NE: "is not",
+    Relation.LT: "is below",
+    Relation.LE: "is at most",
+    Relation.GT: "is above",
+    Relation.GE: "is at least",
+}
+
+
+def _what_it_tells(table: JointTable) -> list[str]:
+    """How well one can guess the protected value with the computation, and without."""
+    total = table.masses.sum()
+    blind = table.masses.sum(axis=0).max() / total
+    informed = table.masses.max(axis=1).sum() / total
+    lines = [
+        f"Who knows the answer guesses {table.protected} right for {_percent(informed)} of "
+        f"people, who does not for {_percent(blind)}."
+    ]
+    if table.rows == ("false", "true"):
+        sides = [
+            f"where it {verb}, {table.columns[row.argmax()]} for {_percent(row.max())}"
+            for row, verb in ((table.shares[1], "holds"), (table.shares[0], "does not hold"))
+        ]
+        lines.append(f"Commonest {table.protected}: {'; '.join(sides)}.")
+    return lines
+
+
+def _percent(share: float) -> str:
+    """A share in words: never 0 % or 100 % unless it is."""
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return "under 0.1 %"
+    if 99.9 < percent < 100:
+        return "over 99.9 %"
+    digits = 0 if (percent >= 10 and percent <= 90) or percent in (0, 100) else 1
+    return f"{percent:.{digits}f} %"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

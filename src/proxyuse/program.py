@@ -1,0 +1,210 @@
+"""A program: a term, the inputs it is a function of, and where its parts came from.
+
+It joins the language with columns of data so that a program can be run. It knows nothing of
+models, populations or measures.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from proxyuse.columns import Column, Kind
+from proxyuse.errors import LanguageError
+from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
+from proxyuse.lang.kinds import check_kinds
+from proxyuse.lang.nodes import Precision, Term, children, variables
+from proxyuse.lang.parse import parse_program
+from proxyuse.lang.positions import Points, Position
+from proxyuse.lang.rewrite import simplify
+from proxyuse.lang.text import LINE_WIDTH, name_text, precision_of, term_text
+from proxyuse.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a part of a program came from in the model.
+
+    Examples
+    --------
+    >>> print(Origin(step="classifier", tree=3, node=17))
+    classifier, tree 3, node 17
+    """
+
+    step: str = ""
+    tree: int | None = None
+    node: int | None = None
+    coefficient: int | None = None
+
+    def __str__(self) -> str:
+        numbered = {"tree": self.tree, "node": self.node, "coefficient": self.coefficient}
+        named = [f"{what} {number}" for what, number in numbered.items() if number is not None]
+        return ", ".join([self.step, *named] if self.step else named)
+
+
+class Program:
+    """A function of named inputs, given by a term.
+
+    Parameters
+    ----------
+    term : Term
+    inputs : sequence of str, optional
+        The columns a row consists of, in order; by default the variables of the term in order
+        of appearance. An input need not be used.
+    origins : mapping, optional
+        Where parts came from: for the number of a point in written preorder, its `Origin`.
+        Points without one share that of the nearest point above.
+
+    Examples
+    --------
+    >>> program = Program.parse("ite(age <= 30 and sex == 'F', 0, 1)")
+    >>> program.inputs
+    ('age', 'sex')
+    >>> program.predict({"age": [25, 25, 60], "sex": ["F", "M", "F"]})
+    array([0., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        term: Term,
+        inputs: Sequence[str] | None = None,
+        origins: Mapping[int, Origin] | None = None,
+    ) -> None:
+        self.term = term
+        self.variables = variables(term)
+        self.inputs = self.variables if inputs is None else tuple(inputs)
+        self.origins = dict(origins or {})
+        if len(set(self.inputs)) < len(self.inputs):
+            raise LanguageError(f"an input is named twice: {', '.join(self.inputs)}")
+        unknown = [name for name in self.variables if name not in set(self.inputs)]
+        if unknown:
+            raise LanguageError(f"the variable {unknown[0]!r} is not among the inputs")
+
+    @classmethod
+    def parse(cls, text: str) -> Program:
+        """Read a program; an error names line, column and what was expected."""
+        parsed = parse_program(text)
+        if parsed.inputs is not None:
+            missing = [name for name in variables(parsed.term) if name not in parsed.inputs]
+            if missing:
+                raise LanguageError(f"the lambda does not name the variable {missing[0]!r}")
+        return cls(parsed.term, parsed.inputs)
+
+    @classmethod
+    def traced(cls, term: Term, inputs: Sequence[str], origins: Mapping[int, Origin]) -> Program:
+        """A program whose origins are given by the identity of node objects, ``id(node)``.
+
+        Each node object with an origin must stand at one place in the term.
+        """
+        by_point: dict[int, Origin] = {}
+        stack, point = [term], 0
+        while stack:
+            node = stack.pop()
+            if id(node) in origins:
+                by_point[point] = origins[id(node)]
+            point += 1
+            stack.extend(reversed(children(node)))
+        return cls(term, inputs, by_point)
+
+    @cached_property
+    def points(self) -> Points:
+        """Every program point."""
+        return Points(self.term)
+
+    @cached_property
+    def precision(self) -> Precision:
+        """The precision that comparisons have unless their text says another."""
+        return precision_of(self.term)
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return self.term.size
+
+    def origin(self, position: Position) -> Origin | None:
+        """Where the sub-term at a position came from."""
+        point = self.points.spot(position).point
+        while point >= 0:
+            if self.points.written[point] in self.origins:
+                return self.origins[self.points.written[point]]
+            point = self.points.parents[point]
+        return None
+
+    def text_of(self, term: Term) -> str:
+        """A part of this program on one line, as it would stand in the program's text."""
+        return term_text(term, self.precision, width=sys.maxsize)
+
+    def simplified(self) -> Program:
+        """The program with constants folded; parts lose their origins if anything changed."""
+        term = simplify(self.term)
+        return self if term is self.term else Program(term, self.inputs)
+
+    def predict(self, X: object) -> Array:
+        """What the program says for each row of a table.
+
+        Parameters
+        ----------
+        X : data frame, mapping of columns, or 2-D array
+            Columns are found by name; those of an array by position among `inputs`.
+
+        Returns
+        -------
+        ndarray
+            Numbers, booleans, or categories (objects, None where missing).
+        """
+        data = Table.of(X, names=self.inputs)
+        frame = Frame(data.column(name) for name in self.variables)
+        frame.check(self.term)
+        values = evaluate(self.term, frame.arrays, frame.vocabulary)
+        values = np.broadcast_to(values, (data.n_rows, *values.shape[1:])).copy()
+        return frame.vocabulary.decode(values) if values.dtype == np.int32 else values
+
+    def __str__(self) -> str:
+        named = self.inputs != self.variables
+        header = f"lambda {', '.join(map(name_text, self.inputs))} ." if named else ""
+        if self.precision is not Precision.FLOAT64:
+            header = f"{header} {self.precision}:".lstrip()
+        text = term_text(self.term, self.precision)
+        one_line = len(header) + len(text) < LINE_WIDTH and "\n" not in text
+        return (header + (" " if one_line else "\n") if header else "") + text
+
+    def __repr__(self) -> str:
+        return f"<Program of {', '.join(self.inputs)}: {self.size} nodes>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self.term == other.term and self.inputs == other.inputs
+
+    def __hash__(self) -> int:
+        return hash((self.term, self.inputs))
+
+    def __reduce__(self) -> tuple[type[Program], tuple[object, ...]]:
+        return Program, (self.term, self.inputs, self.origins)
+
+
+class Frame:
+    """Columns as the arrays that terms are evaluated on, with one vocabulary for all."""
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        self.vocabulary = Vocabulary()
+        self.arrays: dict[str, Array] = {}
+        self.kinds: dict[str, str] = {}
+        for column in columns:
+            self.kinds[column.name] = str(column.kind)
+            self.arrays[column.name] = self._array(column)
+
+    def _array(self, column: Column) -> Array:
+        if column.kind is not Kind.CATEGORY:
+            return column.values
+        codes = [self.vocabulary.code(word) for word in column.categories]
+        shared = np.array([*codes, -1], dtype=np.int32)[column.values]
+        return np.asarray(shared)
+
+    def check(self, term: Term) -> str:
+        """The kind of the term's values; a `KindError` where kinds do not fit."""
+        return check_kinds(term, self.kinds)
