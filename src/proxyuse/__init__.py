@@ -9,7 +9,8 @@
 """
 
 from proxyuse.audit import Audit, audit
-from proxyuse.detect.detection import Budget, Progress, Unsettled
+from proxyuse.detect.detection import Budget, Unsettled
+from proxyuse.detect.progress import Progress
 from proxyuse.detect.witnesses import Decomposition, Witness
 from proxyuse.errors import (
     Cancelled,

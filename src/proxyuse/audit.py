@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from proxyuse.detect.detection import (
-    Budget,
-    Clock,
-    Detection,
-    ProgressCallback,
-    Unsettled,
-    detect,
-)
+from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
+from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Decomposition, Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.lang.rewrite import without_missing_directions

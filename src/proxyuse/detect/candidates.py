@@ -88,7 +88,8 @@ class Candidates:
         """Note a subset of operands at each place where the operator stands."""
         term = self.points.term_at(Spot(places[0], subset))
         candidate = self._by_term.setdefault(term.digest, Candidate(term))
-        candidate.spots.extend(Spot(place, subset) for place in places)
+        spots = [Spot(place, subset) for place in places]
+        candidate.spots += [spot for spot in spots if spot not in candidate.spots]
         return candidate
 
     def _add_large(

@@ -7,15 +7,15 @@ a bound, and what is searched when there is too much of it.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 from proxyuse.detect.candidates import Candidate, Candidates, LargeOperator
 from proxyuse.detect.occurrences import measure_occurrences
+from proxyuse.detect.progress import Clock
 from proxyuse.detect.subsets import settle_operator
 from proxyuse.detect.witnesses import Decomposition
-from proxyuse.errors import Cancelled, DataError
+from proxyuse.errors import DataError
 from proxyuse.lang.nodes import Const, Term, children
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.measure.association import Association
@@ -44,43 +44,6 @@ class Budget:
     def __post_init__(self) -> None:
         if min(self.subsets, self.search, self.occurrences) < 0:
             raise DataError("a budget cannot be negative")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far detection has come: `done` of `total` computations; a search may add some."""
-
-    done: int
-    total: int
-
-
-ProgressCallback = Callable[[Progress], bool | None]
-"""Called a few times a second; returning False cancels."""
-
-
-class Clock:
-    """Calls the caller's progress callback now and then, and stops the work if told to."""
-
-    def __init__(self, callback: ProgressCallback | None, interval: float = 0.1) -> None:
-        self._callback = callback
-        self._interval = interval
-        self._next = 0.0
-        self.done = 0
-        self.total = 0
-
-    def tick(self) -> None:
-        """Report if it is time."""
-        if self._callback is None:
-            return
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + self._interval
-            self.report()
-
-    def report(self) -> None:
-        """Report now."""
-        if self._callback is not None and self._callback(Progress(self.done, self.total)) is False:
-            raise Cancelled(f"cancelled after {self.done} of {self.total} computations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +123,10 @@ class _Detector:
         self.all_sets = all_sets
         self.witnesses_only = witnesses_only
         self.clock = clock
-        self.found: list[Decomposition] = []
+        # By the term's digest, so that measuring a term again replaces what was found before.
+        self.found: dict[bytes, list[Decomposition]] = {}
         self.scores: dict[bytes, float] = {}
-        self.unsettled: list[Unsettled] = []
+        self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
         self.candidates = Candidates(program.points, budget.subsets)
 
@@ -173,11 +137,16 @@ class _Detector:
         for operator in self.candidates.large:
             self._settle(operator)
         self.clock.report()
-        return Detection(tuple(self.found), tuple(self.unsettled), tuple(self.notes))
+        return Detection(
+            tuple(chain.from_iterable(self.found.values())),
+            tuple(self.unsettled.values()),
+            tuple(self.notes),
+        )
 
     def _measure(self, candidate: Candidate) -> float:
         """Measure a computation; returns how close it comes to being a witness."""
         self.clock.tick()
+        self.found[candidate.term.digest] = []
         tables = self.engine.tables(candidate.term)
         associations = {t.protected: self.association(t.masses) for t in tables}
         strongest = max(associations.values())
@@ -224,7 +193,7 @@ class _Detector:
         associations: dict[str, float],
         influence: float | None,
     ) -> None:
-        self.found.append(
+        self.found[candidate.term.digest].append(
             Decomposition(
                 program=self.program,
                 expression=candidate.term,
@@ -238,7 +207,6 @@ class _Detector:
 
     def _settle(self, operator: LargeOperator) -> None:
         """Deal with an operator that has too many subsets of operands to list them."""
-        point = operator.points[0]
         parts = children(operator.term)
 
         def measure(subset: tuple[int, ...]) -> float:
@@ -246,11 +214,9 @@ class _Detector:
                 part = parts[operator.term._order[subset[0]]]
                 assert not isinstance(part, Const)
                 return self.scores[part.digest]
-            term = self.program.points.term_at(Spot(point, subset))
-            if term.digest in self.scores:
-                return self.scores[term.digest]
-            self.clock.total += 1
-            return self._measure(self.candidates.add_subset(operator.points, subset))
+            candidate = self.candidates.add_subset(operator.points, subset)
+            self.clock.total += candidate.term.digest not in self.scores
+            return self._measure(candidate)
 
         settled = settle_operator(
             self.engine,
@@ -275,7 +241,8 @@ class _Detector:
 
     def _leave_open(self, what: str, term: Term, spots: list[Spot], count: int) -> None:
         positions = tuple(self.program.points.position(spot) for spot in spots)
-        self.unsettled.append(Unsettled(what, self.program.text_of(term), positions, count))
+        unsettled = Unsettled(what, self.program.text_of(term), positions, count)
+        self.unsettled[what, term.digest] = unsettled
 
 
 def _ratio(value: float, threshold: float) -> float:
