@@ -35,9 +35,11 @@ def run() -> Audit:
 def main() -> None:
     """Run and print."""
     start = time.perf_counter()
-    found = run()
-    print(found)
-    print(f"\n({time.perf_counter() - start:.0f} s)")
+    print(run())
+    print(
+        f"\nThat took {time.perf_counter() - start:.0f} s. Whether this use is acceptable is for "
+        "people to judge.\nTo audit a model of your own see the Python example in README.md."
+    )
 
 
 if __name__ == "__main__":

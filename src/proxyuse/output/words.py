@@ -6,7 +6,7 @@ degree, and putting another person's value in its place changes some decisions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from proxyuse.columns import Column, Kind
 from proxyuse.detect.witnesses import Witness
@@ -29,25 +29,25 @@ def describe_findings(
     notes: Sequence[Note],
 ) -> str:
     """An answer to "is there proxy use, of what, and through which computation?"."""
-    names = " and ".join(z.name for z in population.protected)
+    names = _listed(z.name for z in population.protected)
+    fronts = _fronts(witnesses)
     lines = []
     if witnesses:
-        groups = {(w.protected, w.group) for w in witnesses}
+        used = _listed(dict.fromkeys(w.protected for w in witnesses))
         found = _count(len(witnesses), "computation")
-        places = "" if len(groups) == len(witnesses) else f", in {_count(len(groups), 'group')}"
-        lines.append(f"Proxy use found: {found} inside the model{places}.")
+        groups = "" if len(fronts) == len(witnesses) else f" in {_count(len(fronts), 'group')}"
+        lines.append(f"The model uses a proxy for {used}: {found}{groups}.")
     elif complete:
-        lines.append("No proxy use found at these thresholds.")
+        lines.append(f"No proxy use of {names} was found at these thresholds.")
     else:
-        lines.append("No proxy use found, but not everything could be settled.")
+        lines.append(f"No proxy use of {names} was found, but not everything could be settled.")
     lines.append(
-        f"Looked for: {names}, in {_count(measured, 'decomposition')} on "
-        f"{_count(population.n_rows, 'row')}, with association at least {epsilon:g} and "
-        f"influence above {delta:g}."
+        f"Measured: {_count(measured, 'decomposition')} on {_count(population.n_rows, 'row')}; "
+        f"counted if association is at least {epsilon:g} and influence above {delta:g}."
     )
-    for number, (front, others) in enumerate(_fronts(witnesses)[:MOST_GROUPS], start=1):
+    for number, (front, others) in enumerate(fronts[:MOST_GROUPS], start=1):
         lines += ["", *_paragraph(number, front, others, population)]
-    left = len(_fronts(witnesses)) - MOST_GROUPS
+    left = len(fronts) - MOST_GROUPS
     if left > 0:
         lines += ["", f"... and {_count(left, 'more group')}; all are in audit.witnesses."]
     if notes:
@@ -71,15 +71,14 @@ def _paragraph(number: int, front: Witness, others: int, population: Population)
     lines = [
         f"{number}. The model looks at {subject}{at}.",
         *(f"   {line}" for line in _what_it_tells(front.table)),
-        f"   With another person's value in its place, {_percent(front.influence)} of decisions "
-        "change.",
-        f"   association {front.association:.3f} (1 = another name for {front.protected}), "
-        f"influence {front.influence:.3f}, reached by {_percent(front.reach)} of rows, "
-        f"id {front.id}",
+        f"   It matters: with another person's value in its place, {_percent(front.influence)} "
+        "of decisions change.",
+        f"   (association {front.association:.3f} of at most 1, influence {front.influence:.3f}, "
+        f"reached by {_percent(front.reach)} of rows, id {front.id})",
     ]
     if others:
-        verb = "contains" if others == 1 else "contain"
-        lines.append(f"   {_count(others, 'more witness', 'more witnesses')} {verb} or repeat it.")
+        more = _count(others, "more witness", "more witnesses")
+        lines.append(f"   {more} in this group: computations around it, or it at other places.")
     return lines
 
 
@@ -122,8 +121,9 @@ def _what_it_tells(table: JointTable) -> list[str]:
     blind = table.masses.sum(axis=0).max() / total
     informed = table.masses.max(axis=1).sum() / total
     lines = [
-        f"Who knows the answer guesses {table.protected} right for {_percent(informed)} of "
-        f"people, who does not for {_percent(blind)}."
+        f"It tells {table.protected} apart: who knows it guesses {table.protected} right for "
+        f"{_percent(informed)} of people,",
+        f"who does not, for {_percent(blind)}.",
     ]
     if table.rows == ("false", "true"):
         sides = [
@@ -132,6 +132,12 @@ def _what_it_tells(table: JointTable) -> list[str]:
         ]
         lines.append(f"Commonest {table.protected}: {'; '.join(sides)}.")
     return lines
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _percent(share: float) -> str:
