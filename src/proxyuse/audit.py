@@ -15,8 +15,8 @@ from proxyuse.detect.witnesses import Decomposition, Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
-from proxyuse.measure.naive import NaiveEngine
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.registry import translate
 from proxyuse.notes import Note, NoteKind
@@ -202,7 +202,7 @@ def audit(
     )
     program = _specialised(program, population)
     clock = Clock(progress)
-    engine = NaiveEngine(
+    engine = FastEngine(
         program,
         population,
         influence=loss,
@@ -276,7 +276,7 @@ def _specialised(program: Program, population: Population) -> Program:
 def _notes(
     program: Program,
     population: Population,
-    engine: NaiveEngine,
+    engine: FastEngine,
     detection: Detection,
     sampling: Sampling | None,
     max_support: int,

@@ -11,6 +11,7 @@ does not know which questions are worth asking.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -199,7 +200,11 @@ class NaiveEngine:
             choice = either(exactly(values), exactly(new))
             free = self._possible(context, {hole.name: choice for hole in holes})
             moved += mass * self._moved(free)
-        return moved / (self.total * self.total)
+        return self._bound(moved / (self.total * self.total))
+
+    def _bound(self, movable: float) -> float:
+        """What the share of movable pairs or rows says of a loss that may pass 1: 0 or nothing."""
+        return movable if self._loss.bounded or movable == 0 else math.inf
 
     def _possible(self, context: Term, holes: dict[str, Possible]) -> Possible:
         return possible_values(context, self.frame.arrays, self.vocabulary, holes, self._values)
@@ -224,7 +229,8 @@ class NaiveEngine:
         with np.errstate(all="ignore"):
             outcome = reordered(term, parts)
         context = self.points.replace({Spot(operator): self._hole})
-        return self._moved(self._possible(context, {self._hole.name: outcome})) / self.total
+        moved = self._moved(self._possible(context, {self._hole.name: outcome}))
+        return self._bound(moved / self.total)
 
     def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
         """The masses of all operands' values, taken together, with each protected attribute."""

@@ -1,0 +1,461 @@
+"""Exact influence without evaluating the program again for every value.
+
+The idea. Fix one position and look at how the output depends on what stands there, row by row.
+Only a few forms of dependence occur between a position and the root, and each gives influence
+from counts (its cost is for n rows and k distinct values of the computation p1):
+
+``PASS``   The output is p1 itself where the row reaches it. A pair of rows changes the output
+           when the values differ: count equal values. O(n).
+``FLIP``   p1 is true or false; the output depends on it in the rows of a mask. A pair changes the
+           output when the truth values differ and the first row is in the mask. O(n).
+``SIDE``   p1 is a number; through sums, factors and monotone functions it meets one comparison,
+           and in the rows of a mask the output is decided by its outcome: by the side of a
+           threshold tau(row) on which p1 falls. Sort the values of p1 once, look tau up in
+           them, add the mass on the other side. O(n log n).
+``SHIFT``  The output is a monotone function of p1 (a regressor's sum). Values that give the same
+           output are neighbours in order: look at neighbours until they differ. O(n log n).
+``OTHER``  Anything else (``==``, categories, vectors): for each distinct value, what the rows of
+           a mask then say. O(k n), the naive way restricted to the rows that matter.
+
+Going down from the root each child's form follows from its parent's and from the values of its
+siblings. An ite passes its parent's form on to its branches, for the rows that take them, and
+its guard becomes a FLIP in the rows where the two branches lead to different outputs. Operands
+of ``and`` and ``or`` are a FLIP where the others do not decide. A comparison turns a FLIP into
+a SIDE.
+
+Rounding. tau is computed by subtracting, the program adds: they may disagree in the last bits. So
+tau comes with a slack that bounds the disagreement, and wherever a value of p1 lies within it the
+program's own operations decide, by bisection among the values there, for they are monotone. The
+result is the naive engine's, bit for bit in what is counted.
+
+Several positions at once: where each of them is one side of a test, values with the same
+outcomes in all tests act alike and are taken together; one value of each kind is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, apply, truth_of
+from proxyuse.lang.nodes import (
+    Add,
+    And,
+    Argmax,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Member,
+    Mul,
+    Not,
+    Or,
+    Precision,
+    Relation,
+    Term,
+    Vector,
+    children,
+)
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.influence import QuantitativeInputInfluence, differ
+from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.support import Support, support_of
+
+_EPS = 2.0**-52
+
+
+class Form(Enum):
+    """How the output depends on a position; see the module's docstring."""
+
+    PASS = "pass"
+    FLIP = "flip"
+    SIDE = "side"
+    SHIFT = "shift"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """How the output depends on one position.
+
+    Attributes
+    ----------
+    form : see `Form`.
+    rows : the rows whose output can depend on it.
+    judge : for SIDE, a point whose value says which side the position is on.
+    tau, slack : for SIDE, the threshold for each row and how exact it is.
+    """
+
+    form: Form
+    rows: Array
+    judge: int = -1
+    tau: Array | None = None
+    slack: Array | None = None
+
+
+class FastEngine(NaiveEngine):
+    """The naive engine's answers, from contexts; see the module's docstring for how.
+
+    Influence other than QII, and sampled influence, are left to the naive engine.
+    """
+
+    _path: list[tuple[int, Context]]
+
+    def influence(self, spots: Sequence[Spot]) -> float:
+        """The influence of one computation through disjoint positions at which it stands."""
+        if self._pairs is not None or not isinstance(self._loss, QuantitativeInputInfluence):
+            return super().influence(spots)
+        self._tick()
+        with np.errstate(all="ignore"):
+            changed = self._one(spots[0]) if len(spots) == 1 else self._several(spots)
+        return changed / (self.total * self.total)
+
+    # One position
+
+    def _one(self, spot: Spot) -> float:
+        """The mass of pairs of rows that change the output."""
+        context = self._context(spot)
+        if not context.rows.any():
+            return 0.0
+        values = self.values(self.points.term_at(spot))
+        match context.form:
+            case Form.PASS:
+                support = support_of(values, self.n_rows)
+                other = self.total - support.masses(self.weights)[support.codes]
+            case Form.FLIP:
+                truth = truth_of(values)
+                mass = float(np.dot(truth, self.weights))
+                other = np.where(truth, self.total - mass, mass)
+            case Form.SIDE:
+                other = self._other_side(spot, context, values)
+            case Form.SHIFT:
+                other = self._other_output(spot, context, values)
+            case Form.OTHER:
+                return self._grouped(spot, context, values)
+        return float(np.dot(np.where(context.rows, other, 0.0), self.weights))
+
+    def _grouped(self, spot: Spot, context: Context, values: Array) -> float:
+        """For each distinct value, the rows that then have another output."""
+        rows = np.flatnonzero(context.rows)
+        support = support_of(values, self.n_rows)
+        actual = self._outcome(spot, rows, values[rows])
+        weights = self.weights[rows]
+        total = 0.0
+        for value, mass in enumerate(support.masses(self.weights)):
+            self._tick()
+            new = np.broadcast_to(
+                support.values[value : value + 1], (len(rows), *support.values.shape[1:])
+            )
+            changed = differ(actual, self._outcome(spot, rows, new))
+            total += mass * float(np.dot(changed, weights))
+        return total
+
+    def _other_side(self, spot: Spot, context: Context, values: Array) -> Array:
+        """For each row the mass of the values on the other side of its threshold.
+
+        The low side is the one on which the smallest number falls.
+        """
+        support = support_of(values.astype(np.float64, copy=False), self.n_rows)
+        masses = support.masses(self.weights)
+        numbers = support.values[~np.isnan(support.values)]
+        rows = np.flatnonzero(context.rows)
+        codes = support.codes[rows]
+        result = np.zeros(self.n_rows)
+        if len(numbers) == 0:
+            return result
+        low = self._judged(spot, context, rows, np.full(len(rows), numbers[0]))
+        below = self._low_side(spot, context, numbers, rows, low)
+        low_mass = np.concatenate([[0.0], np.cumsum(masses)])[below]
+        own_low = codes < below
+        if len(numbers) < len(support):
+            missing = self._judged(spot, context, rows, np.full(len(rows), np.nan))
+            missing_low = ~differ(missing, low)
+            low_mass = low_mass + np.where(missing_low, masses[-1], 0.0)
+            own_low = np.where(codes == len(numbers), missing_low, own_low)
+        result[rows] = np.where(own_low, self.total - low_mass, low_mass)
+        return result
+
+    def _low_side(
+        self, spot: Spot, context: Context, numbers: Array, rows: Array, low: Array
+    ) -> Array:
+        """How many of the sorted numbers are on the low side, for each row."""
+        assert context.tau is not None
+        assert context.slack is not None
+        tau, slack = context.tau[rows], context.slack[rows]
+        wild = ~np.isfinite(tau) | ~np.isfinite(slack)
+        left = np.where(wild, 0, _looked_up(numbers, tau - slack))
+        # Most often no number lies within the slack, and the next one is already above it.
+        right = left.copy()
+        near = np.flatnonzero(numbers[np.minimum(left, len(numbers) - 1)] <= tau + slack)
+        right[near] = np.searchsorted(numbers, (tau + slack)[near], side="right")
+        right[wild] = len(numbers)
+        # Where the largest number falls on the same side as the smallest, all of them do.
+        high = self._judged(spot, context, rows, np.full(len(rows), numbers[-1]))
+        one_side = ~differ(low, high)
+        left = np.where(one_side, len(numbers), np.maximum(left, 1))
+        right = np.maximum(right, left)
+        unsure = np.flatnonzero(left < right)
+        while len(unsure):
+            middle = (left[unsure] + right[unsure]) // 2
+            outcome = self._judged(spot, context, rows[unsure], numbers[middle])
+            is_low = ~differ(outcome, low[unsure])
+            left[unsure] = np.where(is_low, middle + 1, left[unsure])
+            right[unsure] = np.where(is_low, right[unsure], middle)
+            unsure = unsure[left[unsure] < right[unsure]]
+        return left
+
+    def _other_output(self, spot: Spot, context: Context, values: Array) -> Array:
+        """For each row the mass of the values that give another output, under monotone steps."""
+        support = support_of(values.astype(np.float64, copy=False), self.n_rows)
+        masses = support.masses(self.weights)
+        same = masses[support.codes]
+        for direction in (-1, 1):
+            rows = np.flatnonzero(context.rows)
+            actual = self._outcome(spot, rows, values[rows])
+            place = support.codes[rows] + direction
+            while len(rows):
+                inside = (place >= 0) & (place < len(support))
+                rows, place, actual = rows[inside], place[inside], actual[inside]
+                if len(rows) == 0:
+                    break
+                equal = ~differ(actual, self._outcome(spot, rows, support.values[place]))
+                rows, place, actual = rows[equal], place[equal] + direction, actual[equal]
+                same[rows] += masses[place - direction]
+        return np.asarray(self.total - same)
+
+    # From a position up to the root, with the program's own operations
+
+    def _outcome(self, spot: Spot, rows: Array, values: Array) -> Array:
+        """The output of some rows with given values at a position."""
+        return self._upward(spot, rows, values, 0)
+
+    def _judged(self, spot: Spot, context: Context, rows: Array, values: Array) -> Array:
+        """What the deciding point says for some rows with given values at a position."""
+        return self._upward(spot, rows, values, context.judge)
+
+    def _upward(self, spot: Spot, rows: Array, values: Array, top: int) -> Array:
+        point = spot.point
+        if spot.operands:
+            rest = self._rest(spot)
+            parts = [*(self._at(part, rows) for part in rest), values]
+            values = apply(self.points.terms[point], parts, {}, self.vocabulary)
+        while point != top:
+            parent = self.points.parents[point]
+            term = self.points.terms[parent]
+            place = term._order[self.points.steps[point]]
+            if isinstance(term, Ite) and place > 0:
+                # Only rows that take this branch are ever asked about.
+                pass
+            else:
+                parts = [
+                    values if i == place else self._at(part, rows)
+                    for i, part in enumerate(children(term))
+                ]
+                values = apply(term, parts, {}, self.vocabulary)
+            point = parent
+        return np.broadcast_to(values, (len(rows), *values.shape[1:]))
+
+    def _at(self, term: Term, rows: Array) -> Array:
+        values = self._values[id(term)]
+        return values if len(values) == 1 else np.asarray(values[rows])
+
+    def _rest(self, spot: Spot) -> list[Term]:
+        """The operands that a subset leaves, as written."""
+        term = self.points.terms[spot.point]
+        gone = {term._order[i] for i in spot.operands}
+        return [part for i, part in enumerate(children(term)) if i not in gone]
+
+    # From the root down to a position
+
+    def _context(self, spot: Spot) -> Context:
+        """The context of a position, from that of the nearest point above it that is kept.
+
+        Kept are the contexts on the way to the last position asked for; positions asked for in
+        preorder find their parent's there.
+        """
+        path = self._path if hasattr(self, "_path") else []
+        while path and not path[-1][0] <= spot.point < self.points.end(path[-1][0]):
+            path.pop()
+        if not path:
+            path.append((0, Context(Form.PASS, np.ones(self.n_rows, dtype=np.bool_))))
+        below: list[int] = []
+        point = spot.point
+        while point != path[-1][0]:
+            below.append(point)
+            point = self.points.parents[point]
+        for child in reversed(below):
+            above, context = path[-1]
+            place = self.points.terms[above]._order[self.points.steps[child]]
+            path.append((child, self._inside(above, context, (place,))))
+        self._path = path
+        context = path[-1][1]
+        if spot.operands:
+            order = self.points.terms[spot.point]._order
+            places = tuple(sorted(order[i] for i in spot.operands))
+            return self._inside(spot.point, context, places)
+        return context
+
+    def _inside(self, point: int, context: Context, places: tuple[int, ...]) -> Context:
+        """The context of a child (or some operands) of the term at a point."""
+        term = self.points.terms[point]
+        parts = children(term)
+        if isinstance(term, Ite):
+            return self._inside_ite(point, term, context, places[0])
+        if isinstance(term, And | Or | Not | Compare | Member) and context.form is Form.PASS:
+            context = replace(context, form=Form.FLIP)
+        others = [self._full(self._value(p)) for i, p in enumerate(parts) if i not in places]
+        match term:
+            case Not() if context.form is Form.FLIP:
+                return context
+            case And() | Or() if context.form is Form.FLIP:
+                rows = context.rows
+                for other in others:
+                    truth = truth_of(other)
+                    rows = rows & (truth if isinstance(term, And) else ~truth)
+                return replace(context, rows=rows)
+            case Compare() if context.form is Form.FLIP:
+                return self._inside_comparison(point, term, context, places[0], others[0])
+            case Vector():
+                return self._inside_vector(point, context, places[0], others)
+            case Add() | Mul() if all(self._value(part).ndim == 1 for part in parts):
+                return self._inside_arithmetic(term, context, others)
+            case Call(Function.EXP | Function.SIGMOID) if context.form is Form.SIDE:
+                unknown = np.full(self.n_rows, np.inf)  # bisection decides everywhere
+                return replace(context, tau=np.zeros(self.n_rows), slack=unknown)
+            case Call(Function.EXP | Function.SIGMOID) if context.form in (Form.PASS, Form.SHIFT):
+                return replace(context, form=Form.SHIFT)
+            case _:
+                return replace(context, form=Form.OTHER)
+
+    def _value(self, term: Term) -> Array:
+        return self._values[id(term)]
+
+    def _inside_ite(self, point: int, term: Ite, context: Context, place: int) -> Context:
+        guard = self._full(truth_of(self._value(term.guard)))
+        if place == 1:
+            return replace(context, rows=context.rows & guard)
+        if place == 2:
+            return replace(context, rows=context.rows & ~guard)
+        then, otherwise = (self._full(self._value(part)) for part in children(term)[1:])
+        rows = np.zeros(self.n_rows, dtype=np.bool_)
+        at = np.flatnonzero(context.rows & differ(then, otherwise))
+        if len(at) == 0:
+            return Context(Form.FLIP, rows)
+        match context.form:
+            case Form.PASS:
+                rows[at] = True
+            case Form.FLIP:
+                rows[at] = truth_of(then[at]) != truth_of(otherwise[at])
+            case Form.SIDE:
+                spot = Spot(point)
+                outcomes = [self._judged(spot, context, at, v[at]) for v in (then, otherwise)]
+                rows[at] = differ(outcomes[0], outcomes[1])
+            case Form.SHIFT | Form.OTHER:
+                spot = Spot(point)
+                outcomes = [self._outcome(spot, at, v[at]) for v in (then, otherwise)]
+                rows[at] = differ(outcomes[0], outcomes[1])
+        return Context(Form.FLIP, rows)
+
+    def _inside_comparison(
+        self, point: int, term: Compare, context: Context, place: int, other: Array
+    ) -> Context:
+        ordered = term.relation not in (Relation.EQ, Relation.NE)
+        if not ordered or other.dtype == np.int32 or np.isnan(other).any():
+            return replace(context, form=Form.OTHER)
+        tau = other.astype(np.float64)
+        slack = np.zeros(self.n_rows)
+        if term.precision is Precision.FLOAT32:
+            slack = np.abs(tau) * 2.0**-22 + 2.0**-148
+        return Context(Form.SIDE, context.rows, point, tau, slack)
+
+    def _inside_vector(
+        self, point: int, context: Context, place: int, others: list[Array]
+    ) -> Context:
+        """An entry of a vector right below an argmax: it wins from a threshold on."""
+        parent = self.points.parents[point]
+        above = self.points.terms[parent] if parent >= 0 else None
+        plain = not any(np.isnan(other).any() for other in others)
+        if isinstance(above, Argmax) and context.form is Form.OTHER and plain and others:
+            tau = np.max(others, axis=0)
+            return Context(Form.SIDE, context.rows, 0, tau, np.zeros(self.n_rows))
+        return replace(context, form=Form.OTHER)
+
+    def _inside_arithmetic(self, term: Add | Mul, context: Context, others: list[Array]) -> Context:
+        """An operand of a sum or product of numbers."""
+        finite = all(np.isfinite(other).all() for other in others)
+        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not finite:
+            return replace(context, form=Form.OTHER)
+        numbers = [other.astype(np.float64, copy=False) for other in others]
+        if isinstance(term, Mul):
+            factor = np.multiply.reduce(numbers) if numbers else np.ones(self.n_rows)
+            if not np.isfinite(factor).all() or (factor == 0).any():
+                return replace(context, form=Form.OTHER)
+        if context.form is not Form.SIDE:
+            return replace(context, form=Form.SHIFT)
+        assert context.tau is not None
+        assert context.slack is not None
+        room = 8.0 * _EPS * (len(others) + 2)
+        if isinstance(term, Add):
+            rest = np.add.reduce(numbers) if numbers else np.zeros(self.n_rows)
+            size = np.add.reduce([np.abs(number) for number in numbers]) if numbers else 0.0
+            tau = context.tau - rest
+            slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
+        else:
+            tau = context.tau / factor
+            slack = context.slack / np.abs(factor) + room * np.abs(tau)
+        return replace(context, tau=tau, slack=slack + 2.0**-1000)
+
+    # Several positions
+
+    def _several(self, spots: Sequence[Spot]) -> float:
+        """Try one value of each kind that the tests above the positions tell apart."""
+        values = self.values(self.points.term_at(spots[0]))
+        support = support_of(values, self.n_rows)
+        kinds = self._kinds_of_value(spots, support)
+        masses = np.bincount(kinds, support.masses(self.weights))
+        first = np.unique(kinds, return_index=True)[1]
+        context = self.points.replace(dict.fromkeys(spots, self._hole))
+        actual = self._with(context, values)
+        total = 0.0
+        for value, mass in zip(first, masses, strict=True):
+            self._tick()
+            changed = self._with(context, support.values[value : value + 1])
+            total += float(mass) * float(np.dot(self._losses(actual, changed), self.weights))
+        return total
+
+    def _kinds_of_value(self, spots: Sequence[Spot], support: Support) -> Array:
+        """A number for each distinct value; values with equal numbers act alike."""
+        outcomes = []
+        for spot in spots:
+            parent = self.points.parents[spot.point]
+            term = self.points.terms[parent] if parent >= 0 and not spot.operands else None
+            if not isinstance(term, Compare | Member):
+                return np.arange(len(support))
+            parts = [
+                support.values if step == self.points.steps[spot.point] else self._value(part)
+                for step, part in enumerate(children(term))
+            ]
+            if any(len(part) not in (1, len(support)) for part in parts) or not all(
+                isinstance(part, Const)
+                for step, part in enumerate(children(term))
+                if step != self.points.steps[spot.point]
+            ):
+                return np.arange(len(support))
+            outcomes.append(apply(term, parts, {}, self.vocabulary))
+        return np.asarray(np.unique(np.array(outcomes), axis=1, return_inverse=True)[1]).ravel()
+
+
+def _looked_up(numbers: Array, thresholds: Array) -> Array:
+    """How many of the sorted numbers are below each threshold.
+
+    Thresholds are looked up in their own order: neighbouring look-ups then touch neighbouring
+    memory, which is several times faster than looking them up as they come.
+    """
+    order = np.argsort(thresholds)
+    found = np.empty(len(thresholds), dtype=np.intp)
+    found[order] = np.searchsorted(numbers, thresholds[order], side="left")
+    return found
