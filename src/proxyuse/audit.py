@@ -5,6 +5,8 @@ The only place that composes the stages: translate, read the population, measure
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -188,6 +190,17 @@ def audit(
     [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
     """
     _check_thresholds(epsilon, delta, max_support, bins)
+    _check_option("budget", budget, Budget)
+    _check_option("sampling", sampling, Sampling)
+    _check_option(
+        "association",
+        association,
+        NormalizedMutualInformation,
+        ("name", "information_bound", "__call__"),
+    )
+    _check_option(
+        "influence", influence, QuantitativeInputInfluence, ("name", "bounded", "loss", "scale")
+    )
     loss: Influence = influence or QuantitativeInputInfluence()
     if sampling is not None and not loss.bounded:
         raise DataError(f"the error bound of sampling does not hold for {loss.name}; leave it out")
@@ -242,12 +255,27 @@ def audit(
 
 
 def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:
+    given: dict[str, object] = {"epsilon": epsilon, "delta": delta, "max_support": max_support}
+    for name, value in given.items():
+        if not isinstance(value, numbers.Real):
+            raise DataError(f"{name} is {value!r}; pass a number")
     if not 0 <= epsilon <= 1:
         raise DataError(f"epsilon is {epsilon}; an association lies between 0 and 1")
     if not delta >= 0:
         raise DataError(f"delta is {delta}; an influence is at least 0")
-    if max_support < 1 or (bins is not None and bins < 1):
-        raise DataError("max_support and bins must be at least 1")
+    whole_bins = bins is None or isinstance(bins, numbers.Integral)
+    if max_support < 2 or not whole_bins or (bins is not None and bins < 1):
+        raise DataError(
+            "max_support must be at least 2 and bins at least 1 (bins=None keeps raw values)"
+        )
+
+
+def _check_option(name: str, value: object, kind: type, parts: tuple[str, ...] = ()) -> None:
+    """Refuse an option that is neither left out nor of a kind, nor has all parts of one."""
+    if value is None or isinstance(value, kind):
+        return
+    if isinstance(value, type) or not parts or not all(hasattr(value, part) for part in parts):
+        raise DataError(f"{name} is {value!r}; pass an instance, such as {kind.__name__}()")
 
 
 def _translated(model: object, X: object, protected: object) -> Program:
@@ -256,12 +284,21 @@ def _translated(model: object, X: object, protected: object) -> Program:
     if program is model or hasattr(model, "feature_names_in_"):
         return program
     names = Table.of(X, program.inputs).names
-    named = {protected} if isinstance(protected, str) else set()
-    features = [name for name in names if name not in named]
+    kept_out = _named(protected)
+    features = [name for name in names if name not in kept_out]
     for fitting in (names, features):
         if len(fitting) == len(program.inputs):
             return translate(model, fitting)
     return program
+
+
+def _named(protected: object) -> set[str]:
+    """The columns that protected attributes are taken from, as far as they are named."""
+    if isinstance(protected, Mapping):
+        return {name for value in protected.values() for name in _named(value)}
+    if isinstance(protected, list | tuple):
+        return {str(name) for name in protected if isinstance(name, str | int)}
+    return {str(protected)} if isinstance(protected, str | int) else set()
 
 
 def _specialised(program: Program, population: Population) -> Program:
@@ -293,13 +330,13 @@ def _notes(
     measured = {d.expression: next(iter(d.tables.values())) for d in detection.decompositions}
     binned = sum(table.binned for table in measured.values())
     if binned:
-        text = f"the values of {binned} computations were cut into {bins} bins for association"
+        text = f"for association, values were cut into {bins} bins in {binned} of the computations"
         notes.append(Note(NoteKind.BINNED, text))
-    long = sum(len(table.masses) > max_support for table in measured.values())
+    long = sum(len(t.masses) > max_support and not t.binned for t in measured.values())
     if long:
         text = (
-            f"{long} computations have more than {max_support} distinct values and were not cut "
-            "into bins; their association is overestimated on a sample"
+            f"of the computations {long} have more than {max_support} distinct values that were "
+            "not cut into bins; a sample overestimates their association"
         )
         notes.append(Note(NoteKind.LONG_SUPPORT, text))
     if sampling is not None:

@@ -7,6 +7,7 @@ models, populations or measures.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,8 @@ import numpy as np
 from proxyuse.columns import Column, Kind
 from proxyuse.errors import LanguageError
 from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
-from proxyuse.lang.kinds import check_kinds
-from proxyuse.lang.nodes import Precision, Term, children, variables
+from proxyuse.lang.kinds import MISSING_KIND, check_kinds
+from proxyuse.lang.nodes import Node, Precision, Term, children, variables
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position
 from proxyuse.lang.rewrite import simplify
@@ -74,13 +75,19 @@ class Program:
         inputs: Sequence[str] | None = None,
         origins: Mapping[int, Origin] | None = None,
     ) -> None:
+        if not isinstance(term, Node):
+            raise LanguageError(f"a program is made of a term, not {type(term).__name__}")
+        if isinstance(inputs, str) or any(type(name) is not str for name in inputs or ()):
+            raise LanguageError(f"inputs are a sequence of strings, not {inputs!r}")
         self.term = term
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
         self.origins = dict(origins or {})
-        if len(set(self.inputs)) < len(self.inputs):
-            raise LanguageError(f"an input is named twice: {', '.join(self.inputs)}")
-        unknown = [name for name in self.variables if name not in set(self.inputs)]
+        known = set(self.inputs)
+        if len(known) < len(self.inputs):
+            twice = next(name for name, count in Counter(self.inputs).items() if count > 1)
+            raise LanguageError(f"the input {twice!r} is named twice")
+        unknown = [name for name in self.variables if name not in known]
         if unknown:
             raise LanguageError(f"the variable {unknown[0]!r} is not among the inputs")
 
@@ -88,10 +95,6 @@ class Program:
     def parse(cls, text: str) -> Program:
         """Read a program; an error names line, column and what was expected."""
         parsed = parse_program(text)
-        if parsed.inputs is not None:
-            missing = [name for name in variables(parsed.term) if name not in parsed.inputs]
-            if missing:
-                raise LanguageError(f"the lambda does not name the variable {missing[0]!r}")
         return cls(parsed.term, parsed.inputs)
 
     @classmethod
@@ -125,8 +128,10 @@ class Program:
         """The number of nodes."""
         return self.term.size
 
-    def origin(self, position: Position) -> Origin | None:
+    def origin(self, position: Position | str) -> Origin | None:
         """Where the sub-term at a position came from."""
+        if isinstance(position, str):
+            position = Position.parse(position)
         point = self.points.spot(position).point
         while point >= 0:
             if self.points.written[point] in self.origins:
@@ -173,7 +178,7 @@ class Program:
         return (header + (" " if one_line else "\n") if header else "") + text
 
     def __repr__(self) -> str:
-        return f"<Program of {', '.join(self.inputs)}: {self.size} nodes>"
+        return f"<Program of {len(self.inputs)} inputs: {self.size} nodes>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
@@ -195,7 +200,8 @@ class Frame:
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, str] = {}
         for column in columns:
-            self.kinds[column.name] = str(column.kind)
+            empty = column.kind is Kind.NUMBER and bool(column.is_missing.all())
+            self.kinds[column.name] = MISSING_KIND if empty else str(column.kind)
             self.arrays[column.name] = self._array(column)
 
     def _array(self, column: Column) -> Array:

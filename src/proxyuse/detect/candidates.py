@@ -32,7 +32,8 @@ class LargeOperator:
     ----------
     points : where it stands.
     operands : the steps of its operands that are not constant.
-    alone : whether no subset of its operands can stand at another operator too.
+    alone : whether each subset of its operands stands at one place only: neither at another
+        operator too, nor twice at this one because two operands are equal.
     """
 
     term: Term
@@ -98,7 +99,7 @@ class Candidates:
         """An operator too large to list; subsets that stand elsewhere as terms are noted."""
         term = self.points.terms[places[0]]
         mine = Counter(child.digest for child in children(term))
-        alone = len(places) == 1
+        alone = len(places) == 1 and max(mine.values()) == 1
         for others in operators.values():
             other = self.points.terms[others[0]]
             if type(other) is not type(term) or others[0] == places[0]:

@@ -222,7 +222,7 @@ class _Detector:
             self.engine,
             operator,
             measure,
-            epsilon=self.epsilon,
+            epsilon=self.epsilon if self.association.information_bound else None,
             delta=self.delta,
             budget=self.budget.search,
         )

@@ -1,7 +1,9 @@
 """A computation that stands at several places: which set of them matters most?
 
 Every set of disjoint occurrences is a decomposition of its own, all with the same association.
-Listed are each occurrence, all of them together, and the strongest set if it is another one.
+Listed are each occurrence, all of them together, and the strongest set found if it is another
+one. It is looked for where the association passes its threshold: with all of the budget if none
+of the others has the influence to be a witness, and with little effort if one has.
 
 The strongest set needs no enumeration of all 2^k where occurrences lie in one ite. Take an ite
 with all of them inside it, and fix which ones in its guard are chosen. A pair of row and new
@@ -23,6 +25,7 @@ from proxyuse.lang.nodes import Ite
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.engine import Engine
 
+EFFORT_WHEN_FOUND = 32
 SpotSet = frozenset[Spot]
 
 
@@ -47,8 +50,7 @@ def measure_occurrences(
 
     Parameters
     ----------
-    settle : whether it matters if some set has more influence than `delta`; then the strongest
-        set is looked for.
+    settle : whether it matters if some set has more influence than `delta`.
     all_sets : measure every set.
     budget : how many sets may be measured beyond the listed ones.
 
@@ -65,39 +67,45 @@ def measure_occurrences(
             known[chosen] = engine.influence(sorted(chosen))
         return known[chosen]
 
-    listed = {frozenset([spot]) for spot in spots}
-    if len(spots) > 1:
-        listed.add(_together(points, spots))
+    together = _together(points, spots)
+    disjoint = len(together) == len(spots)
+    listed = {frozenset([spot]) for spot in spots} | {together}
+    result = Measured()
+    if all_sets and len(spots) > 1:
+        if _set_count(len(spots)) <= budget:
+            listed.update(_disjoint_sets(points, spots))
+        else:
+            result.unmeasured = _set_count(len(spots)) - len(listed)
     for chosen in listed:
         influence(chosen)
-
-    result = Measured()
-    if len(spots) > 1 and (settle or all_sets):
-        disjoint = len(_together(points, spots)) == len(spots)
-        if all_sets:
-            count = 2 ** len(spots) - 1
-            if count <= budget:
-                listed.update(_disjoint_sets(points, spots))
-            else:
-                result.unmeasured = count - len(listed)
-        if settle and (not all_sets or result.unmeasured):
-            strongest, exact = _strongest(points, spots, influence, budget, disjoint)
-            if influence(strongest) > max(map(influence, listed)):
-                listed.add(strongest)
-            passed = max(known.values()) > delta
-            if exact or passed or (disjoint and engine.occurrence_bound(spots) <= delta):
-                result.unmeasured = 0
-            else:
-                result.unmeasured = 2 ** len(spots) - len(known)
-    result.influences = {tuple(sorted(s)): influence(s) for s in listed if s}
+    if settle and len(spots) > 1 and not all_sets:
+        found = max(known.values()) > delta
+        effort = min(budget, EFFORT_WHEN_FOUND) if found else budget
+        strongest, exact = _strongest(points, spots, influence, effort, disjoint)
+        if influence(strongest) > max(map(influence, listed)):
+            listed.add(strongest)
+        open_ = not exact and influence(strongest) <= delta
+        if open_ and not (disjoint and engine.occurrence_bound(spots) <= delta):
+            result.unmeasured = _set_count(len(spots)) + 1 - len(known)
+    result.influences = {tuple(sorted(s)): influence(s) for s in listed}
     return result
 
 
+def _set_count(spots: int) -> int:
+    """How many non-empty sets there are."""
+    return (1 << spots) - 1
+
+
 def _together(points: Points, spots: Iterable[Spot]) -> SpotSet:
-    """All spots; where some overlap, the first of them in order that do not."""
+    """All spots; where some overlap, the first of them in order that do not.
+
+    Points of one term never overlap: a term is not inside itself.
+    """
     chosen: list[Spot] = []
+    subsets = [spot for spot in spots if spot.operands]
     for spot in sorted(spots):
-        if all(points.disjoint(spot, other) for other in chosen):
+        rivals = chosen if spot.operands else [other for other in chosen if other.operands]
+        if not subsets or all(points.disjoint(spot, other) for other in rivals):
             chosen.append(spot)
     return frozenset(chosen)
 
@@ -105,7 +113,7 @@ def _together(points: Points, spots: Iterable[Spot]) -> SpotSet:
 def _disjoint_sets(points: Points, spots: list[Spot]) -> Iterator[SpotSet]:
     for size in range(1, len(spots) + 1):
         for chosen in combinations(spots, size):
-            if all(points.disjoint(a, b) for a, b in combinations(chosen, 2)):
+            if len(_together(points, chosen)) == size:
                 yield frozenset(chosen)
 
 
@@ -117,11 +125,11 @@ def _strongest(
     disjoint: bool,
 ) -> tuple[SpotSet, bool]:
     """The set with the largest influence, and whether it is so for certain."""
-    if disjoint:
+    if disjoint and 2 * len(spots) <= budget:  # any plan costs at least as much
         plan = _plan(points, tuple(sorted(spots)))
         if plan.cost <= budget:
             return _best(plan, frozenset(), influence), True
-    elif 2 ** len(spots) - 1 <= budget:
+    if not disjoint and _set_count(len(spots)) <= budget:
         return max(_disjoint_sets(points, spots), key=influence), True
     return _climb(points, spots, influence, budget), False
 
@@ -131,10 +139,10 @@ def _climb(
 ) -> SpotSet:
     """Add or take out one occurrence at a time while that raises influence."""
     best = max([_together(points, spots), *(frozenset([s]) for s in spots)], key=influence)
-    while budget > 0:
+    while budget >= len(spots):
+        budget -= len(spots)
         steps = [best ^ {spot} for spot in spots]
         fitting = [s for s in steps if s and len(_together(points, s)) == len(s)]
-        budget -= len(fitting)
         better = max(fitting, key=influence, default=best)
         if influence(better) <= influence(best):
             break
@@ -144,7 +152,7 @@ def _climb(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How to maximise over some occurrences.
+    """How to maximise over some occurrences, no deeper than there are occurrences.
 
     `guard` is enumerated; for each choice there, each of `branches` is maximised by itself.
     """

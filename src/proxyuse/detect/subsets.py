@@ -33,14 +33,15 @@ def settle_operator(
     operator: LargeOperator,
     measure: Callable[[tuple[int, ...]], float],
     *,
-    epsilon: float,
+    epsilon: float | None,
     delta: float,
     budget: int,
 ) -> Settled:
     """Measure or exclude the subsets of an operator's operands, as far as `budget` sets go.
 
     `measure` measures one subset and says how close it is to being a witness (1 and more: it
-    is). A single operand may be asked for too.
+    is). A single operand may be asked for too. Without `epsilon`, what operands tell about the
+    protected attributes excludes nothing.
     """
     remaining = _remaining(engine, operator, epsilon, delta, budget)
     if remaining is not None:
@@ -52,7 +53,7 @@ def settle_operator(
 
 
 def _remaining(
-    engine: Engine, operator: LargeOperator, epsilon: float, delta: float, budget: int
+    engine: Engine, operator: LargeOperator, epsilon: float | None, delta: float, budget: int
 ) -> list[tuple[int, ...]] | None:
     """The subsets that cannot be excluded, or None if there are more than `budget`.
 
@@ -76,13 +77,17 @@ def _remaining(
 
 
 def _excluded(
-    engine: Engine, operator: LargeOperator, subset: tuple[int, ...], epsilon: float, delta: float
+    engine: Engine,
+    operator: LargeOperator,
+    subset: tuple[int, ...],
+    epsilon: float | None,
+    delta: float,
 ) -> bool:
     """Whether neither the set nor any subset of it can be a witness."""
     point = operator.points[0]
     if operator.alone and engine.operands_bound(point, subset) <= delta:
         return True
-    return all(
+    return epsilon is not None and all(
         mutual_information(masses) + SLACK < epsilon * entropy(masses.sum(axis=0))
         for masses in engine.operands_tables(point, subset)
     )

@@ -17,6 +17,7 @@ are computed once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, assert_never
 
@@ -85,38 +86,61 @@ def evaluate(
     vocabulary: Vocabulary,
     known: Mapping[int, Array] | None = None,
 ) -> Array:
-    """The values of `root`, with as many rows as the columns, or one where it is constant."""
-    known = known or {}
-    if id(root) in known:
-        return known[id(root)]
-    return evaluate_all(root, columns, vocabulary, known)[id(root)]
+    """The values of `root`, with as many rows as the columns, or one where it is constant.
+
+    Values are let go when their last use is done, so that memory is needed for the depth of
+    a term and not for its size.
+    """
+    return _evaluated(root, columns, vocabulary, known or {}, keep=False)[id(root)]
 
 
-def evaluate_all(
+def evaluate_all(root: Term, columns: Mapping[str, Array], vocabulary: Vocabulary) -> Values:
+    """The values of `root` and of every node object below it."""
+    return _evaluated(root, columns, vocabulary, {}, keep=True)
+
+
+def _evaluated(
     root: Term,
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
-    known: Mapping[int, Array] | None = None,
+    known: Mapping[int, Array],
+    *,
+    keep: bool,
 ) -> Values:
-    """The values of `root` and of every node object below it that `known` does not hold."""
-    known = known or {}
-    values: Values = {}
+    schedule = _schedule(root, known)
+    uses = Counter(id(part) for term in schedule for part in children(term))
+    uses[id(root)] += 1
+    values: Values = {id(root): known[id(root)]} if id(root) in known else {}
     with np.errstate(all="ignore"):
-        stack: list[tuple[Term, bool]] = [(root, False)]
-        while stack:
-            term, ready = stack.pop()
-            if id(term) in values or id(term) in known:
-                continue
-            if not ready:
-                stack.append((term, True))
-                stack.extend((part, False) for part in children(term))
-                continue
+        for term in schedule:
             parts = [
                 known[id(part)] if id(part) in known else values[id(part)]
                 for part in children(term)
             ]
             values[id(term)] = apply(term, parts, columns, vocabulary)
+            if keep:
+                continue
+            for part in children(term):
+                uses[id(part)] -= 1
+                if not uses[id(part)]:
+                    values.pop(id(part), None)
     return values
+
+
+def _schedule(root: Term, known: Mapping[int, Array]) -> list[Term]:
+    """Node objects to evaluate, children before parents; what is known is not entered."""
+    order: list[Term] = []
+    seen: set[int] = set()
+    stack: list[tuple[Term, bool]] = [(root, False)]
+    while stack:
+        term, ready = stack.pop()
+        if ready:
+            order.append(term)
+        elif id(term) not in seen and id(term) not in known:
+            seen.add(id(term))
+            stack.append((term, True))
+            stack.extend((part, False) for part in reversed(children(term)))
+    return order
 
 
 def apply(
@@ -156,10 +180,8 @@ def apply(
             chosen: Array = np.where(guard, then, otherwise)
             return chosen
         case Vector():
-            rows = max(len(part) for part in parts)
-            return np.column_stack(
-                [np.broadcast_to(part.astype(np.float64), (rows,)) for part in parts]
-            )
+            numbers = [part.astype(np.float64, copy=False) for part in parts]
+            return np.column_stack(np.broadcast_arrays(*numbers))
         case Argmax(_, labels):
             best: Array = np.argmax(parts[0], axis=1)
             names = _stacked(labels, vocabulary) if labels else np.arange(float(parts[0].shape[1]))
@@ -258,10 +280,10 @@ def _aligned(parts: list[Array]) -> list[Array]:
 
 
 def _keys(values: tuple[Value, ...], like: Array, vocabulary: Vocabulary) -> Array:
-    present = [value for value in values if not is_missing(value)]
     if like.dtype == np.int32:
-        return np.array([vocabulary.code(str(value)) for value in present], dtype=np.int32)
-    return np.array([float(value) for value in present], dtype=np.float64)  # type: ignore[arg-type]
+        codes = [vocabulary.code(value) for value in values if isinstance(value, str)]
+        return np.array(codes, dtype=np.int32)
+    return np.array([value for value in values if isinstance(value, float | bool)], np.float64)
 
 
 def _stacked(values: tuple[Value, ...], vocabulary: Vocabulary) -> Array:
@@ -287,8 +309,8 @@ def _looked_up(
     for row, (key, _) in enumerate(entries):
         if is_missing(key):
             choice[missing_in(operand)] = row
-        else:
-            choice[operand == _keys((key,), operand, vocabulary)] = row
+        elif len(keys := _keys((key,), operand, vocabulary)):
+            choice[operand == keys] = row
     return np.asarray(results[choice])
 
 

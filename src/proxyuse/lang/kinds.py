@@ -80,6 +80,8 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
         case Const(value):
             return value_kind(value)
         case Var(name):
+            if name not in variables:
+                raise KindError(f"the kind of the variable {name!r} is not known")
             return variables[name]
         case Add() | Mul():
             vectors = {kind for kind in kinds if kind.startswith("vector")}
@@ -97,7 +99,13 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
             return BOOLEAN
         case Compare(relation):
             both = {*kinds} - {MISSING_KIND}
-            if CATEGORY in both and relation in (Relation.EQ, Relation.NE) and len(both) == 1:
+            if CATEGORY in both and relation in (Relation.EQ, Relation.NE):
+                if len(both) > 1:
+                    held = " and ".join(_PLURAL.get(kind, kind) for kind in sorted(both))
+                    raise KindError(
+                        f"{_where(term)}: {held} are compared, which are never equal; convert "
+                        "the column or the program"
+                    )
                 return BOOLEAN
             for part, kind in zip(parts, kinds, strict=True):
                 _need_number(term, part, kind)
@@ -156,6 +164,8 @@ def _need_boolean(term: Term, part: Term, kind: str) -> None:
 
 
 def _need_same(term: Term, part: Term, kind: str, others: Iterable[str], what: str) -> None:
+    if kind.startswith("vector"):
+        raise KindError(f"{_where(term)}: {_shown(part)} is a {kind}; look at its entries instead")
     for other in {*others} - {MISSING_KIND}:
         fits = other == kind or {other, kind} == {NUMBER, BOOLEAN} or kind == MISSING_KIND
         if not fits:
@@ -173,6 +183,8 @@ def _one_kind(term: Term, kinds: list[str], what: str) -> str:
 
 
 def _shown(term: Term) -> str:
+    if term.size > 1000:
+        return f"a term of {term.size} nodes"
     text = value_text(term.value) if isinstance(term, Const) else " ".join(str(term).split())
     return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
 

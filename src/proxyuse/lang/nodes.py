@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, ClassVar, TypeVar, assert_never, dataclass_transform
 
 from proxyuse.errors import LanguageError
@@ -152,6 +153,7 @@ class Associative(Node):
     operands: tuple[Term, ...]
 
     def __post_init__(self) -> None:
+        _need_terms(self.tag, self.operands)
         if len(self.operands) < 2:
             raise LanguageError(f"'{self.tag}' needs at least two operands")
         if any(type(operand) is type(self) for operand in self.operands):
@@ -193,6 +195,9 @@ class Not(Node):
     operand: Term
     tag: ClassVar[str] = "not"
 
+    def __post_init__(self) -> None:
+        _need_terms("not", (self.operand,))
+
 
 @_node
 class Compare(Node):
@@ -208,6 +213,11 @@ class Compare(Node):
     missing: bool = False
     tag: ClassVar[str] = "compare"
 
+    def __post_init__(self) -> None:
+        _need_terms("a comparison", (self.left, self.right))
+        if type(self.relation) is not Relation or type(self.precision) is not Precision:
+            raise LanguageError("a comparison needs a Relation and a Precision")
+
 
 @_node
 class Member(Node):
@@ -219,8 +229,11 @@ class Member(Node):
     tag: ClassVar[str] = "in"
 
     def __post_init__(self) -> None:
+        _need_terms("in", (self.operand,))
         if not self.members:
             raise LanguageError("a set of categories cannot be empty")
+        if any(map(is_missing, self.members)):
+            raise LanguageError("the missing value is no member of a set: write `in?` to let it in")
         if list(self.members) != sorted_values(self.members):
             raise LanguageError("members must be sorted and distinct: build the term with member()")
 
@@ -234,6 +247,9 @@ class Ite(Node):
     otherwise: Term
     tag: ClassVar[str] = "ite"
 
+    def __post_init__(self) -> None:
+        _need_terms("ite", (self.guard, self.then, self.otherwise))
+
 
 @_node
 class Vector(Node):
@@ -243,8 +259,12 @@ class Vector(Node):
     tag: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        if all(isinstance(item, Const) for item in self.items):
-            raise LanguageError("a vector of constants is a constant: build it with vector()")
+        _need_terms("a vector", self.items)
+        constants = [item.value for item in self.items if isinstance(item, Const)]
+        if len(constants) == len(self.items) or any(type(v) is not float for v in constants):
+            raise LanguageError(
+                "a vector holds numbers, not all of them constant: build it with vector()"
+            )
 
 
 @_node
@@ -254,6 +274,11 @@ class Argmax(Node):
     operand: Term
     labels: tuple[Value, ...] = ()
     tag: ClassVar[str] = "argmax"
+
+    def __post_init__(self) -> None:
+        _need_terms("argmax", (self.operand,))
+        for label in self.labels:
+            Const(label)
 
 
 @_node
@@ -266,7 +291,10 @@ class Lookup(Node):
     tag: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
-        keys = [key for key, _ in self.entries]
+        _need_terms("table", (self.operand,))
+        keys = [Const(key).value for key, _ in self.entries]
+        for value in (*(value for _, value in self.entries), self.default):
+            Const(value)
         if not keys:
             raise LanguageError("a table needs at least one entry")
         if keys != sorted_values(keys):
@@ -282,6 +310,9 @@ class Call(Node):
     tag: ClassVar[str] = "call"
 
     def __post_init__(self) -> None:
+        _need_terms("a function", self.arguments)
+        if type(self.function) is not Function:
+            raise LanguageError(f"{self.function!r} is not one of the language's functions")
         if len(self.arguments) != ARITY[self.function]:
             raise LanguageError(f"{self.function} takes {ARITY[self.function]} argument(s)")
 
@@ -294,6 +325,11 @@ Term = (
 TRUE = Const(True)
 FALSE = Const(False)
 MISSING = Const(math.nan)
+
+
+def _need_terms(what: str, parts: object) -> None:
+    if type(parts) is not tuple or not all(isinstance(part, Node) for part in parts):
+        raise LanguageError(f"{what} is made of terms, given in a tuple, not {parts!r}")
 
 
 def is_missing(value: Value) -> bool:
@@ -313,7 +349,7 @@ def value_text(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return _quoted(value, "'")
+            return quoted(value, "'")
         case tuple():
             return "[" + ", ".join(map(value_text, value)) + "]"
         case float():
@@ -325,7 +361,8 @@ def value_text(value: Value) -> str:
             assert_never(value)
 
 
-def _quoted(text: str, mark: str) -> str:
+def quoted(text: str, mark: str) -> str:
+    """Text between two marks, with what cannot be printed escaped."""
     escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
     safe = (c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped)
     return f"{mark}{''.join(safe)}{mark}"
@@ -335,10 +372,13 @@ def sorted_values(values: Iterable[Value]) -> list[Value]:
     """Constants sorted by type and value, duplicates taken out, the missing value last."""
     rank = {bool: 0, float: 1, str: 2, tuple: 3}
     distinct = {value_text(v): v for v in values}.values()
-    return sorted(
-        distinct,
-        key=lambda v: (4, 0.0, "") if is_missing(v) else (rank[type(v)], v, value_text(v)),
-    )
+
+    def key(value: Value) -> tuple[int, float | bool | str, str]:
+        if is_missing(value):
+            return (4, 0.0, "")
+        return (rank[type(value)], 0.0 if isinstance(value, tuple) else value, value_text(value))
+
+    return sorted(distinct, key=key)
 
 
 def const(value: object) -> Const:
@@ -354,12 +394,23 @@ def const(value: object) -> Const:
     if value is None:
         return MISSING
     if isinstance(value, list | tuple):
-        return Const(tuple(float(v) for v in value))
+        numbers = [const(item).value for item in value]
+        return Const(tuple(numbers))  # type: ignore[arg-type]  # Const checks
     if isinstance(value, int) and not isinstance(value, bool):
-        if int(float(value)) != value:
-            raise LanguageError(f"the whole number {value} is too large to be kept exactly")
-        value = float(value)
+        value = exact_float(value)
     return Const(value)  # type: ignore[arg-type]  # Const checks
+
+
+def exact_float(value: int) -> float:
+    """A whole number as a float; an error if it would be another number."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or int(number) != value:
+        digits = str(value) if abs(value) < 10**30 else "with so many digits"
+        raise LanguageError(f"the whole number {digits} is too large to be kept exactly")
+    return number
 
 
 def _flat(cls: type[Add] | type[Mul] | type[And] | type[Or], parts: Iterable[Term]) -> Term:
@@ -391,27 +442,32 @@ def disj(*parts: Term) -> Term:
 
 def vector(*items: Term) -> Term:
     """A vector; a constant when all items are."""
-    numbers = [item.value for item in items if isinstance(item, Const)]
-    if not items or not all(type(number) is float for number in numbers):
-        raise LanguageError("a vector holds numbers, at least one")
-    if len(numbers) == len(items):
-        return Const(tuple(numbers))  # type: ignore[arg-type]  # all floats, as just checked
+    if not items:
+        raise LanguageError("a vector holds at least one number")
+    items = tuple(
+        Const(float(item.value)) if isinstance(item, Const) and type(item.value) is bool else item
+        for item in items
+    )
+    if all(isinstance(item, Const) for item in items):
+        return const([item.value for item in items if isinstance(item, Const)])
     return Vector(items)
 
 
-def member(operand: Term, members: Iterable[Value], missing: bool = False) -> Member:
+def member(operand: Term, members: Iterable[object], missing: bool = False) -> Member:
     """A membership test with the members sorted."""
-    return Member(operand, tuple(sorted_values(members)), missing)
+    values = [const(value).value for value in members]
+    return Member(operand, tuple(sorted_values(values)), missing)
 
 
-def lookup(operand: Term, entries: Iterable[tuple[Value, Value]], default: Value) -> Lookup:
+def lookup(operand: Term, entries: Iterable[tuple[object, object]], default: object) -> Lookup:
     """A table with its keys sorted; a key given twice is an error."""
-    pairs = list(entries)
+    pairs = [(const(key).value, const(value).value) for key, value in entries]
     by_text = {value_text(key): (key, value) for key, value in pairs}
     if len(by_text) < len(pairs):
         raise LanguageError("a table has two entries for one key")
     keys = sorted_values(key for key, _ in pairs)
-    return Lookup(operand, tuple(by_text[value_text(key)] for key in keys), default)
+    ordered = tuple(by_text[value_text(key)] for key in keys)
+    return Lookup(operand, ordered, const(default).value)
 
 
 def children(term: Term) -> tuple[Term, ...]:
@@ -463,12 +519,21 @@ def rebuild(term: Term, parts: tuple[Term, ...]) -> Term:
 
 
 def label(term: Term) -> str:
-    """What a node says apart from its children: the first word of its canonical text."""
+    """What a node says apart from its children: the first word of its canonical text.
+
+    Plain ASCII, so that it does not depend on which characters a Python version can print.
+    """
+    return _label(term).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _label(term: Term) -> str:
     match term:
+        case Const(str() as value):
+            return f"'{value}"
         case Const(value):
             return value_text(value)
         case Var(name):
-            return _quoted(name, "`")
+            return f"`{name}"
         case Add() | Mul() | And() | Or():
             return f"{term.tag} {len(term.operands)}"
         case Not() | Ite():
@@ -476,18 +541,22 @@ def label(term: Term) -> str:
         case Compare(relation, _, _, precision, missing):
             return f"{relation}{'?' if missing else ''} {precision}"
         case Member(_, members, missing):
-            return f"in{'?' if missing else ''} {', '.join(map(value_text, members))}"
+            return f"in{'?' if missing else ''} {_stable(members)}"
         case Vector(items):
             return f"vector {len(items)}"
         case Argmax(_, labels):
-            return f"argmax {', '.join(map(value_text, labels))}"
+            return f"argmax {_stable(labels)}"
         case Lookup(_, entries, default):
-            pairs = ", ".join(f"{value_text(k)}: {value_text(v)}" for k, v in entries)
-            return f"table {pairs}; {value_text(default)}"
+            return f"table {_stable(chain.from_iterable(entries))} {_stable([default])}"
         case Call(function, _):
             return function.value
         case _:
             assert_never(term)
+
+
+def _stable(values: Iterable[Value]) -> str:
+    """Constants as text; strings by their length, so that no quoting is needed."""
+    return ", ".join(f"{len(v)}'{v}" if isinstance(v, str) else value_text(v) for v in values)
 
 
 def postorder(root: Term) -> Iterator[Term]:
@@ -525,7 +594,7 @@ def _summarised(root: Node) -> Node:
         digests = [part._digest for part in parts]
         if isinstance(term, Associative):
             digests.sort()
-        text = label(term).encode("utf-8", "surrogatepass")
+        text = label(term).encode("ascii")
         hasher = blake2b(len(text).to_bytes(8, "little"), digest_size=16)
         hasher.update(text)
         hasher.update(b"".join(digests))

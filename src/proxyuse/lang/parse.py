@@ -23,6 +23,7 @@ not stack depth. Cost: linear in the text.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ from proxyuse.lang.nodes import (
     add,
     conj,
     disj,
+    exact_float,
     lookup,
     member,
     mul,
@@ -68,7 +70,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]+)\}|(.))", re.DOTALL)
-_NAMED_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "`": "`", "\\": "\\"}
 _INFIX = {"or": OR, "and": AND, "in": COMPARE, "+": ADD, "-": ADD, "*": MUL} | dict.fromkeys(
     Relation, COMPARE
 )
@@ -114,7 +116,9 @@ def parse_term(text: str) -> Term:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self.text = text
+        if not isinstance(text, str):
+            raise LanguageError(f"a program is read from text, not from {type(text).__name__}")
+        self.text = text.removeprefix("\ufeff")
         self.tokens = self._tokens()
         self.at = 0
         self.precision = Precision.FLOAT64
@@ -164,15 +168,17 @@ class _Parser:
         inputs: list[str] | None = None
         if self._accept("lambda"):
             inputs = []
+            seen: set[str] = set()
             while not self._accept("."):
                 if inputs:
                     if not self._peek(","):
                         raise self._unexpected("',' or '.'")
                     self.at += 1
                 inputs.append(self._name())
-                if inputs[-1] in inputs[:-1]:
+                if inputs[-1] in seen:
                     self.at -= 1
                     raise self._unexpected("an input that was not named before")
+                seen.add(inputs[-1])
         after = self.tokens[self.at + 1 : self.at + 2]
         if after and after[0].text == ":" and self._accept("float32"):
             self._expect(":")
@@ -189,7 +195,11 @@ class _Parser:
     def _unquoted(self, token: _Token) -> str:
         def replace(match: re.Match[str]) -> str:
             if match[1] is None:
-                return _NAMED_ESCAPES.get(match[2], match[2])
+                if match[2] not in _ESCAPES:
+                    raise self._error_at(
+                        token.start, "an escape such as \\n, \\' or \\u{e9}", f"'\\{match[2]}'"
+                    )
+                return _ESCAPES[match[2]]
             code = int(match[1], 16)
             if code > 0x10FFFF:
                 raise self._error_at(token.start, "a Unicode character", f"'\\u{{{match[1]}}}'")
@@ -247,7 +257,7 @@ class _Parser:
             while self._accept(","):
                 members.append(self._value())
             self._expect("}")
-            return member(left, members, missing)
+            return self._built(self.tokens[self.at].start, lambda: member(left, members, missing))
         right: Term = yield self._term(COMPARE + 1)
         return Compare(Relation(sign), left, right, precision, missing)
 
@@ -255,7 +265,7 @@ class _Parser:
         token = self.tokens[self.at]
         if token.kind == "number":
             self.at += 1
-            return Const(float(token.text))
+            return Const(self._float(token))
         if token.kind == "string":
             self.at += 1
             return Const(self._unquoted(token))
@@ -382,7 +392,17 @@ class _Parser:
         if token.kind != "number" and not self._peek("inf"):
             raise self._unexpected("a constant")
         self.at += 1
-        return sign * float(token.text)
+        return sign * (self._float(token) if token.kind == "number" else math.inf)
+
+    def _float(self, token: _Token) -> float:
+        """A number as written; one that a float cannot hold, or not exactly, is an error."""
+        try:
+            number = exact_float(int(token.text)) if token.text.isdecimal() else float(token.text)
+        except (LanguageError, ValueError):
+            number = math.inf
+        if number == math.inf:
+            raise self._error_at(token.start, "a number that a float can hold", "a larger one")
+        return number
 
     def _built(self, start: int, build: Callable[[], Term]) -> Term:
         try:

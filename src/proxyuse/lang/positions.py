@@ -25,8 +25,7 @@ from proxyuse.lang.nodes import (
     postorder,
     rebuild,
 )
-
-MOST_POINTS = 50_000_000
+from proxyuse.lang.text import MOST_POINTS
 
 
 def canonical_order(root: Term) -> tuple[int, ...]:
@@ -74,6 +73,14 @@ class Position:
     path: tuple[int, ...]
     operands: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        numbers = (*self.path, *self.operands)
+        if any(type(number) is not int or number < 0 for number in numbers):
+            raise LanguageError("a position is made of whole numbers from 0 on")
+        if len(set(self.operands)) < len(self.operands):
+            raise LanguageError("a position names an operand twice")
+        object.__setattr__(self, "operands", tuple(sorted(self.operands)))
+
     def __str__(self) -> str:
         path = ".".join(map(str, self.path)) or "root"
         return path + (f"{{{','.join(map(str, self.operands))}}}" if self.operands else "")
@@ -82,7 +89,7 @@ class Position:
     def parse(cls, text: str) -> Position:
         """Read what `str` prints."""
         match = re.fullmatch(r"(root|\d+(?:\.\d+)*)(?:\{(\d+(?:,\d+)*)\})?", text)
-        if match is None:
+        if match is None or any(len(number) > 18 for number in re.findall(r"\d+", text)):
             raise LanguageError(f"{text!r} is not a position: write it like 2.0.1 or 2.0{{0,2}}")
         path = () if match[1] == "root" else tuple(map(int, match[1].split(".")))
         return cls(path, tuple(map(int, match[2].split(","))) if match[2] else ())
@@ -175,7 +182,7 @@ class Points:
         bad = position.operands and not isinstance(term, Associative)
         if bad or any(i >= len(children(term)) for i in position.operands):
             raise LanguageError(f"the program has no position {position}")
-        return Spot(point, tuple(sorted(position.operands)))
+        return Spot(point, position.operands)
 
     def term_at(self, spot: Spot) -> Term:
         """The sub-term at a spot; for some operands, the operator over them, as written."""
@@ -207,6 +214,8 @@ class Points:
         Some operands of an operator become one operand behind the rest: ``(the rest) op new``.
         Only the nodes above the spots are built anew: linear in their number and width.
         """
+        if not new:
+            return self.terms[0]
         changed: dict[int, Term] = {}
         removed: dict[int, list[int]] = {}  # operator -> its operands to take out
         added: dict[int, list[Term]] = {}  # operator -> what is put behind the rest

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
+from proxyuse.errors import KindError
 from proxyuse.lang.evaluate import Vocabulary, apply, constant, first_value
+from proxyuse.lang.flat import pack
+from proxyuse.lang.kinds import BOOLEAN, check_kinds
 from proxyuse.lang.nodes import (
     FALSE,
     TRUE,
@@ -17,12 +22,12 @@ from proxyuse.lang.nodes import (
     Const,
     Ite,
     Member,
+    Not,
     Or,
     Term,
     Var,
     children,
-    conj,
-    disj,
+    is_missing,
     postorder,
     rebuild,
 )
@@ -52,35 +57,51 @@ def simplify(root: Term) -> Term:
 
 
 def _simpler(term: Term) -> Term:
-    match term:
-        case Const() | Var():
-            return term
+    folded = _folded(term)
+    match folded:
         case Ite(Const(value), then, otherwise):
             return then if value is True else otherwise
-        case Ite(_, then, otherwise) if then == otherwise:
+        case Ite(_, then, otherwise) if then == otherwise and pack(then) == pack(otherwise):
             return then
         case And(operands) if FALSE in operands:
             return FALSE
         case Or(operands) if TRUE in operands:
             return TRUE
-        case And(operands) if TRUE in operands:
-            return conj(*([part for part in operands if part != TRUE] or [TRUE]))
-        case Or(operands) if FALSE in operands:
-            return disj(*([part for part in operands if part != FALSE] or [FALSE]))
+        case And(operands):
+            return _without(folded, operands, TRUE)
+        case Or(operands):
+            return _without(folded, operands, FALSE)
         case _:
-            return _folded(term)
+            return folded
+
+
+def _without(term: And | Or, operands: tuple[Term, ...], idle: Term) -> Term:
+    """Without operands that decide nothing; one that may be missing does not stand alone."""
+    kept = tuple(part for part in operands if part != idle)
+    if len(kept) == len(operands):
+        return term
+    if len(kept) == 1 and not isinstance(kept[0], And | Or | Not | Compare | Member):
+        return term
+    return rebuild(term, kept)
 
 
 def _folded(term: Term) -> Term:
+    """A node over constants as a constant; where kinds do not fit it stays as it is."""
     parts = children(term)
-    vocabulary = Vocabulary()
-    values = [constant(part.value, vocabulary) for part in parts if isinstance(part, Const)]
-    if len(values) < len(parts):
+    constants = [part.value for part in parts if isinstance(part, Const)]
+    if not parts or len(constants) < len(parts):
         return term
-    import numpy as np
-
+    try:
+        kind = check_kinds(term, {})
+    except KindError:
+        return term
+    vocabulary = Vocabulary()
     with np.errstate(all="ignore"):
-        return Const(first_value(apply(term, values, {}, vocabulary), vocabulary))
+        values = [constant(value, vocabulary) for value in constants]
+        value = first_value(apply(term, values, {}, vocabulary), vocabulary)
+    if kind == BOOLEAN and isinstance(value, float) and not is_missing(value):
+        value = value == 1.0  # a truth value that stood beside missing ones
+    return Const(value)
 
 
 def without_missing_directions(root: Term, complete: Mapping[str, bool]) -> Term:
@@ -95,7 +116,7 @@ def without_missing_directions(root: Term, complete: Mapping[str, bool]) -> Term
             case Var(name):
                 return complete.get(name, False)
             case Const(value):
-                return value == value
+                return not is_missing(value)
             case _:
                 return False
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import assert_never
 
+from proxyuse.errors import LanguageError
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -31,12 +32,13 @@ from proxyuse.lang.nodes import (
     Var,
     Vector,
     children,
-    label,
     postorder,
+    quoted,
     value_text,
 )
 
 LINE_WIDTH = 88
+MOST_POINTS = 50_000_000
 DEEPEST_INDENT = 40
 
 KEYWORDS = frozenset(
@@ -81,7 +83,7 @@ def name_text(name: str) -> str:
     >>> name_text("age"), name_text("capital-gain"), name_text("in")
     ('age', '`capital-gain`', '`in`')
     """
-    return name if _NAME.match(name) and name not in KEYWORDS else label(Var(name))
+    return name if _NAME.match(name) and name not in KEYWORDS else quoted(name, "`")
 
 
 def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int = LINE_WIDTH) -> str:
@@ -93,6 +95,11 @@ def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int =
     >>> term_text(parse_term("ite(not(age>30), 1, -2*x + y)"))
     'ite(not age > 30, 1, -2 * x + y)'
     """
+    if term.points > MOST_POINTS:
+        raise LanguageError(
+            f"a term with {term.points} positions is too large to print: shared sub-terms make "
+            "it far larger than it looks"
+        )
     templates, widths = _laid_out(term, precision)
     out: list[str] = []
     column = 0

@@ -21,6 +21,11 @@ class Association(Protocol):
         """How results call it."""
         ...
 
+    @property
+    def information_bound(self) -> bool:
+        """Whether it is at most I(X; Z) / H(Z), so that little information excludes witnesses."""
+        ...
+
     def __call__(self, masses: Array) -> float:
         """The association, between 0 (none) and 1 (each determines the other)."""
         ...
@@ -43,6 +48,7 @@ class NormalizedMutualInformation:
     """
 
     name: str = "normalized mutual information"
+    information_bound: bool = True
 
     def __call__(self, masses: Array) -> float:
         """The association of the rows and the columns of a table of masses."""

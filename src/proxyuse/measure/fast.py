@@ -112,7 +112,7 @@ class FastEngine(NaiveEngine):
         self._tick()
         with np.errstate(all="ignore"):
             changed = self._one(spots[0]) if len(spots) == 1 else self._several(spots)
-        return changed / (self.total * self.total)
+        return float(changed) / (self.total * self.total)
 
     # One position
 
@@ -141,7 +141,7 @@ class FastEngine(NaiveEngine):
     def _grouped(self, spot: Spot, context: Context, values: Array) -> float:
         """For each distinct value, the rows that then have another output."""
         rows = np.flatnonzero(context.rows)
-        support = support_of(values, self.n_rows)
+        support = support_of(values, self.n_rows, signed_zero=True)
         actual = self._outcome(spot, rows, values[rows])
         weights = self.weights[rows]
         total = 0.0
@@ -414,7 +414,7 @@ class FastEngine(NaiveEngine):
     def _several(self, spots: Sequence[Spot]) -> float:
         """Try one value of each kind that the tests above the positions tell apart."""
         values = self.values(self.points.term_at(spots[0]))
-        support = support_of(values, self.n_rows)
+        support = support_of(values, self.n_rows, signed_zero=True)
         kinds = self._kinds_of_value(spots, support)
         masses = np.bincount(kinds, support.masses(self.weights))
         first = np.unique(kinds, return_index=True)[1]

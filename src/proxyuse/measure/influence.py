@@ -73,8 +73,8 @@ class SquaredChange:
 
     def loss(self, actual: Array, changed: Array) -> Array:
         """The squared difference; an output that becomes missing or infinite has no square."""
-        if np.int32 in (actual.dtype, changed.dtype) or actual.ndim == 2:
-            raise DataError("squared change needs a program whose output is a number")
+        _need_numbers(actual)
+        _need_numbers(changed)
         lost = np.isnan(actual) & np.isnan(changed)
         squares: Array = np.where(lost, 0.0, (changed - actual.astype(np.float64)) ** 2)
         if not np.isfinite(squares).all():
@@ -86,9 +86,15 @@ class SquaredChange:
 
     def scale(self, actual: Array, weights: Array) -> float:
         """Twice the variance of the output."""
+        _need_numbers(actual)
         numbers = actual.astype(np.float64)
         mean = np.average(numbers, weights=weights)
         return float(2.0 * np.average((numbers - mean) ** 2, weights=weights))
+
+
+def _need_numbers(output: Array) -> None:
+    if output.dtype == np.int32 or output.ndim == 2:
+        raise DataError("squared change needs a program whose output is a number")
 
 
 def differ(first: Array, second: Array) -> Array:

@@ -154,7 +154,7 @@ class NaiveEngine:
         values = self.values(self.points.term_at(spots[0]))
         if self._pairs is not None:
             return self._sampled(context, values, *self._pairs)
-        support = support_of(values, self.n_rows)
+        support = support_of(values, self.n_rows, signed_zero=True)
         actual = self._with(context, values)
         sums = []
         for value, mass in enumerate(support.masses(self.weights)):
@@ -192,7 +192,7 @@ class NaiveEngine:
         holes = [Var(f"{self._hole.name}{i}") for i in range(len(spots))]
         context = self.points.replace(dict(zip(spots, holes, strict=True)))
         values = self.values(self.points.term_at(spots[0]))
-        support = support_of(values, self.n_rows)
+        support = support_of(values, self.n_rows, signed_zero=True)
         moved = 0.0
         for value, mass in enumerate(support.masses(self.weights)):
             self._tick()

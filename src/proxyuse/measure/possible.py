@@ -273,8 +273,7 @@ def _holds_infinity(low: Array, high: Array) -> Array:
 
 
 def _side_by_side(columns: list[Array]) -> Array:
-    rows = max(map(len, columns))
-    return np.column_stack([np.broadcast_to(column, (rows,)) for column in columns])
+    return np.column_stack(np.broadcast_arrays(*columns))
 
 
 def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
@@ -285,7 +284,10 @@ def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
     outcome = applied(term, parts, {}, Vocabulary())
     if not isinstance(outcome, Interval):
         return outcome
-    ends = [np.maximum(np.abs(part.low), np.abs(part.high)) for part in map(_interval, parts)]
+    intervals = [_interval(part) for part in parts]
+    if outcome.low.ndim == 2:
+        intervals = [_columns(part) for part in intervals]
+    ends = [np.maximum(np.abs(part.low), np.abs(part.high)) for part in intervals]
     largest = ends[0]
     for end in ends[1:]:
         largest = largest + end if isinstance(term, Add) else largest * end

@@ -45,8 +45,11 @@ class Support:
         return np.bincount(self.codes, weights, minlength=len(self))
 
 
-def support_of(values: Array, n_rows: int) -> Support:
+def support_of(values: Array, n_rows: int, *, signed_zero: bool = False) -> Support:
     """The support of a computation on `n_rows` rows, in O(n log n).
+
+    With `signed_zero`, 0 and -0 are two values, for a division can tell them apart; -0 then is
+    the last of `values`.
 
     Examples
     --------
@@ -57,17 +60,30 @@ def support_of(values: Array, n_rows: int) -> Support:
     if len(values) == 1 and n_rows != 1:
         return Support(np.zeros(n_rows, dtype=np.intp), values)
     if values.ndim == 2:
-        return _rows_support(values)
+        return _rows_support(values, signed_zero)
+    return _signed(values) if signed_zero and values.dtype == np.float64 else _plain(values)
+
+
+def _plain(values: Array) -> Support:
     distinct, codes = np.unique(values, return_inverse=True)
     return Support(codes, distinct)
 
 
-def _rows_support(rows: Array) -> Support:
+def _signed(values: Array) -> Support:
+    support = _plain(values)
+    negative = (values == 0) & np.signbit(values)
+    if not negative.any() or not ((values == 0) & ~negative).any():
+        return support
+    codes = np.where(negative, len(support), support.codes)
+    return Support(codes, np.append(support.values + 0.0, -0.0))  # -0.0 + 0.0 is 0.0
+
+
+def _rows_support(rows: Array, signed_zero: bool) -> Support:
     """Distinct rows, one column refining the grouping of those before it."""
     codes = np.zeros(len(rows), dtype=np.intp)
     for column in rows.T:
-        distinct, inner = np.unique(column, return_inverse=True)
-        _, codes = np.unique(codes * len(distinct) + inner, return_inverse=True)
+        inner = _signed(column) if signed_zero else _plain(column)
+        codes = _plain(codes * len(inner) + inner.codes).codes
     first = np.unique(codes, return_index=True)[1]
     return Support(codes, rows[first])
 

@@ -49,6 +49,10 @@ def translate(model: object, feature_names: Sequence[str] | None = None) -> Prog
             module, function = found.split(":")
             translator: Translator = getattr(import_module(module), function)
             return translator(model, feature_names)
+    if isinstance(model, type):
+        raise TranslationError(f"{model.__name__} is a class; pass a fitted model of that class")
+    if isinstance(model, str):
+        raise TranslationError("a model or program is needed; for text use Program.parse(text)")
     supported = ", ".join(sorted(name.rsplit(".", 1)[1] for name in TRANSLATORS))
     cls = type(model)
     raise TranslationError(

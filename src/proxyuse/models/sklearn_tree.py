@@ -38,6 +38,8 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
         feature_names = getattr(model, "feature_names_in_", None)
     if feature_names is None:
         feature_names = [f"x{i}" for i in range(count)]
+    if isinstance(feature_names, str) or not hasattr(feature_names, "__len__"):
+        raise TranslationError(f"feature_names is a sequence of names, not {feature_names!r}")
     names = tuple(str(name) for name in feature_names)
     if len(names) != count:
         raise TranslationError(
