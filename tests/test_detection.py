@@ -114,12 +114,14 @@ def check_meaning(case: Case) -> None:
     predicted = case.program.predict(case.data)
     kept = [w for w, weight in zip(wanted, case.weights, strict=True) if weight > 0]
     assert all(map(same, predicted, wanted))
-    assert all(map(same, engine_of(case).actual, decoded(case, kept)))
+    assert all(map(same, engine_of(case).values(case.term), decoded(case, kept)))
 
 
 def decoded(case: Case, wanted: list[Any]) -> list[Any]:
     """Categories as the engine numbers them."""
-    words = engine_of(case).vocabulary.words
+    engine = engine_of(case)
+    engine.values(case.term)  # which numbers the categories that only the program names
+    words = engine.vocabulary.words
     codes = {("category", word): ("number", float(code)) for code, word in enumerate(words)}
     categories = any(w[0] == "category" for w in wanted)
     missing = ("number", -1.0) if categories else ("missing", None)

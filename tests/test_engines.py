@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from proxyuse.detect.candidates import Candidates
-from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.trees import TreeEngine
 from proxyuse.population import Population
 from tests.strategies import Case, cases
 
@@ -19,14 +19,12 @@ def check_same_counts(case: Case) -> None:
     population = Population.build(
         case.data, protected=case.protected, weights=case.weights, variables=program.variables
     )
-    naive, fast = NaiveEngine(program, population), FastEngine(program, population)
+    naive, fast = NaiveEngine(program, population), TreeEngine(program, population)
     points = program.points
     pairs = population.total**2
     for candidate in Candidates(points, 64):
         sets = [[spot] for spot in candidate.spots]
-        sets += [
-            list(pair) for pair in combinations(candidate.spots, 2) if points.disjoint(*pair)
-        ]
+        sets += [list(pair) for pair in combinations(candidate.spots, 2) if points.disjoint(*pair)]
         for spots in sets:
             expected = round(naive.influence(spots) * pairs)
             assert round(fast.influence(spots) * pairs) == expected, (str(candidate.term), spots)

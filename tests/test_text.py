@@ -32,6 +32,7 @@ from proxyuse.lang.nodes import (
     add,
     conj,
     disj,
+    is_missing,
     lookup,
     member,
     mul,
@@ -64,6 +65,7 @@ numbers = st.floats() | st.sampled_from(
     [-0.0, 0.0, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, -1.0, 1.0, 2.0**70, 1e16]
 )
 values = numbers | st.booleans() | words | st.lists(numbers, min_size=1, max_size=3).map(tuple)
+present = values.filter(lambda value: not is_missing(value))
 
 
 @cache
@@ -84,9 +86,9 @@ def _deeper(depth):
             st.sampled_from(Precision),
             st.booleans(),
         ),
-        st.builds(member, inner, st.lists(values, min_size=1, max_size=3), st.booleans()),
+        st.builds(member, inner, st.lists(present, min_size=1, max_size=3), st.booleans()),
         st.builds(Ite, inner, inner, inner),
-        several.filter(_numbers_only).map(lambda items: vector(*items)),
+        several.filter(_fit_in_a_vector).map(lambda items: vector(*items)),
         st.builds(Argmax, inner, st.lists(values, max_size=3).map(tuple)),
         st.builds(
             lookup,
@@ -100,9 +102,9 @@ def _deeper(depth):
     )  # fmt: skip
 
 
-def _numbers_only(items):
-    """Vectors take no other constants."""
-    return all(type(item.value) is float for item in items if isinstance(item, Const))
+def _fit_in_a_vector(items):
+    """Vectors take no other constants; truth values are turned into numbers."""
+    return all(type(item.value) in (float, bool) for item in items if isinstance(item, Const))
 
 
 @st.composite
@@ -178,11 +180,43 @@ def test_a_keyword_is_a_name_in_backquotes_only(name):
     [
         ("0", 0.0), ("-0.0", -0.0), ("1e308", 1e308), ("5e-324", 5e-324), (".5", 0.5), ("5.", 5.0),
         ("inf", math.inf), ("-inf", -math.inf), ("123456789", 123456789.0), ("1E+2", 100.0),
-        ("9007199254740993", 9007199254740992.0), ("0.1", 0.1),
+        ("9007199254740992", 2.0**53), ("-36893488147419103232", -(2.0**65)), ("0.1", 0.1),
+        ("9007199254740993.0", 2.0**53), ("1e22", 1e22), ("1e-400", 0.0),
     ],
 )  # fmt: skip
 def test_numbers_are_read_as_python_reads_them(text, value):
     assert parse_term(text) == Const(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9007199254740993", "-9007199254740993", "1e309", "1e400", "-1e400", "1" + "0" * 400,
+     "9" * 5000, "x in {9007199254740993}", "table(x, {1: 1e400}, 0)", "[x, 1e400]"],
+)  # fmt: skip
+def test_a_number_that_would_be_read_as_another_is_refused(text):
+    with pytest.raises(ParseError) as caught:
+        parse_term(text)
+    error = caught.value
+    assert error.expected == "a number that a float can hold"
+    assert text[error.column - 1].isdigit()
+    assert not text[error.column - 2 : error.column - 1].isdigit()
+
+
+@pytest.mark.parametrize("text", ["x + 1", "lambda y, x . float32: x <= y", " x"])
+def test_a_mark_of_byte_order_at_the_beginning_is_skipped(text):
+    assert Program.parse("\ufeff" + text) == Program.parse(text)
+
+
+def test_a_mark_of_byte_order_elsewhere_is_refused():
+    with pytest.raises(ParseError, match="line 1, column 5: expected a term or an operator"):
+        parse_term("x + \ufeffy")
+
+
+@pytest.mark.parametrize("text", [None, 3, b"x", ["x"], Path("x")])
+def test_a_program_is_read_from_text_only(text):
+    for read in (Program.parse, parse_program, parse_term):
+        with pytest.raises(LanguageError, match="read from text, not from"):
+            read(text)
 
 
 def test_zero_and_minus_zero_are_two_constants():
@@ -213,7 +247,7 @@ def test_an_error_says_where_and_what_was_expected(text, message):
 
 
 def test_a_lambda_must_name_every_variable():
-    with pytest.raises(LanguageError, match="does not name the variable 'b'"):
+    with pytest.raises(LanguageError, match=r"^the variable 'b' is not among the inputs$"):
         Program.parse("lambda a . a + b")
 
 

@@ -213,7 +213,7 @@ def test_a_wrong_number_of_names_is_refused(names):
 
 
 def test_two_equal_names_are_refused():
-    with pytest.raises(ProxyUseError, match="named twice: a, a"):
+    with pytest.raises(ProxyUseError, match=r"^the input 'a' is named twice$"):
         translate(small(ARRAY), ["a", "a"])
 
 
@@ -261,12 +261,29 @@ def test_several_outputs_are_refused(kind):
 
 @pytest.mark.parametrize(
     "model",
-    [None, 3, "ite(x <= 1, 0, 1)", len, DecisionTreeClassifier, LogisticRegression(),
+    [None, 3, b"x", len, LogisticRegression(),
      make_pipeline(StandardScaler(), DecisionTreeClassifier())],
 )  # fmt: skip
 def test_a_model_that_is_not_known_is_refused_with_those_that_are(model):
     with pytest.raises(TranslationError, match=r"cannot translate .* supported: .*Classifier"):
         translate(model)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, LogisticRegression, Program])
+def test_a_class_is_refused_with_the_advice_to_pass_a_model(kind):
+    with pytest.raises(TranslationError, match=f"{kind.__name__} is a class; pass a fitted model"):
+        translate(kind)
+
+
+def test_text_is_refused_with_the_advice_to_parse_it():
+    with pytest.raises(TranslationError, match=r"for text use Program\.parse\(text\)"):
+        translate("ite(x <= 1, 0, 1)")
+
+
+@pytest.mark.parametrize("names", ["ab", 3, iter(["a", "b"])])
+def test_names_that_are_no_sequence_are_refused(names):
+    with pytest.raises(TranslationError, match="feature_names is a sequence of names, not"):
+        translate(small(ARRAY), names)
 
 
 def test_classes_the_language_does_not_have_are_refused():

@@ -15,11 +15,10 @@ from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Decomposition, Witness, find_witnesses
 from proxyuse.errors import DataError
-from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.measure.association import Association, NormalizedMutualInformation
-from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
+from proxyuse.measure.trees import TreeEngine
 from proxyuse.models.registry import translate
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.words import describe_findings
@@ -190,6 +189,8 @@ def audit(
     [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
     """
     _check_thresholds(epsilon, delta, max_support, bins)
+    if progress is not None and not callable(progress):
+        raise DataError(f"progress is {progress!r}; pass a function of a Progress")
     _check_option("budget", budget, Budget)
     _check_option("sampling", sampling, Sampling)
     _check_option(
@@ -213,9 +214,10 @@ def audit(
         names=program.inputs,
         missing_protected=missing_protected,
     )
-    program = _specialised(program, population)
+    complete = (name for name, column in population.columns.items() if not column.any_missing)
+    program = program.without_missing(frozenset(complete))
     clock = Clock(progress)
-    engine = FastEngine(
+    engine = TreeEngine(
         program,
         population,
         influence=loss,
@@ -301,19 +303,10 @@ def _named(protected: object) -> set[str]:
     return {str(protected)} if isinstance(protected, str | int) else set()
 
 
-def _specialised(program: Program, population: Population) -> Program:
-    """Without marks for missing values where none are missing; origins stay."""
-    complete = {
-        name: not bool(column.is_missing.any()) for name, column in population.columns.items()
-    }
-    term = without_missing_directions(program.term, complete)
-    return program if term is program.term else Program(term, program.inputs, program.origins)
-
-
 def _notes(
     program: Program,
     population: Population,
-    engine: FastEngine,
+    engine: TreeEngine,
     detection: Detection,
     sampling: Sampling | None,
     max_support: int,

@@ -70,6 +70,15 @@ class Column:
             return np.asarray(self.values < 0)
         return np.asarray(np.isnan(self.values))
 
+    @property
+    def any_missing(self) -> bool:
+        """Whether any value is missing."""
+        if self.values.dtype == np.bool_:
+            return False
+        if self.kind is Kind.CATEGORY:
+            return bool(len(self) and self.values.min() < 0)
+        return bool(np.isnan(np.sum(self.values)) and np.isnan(self.values).any())
+
     def take(self, rows: npt.NDArray[Any]) -> Column:
         """Keep some rows, given as a boolean mask or as indices; categories stay as they are."""
         values = self.values[rows]

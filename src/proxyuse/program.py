@@ -21,7 +21,7 @@ from proxyuse.lang.kinds import MISSING_KIND, check_kinds
 from proxyuse.lang.nodes import Node, Precision, Term, children, variables
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position
-from proxyuse.lang.rewrite import simplify
+from proxyuse.lang.rewrite import simplify, without_missing_directions
 from proxyuse.lang.text import LINE_WIDTH, name_text, precision_of, term_text
 from proxyuse.table import Table
 
@@ -83,6 +83,7 @@ class Program:
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
         self.origins = dict(origins or {})
+        self._specialised: dict[frozenset[str], Program] = {}
         known = set(self.inputs)
         if len(known) < len(self.inputs):
             twice = next(name for name, count in Counter(self.inputs).items() if count > 1)
@@ -142,6 +143,18 @@ class Program:
     def text_of(self, term: Term) -> str:
         """A part of this program on one line, as it would stand in the program's text."""
         return term_text(term, self.precision, width=sys.maxsize)
+
+    def without_missing(self, complete: frozenset[str]) -> Program:
+        """The program for data in which some variables are never missing; origins stay.
+
+        Tests of these variables lose their mark for missing values, which says nothing there.
+        Kept, for many audits of one program ask for the same.
+        """
+        if complete not in self._specialised:
+            term = without_missing_directions(self.term, complete)
+            same = term is self.term
+            self._specialised[complete] = self if same else Program(term, self.inputs, self.origins)
+        return self._specialised[complete]
 
     def simplified(self) -> Program:
         """The program with constants folded; parts lose their origins if anything changed."""

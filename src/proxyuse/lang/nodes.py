@@ -230,6 +230,7 @@ class Member(Node):
 
     def __post_init__(self) -> None:
         _need_terms("in", (self.operand,))
+        _need_constants("members", self.members)
         if not self.members:
             raise LanguageError("a set of categories cannot be empty")
         if any(map(is_missing, self.members)):
@@ -277,8 +278,7 @@ class Argmax(Node):
 
     def __post_init__(self) -> None:
         _need_terms("argmax", (self.operand,))
-        for label in self.labels:
-            Const(label)
+        _need_constants("labels", self.labels)
 
 
 @_node
@@ -292,9 +292,12 @@ class Lookup(Node):
 
     def __post_init__(self) -> None:
         _need_terms("table", (self.operand,))
-        keys = [Const(key).value for key, _ in self.entries]
-        for value in (*(value for _, value in self.entries), self.default):
-            Const(value)
+        if type(self.entries) is not tuple or not all(
+            type(entry) is tuple and len(entry) == 2 for entry in self.entries
+        ):
+            raise LanguageError("a table's entries are a tuple of pairs: build it with lookup()")
+        _need_constants("entries", (*chain.from_iterable(self.entries), self.default))
+        keys = [key for key, _ in self.entries]
         if not keys:
             raise LanguageError("a table needs at least one entry")
         if keys != sorted_values(keys):
@@ -330,6 +333,13 @@ MISSING = Const(math.nan)
 def _need_terms(what: str, parts: object) -> None:
     if type(parts) is not tuple or not all(isinstance(part, Node) for part in parts):
         raise LanguageError(f"{what} is made of terms, given in a tuple, not {parts!r}")
+
+
+def _need_constants(what: str, values: object) -> None:
+    if type(values) is not tuple:
+        raise LanguageError(f"{what} are given in a tuple, not {values!r}")
+    for value in values:
+        Const(value)
 
 
 def is_missing(value: Value) -> bool:
@@ -416,6 +426,7 @@ def exact_float(value: int) -> float:
 def _flat(cls: type[Add] | type[Mul] | type[And] | type[Or], parts: Iterable[Term]) -> Term:
     operands: list[Term] = []
     for part in parts:
+        _need_terms(cls.tag, (part,))
         operands.extend(part.operands) if isinstance(part, cls) else operands.append(part)
     return operands[0] if len(operands) == 1 else cls(tuple(operands))
 
@@ -523,7 +534,8 @@ def label(term: Term) -> str:
 
     Plain ASCII, so that it does not depend on which characters a Python version can print.
     """
-    return _label(term).encode("ascii", "backslashreplace").decode("ascii")
+    escaped = _label(term).replace("\\", "\\\\")
+    return escaped.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def _label(term: Term) -> str:

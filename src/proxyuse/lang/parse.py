@@ -252,12 +252,13 @@ class _Parser:
     def _comparison(self, sign: str, left: Term, precision: Precision) -> _Rule:
         missing = self._accept("?")
         if sign == "in":
+            start = self.tokens[self.at].start
             self._expect("{")
             members = [self._value()]
             while self._accept(","):
                 members.append(self._value())
             self._expect("}")
-            return self._built(self.tokens[self.at].start, lambda: member(left, members, missing))
+            return self._built(start, lambda: member(left, members, missing))
         right: Term = yield self._term(COMPARE + 1)
         return Compare(Relation(sign), left, right, precision, missing)
 

@@ -74,6 +74,8 @@ class Position:
     operands: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if type(self.path) is not tuple or type(self.operands) is not tuple:
+            raise LanguageError("a position is made of two tuples of whole numbers from 0 on")
         numbers = (*self.path, *self.operands)
         if any(type(number) is not int or number < 0 for number in numbers):
             raise LanguageError("a position is made of whole numbers from 0 on")

@@ -6,7 +6,7 @@ for ``(2 + x) + 3`` and ``x + 5`` may differ in the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 
 import numpy as np
 
@@ -58,6 +58,8 @@ def simplify(root: Term) -> Term:
 
 def _simpler(term: Term) -> Term:
     folded = _folded(term)
+    if not all(_fits_truth(part) for part in _truths(folded)):
+        return folded
     match folded:
         case Ite(Const(value), then, otherwise):
             return then if value is True else otherwise
@@ -73,6 +75,21 @@ def _simpler(term: Term) -> Term:
             return _without(folded, operands, FALSE)
         case _:
             return folded
+
+
+def _truths(term: Term) -> tuple[Term, ...]:
+    """The parts of a node that stand for true or false."""
+    match term:
+        case And(operands) | Or(operands):
+            return operands
+        case Ite(guard):
+            return (guard,)
+        case _:
+            return ()
+
+
+def _fits_truth(part: Term) -> bool:
+    return not isinstance(part, Const) or type(part.value) is bool or is_missing(part.value)
 
 
 def _without(term: And | Or, operands: tuple[Term, ...], idle: Term) -> Term:
@@ -104,7 +121,7 @@ def _folded(term: Term) -> Term:
     return Const(value)
 
 
-def without_missing_directions(root: Term, complete: Mapping[str, bool]) -> Term:
+def without_missing_directions(root: Term, complete: Container[str]) -> Term:
     """Take the "true when missing" mark off the tests of variables that are never missing.
 
     Where nothing is missing the mark says nothing, and with it two equal tests look different:
@@ -114,7 +131,7 @@ def without_missing_directions(root: Term, complete: Mapping[str, bool]) -> Term
     def never_missing(term: Term) -> bool:
         match term:
             case Var(name):
-                return complete.get(name, False)
+                return name in complete
             case Const(value):
                 return not is_missing(value)
             case _:

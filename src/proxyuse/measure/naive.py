@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, evaluate, evaluate_all
+from proxyuse.lang.evaluate import Array, Values, evaluate, evaluate_all
 from proxyuse.lang.nodes import Add, And, Associative, Ite, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
@@ -84,10 +85,6 @@ class NaiveEngine:
         self.frame = Frame(population.columns[name] for name in program.variables)
         self.frame.check(program.term)
         self.vocabulary = self.frame.vocabulary
-        self._values = evaluate_all(program.term, self.frame.arrays, self.vocabulary)
-        self.actual = self._full(self._values[id(program.term)])
-        with np.errstate(all="ignore"):
-            self._scale = self._loss.scale(self.actual, self.weights)
         self._reached: dict[int, Array] = {0: np.ones(self.n_rows, dtype=np.bool_)}
         self._pairs = sampling.draw(self.weights) if sampling else None
         self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
@@ -96,6 +93,17 @@ class NaiveEngine:
             (z.name, labels_of(support, frame.vocabulary))
             for z, (frame, support) in zip(population.protected, self.protected, strict=True)
         ]
+
+    @cached_property
+    def _values(self) -> Values:
+        """The values of every node object of the program."""
+        return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary)
+
+    @cached_property
+    def _scale(self) -> float:
+        with np.errstate(all="ignore"):
+            actual = self._full(self._values[id(self.program.term)])
+            return self._loss.scale(actual, self.weights)
 
     def _full(self, values: Array) -> Array:
         return np.broadcast_to(values, (self.n_rows, *values.shape[1:]))
@@ -108,6 +116,8 @@ class NaiveEngine:
 
     def values(self, term: Term) -> Array:
         """What a term computes, on all rows."""
+        if isinstance(term, Var):
+            return self.frame.arrays[term.name]
         return self._full(evaluate(term, self.frame.arrays, self.vocabulary, self._values))
 
     def support(self, term: Term) -> Support:

@@ -1,0 +1,123 @@
+"""A variable cut into the cells that some tests can tell apart.
+
+Tests of one variable against constants (``age <= 30.5``, ``sex == 'F'``, ``job in {...}``) are
+all decided by which cell the value lies in. Counting rows by cell once gives the counts for
+every test; equal cells act alike wherever only these tests read the variable.
+
+Cells of numbers are intervals (from one breakpoint, exclusive, to the next, inclusive), the last
+two being "above all" and "missing". Breakpoints are exact: the largest number that a test
+still lets through in the precision of its comparison. Cells of categories are the categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary, apply, constant, truth_of
+from proxyuse.lang.nodes import Compare, Const, Member, Precision, Relation, Term, Value, Var
+
+Test = Compare | Member
+"""A test of one variable against constants."""
+
+
+def tested_variable(term: Term) -> str | None:
+    """The variable that a term tests against constants, if it is such a test."""
+    match term:
+        case Compare(_, Var(name), Const()) | Member(Var(name)):
+            return name
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Which cell each row is in, and what each test says in each cell."""
+
+    codes: Array
+    truth: Array  # tests x cells
+
+    @property
+    def count(self) -> int:
+        """How many cells there are."""
+        return int(self.truth.shape[1])
+
+
+def cells_of(values: Array, tests: Sequence[Test], vocabulary: Vocabulary) -> Cells:
+    """Cut a column by tests of it; O(n log t) for t tests."""
+    if values.dtype == np.int32:
+        for test in tests:
+            for value in _constants(test):
+                constant(value, vocabulary)
+        codes = values - NO_CATEGORY
+        samples: Array = np.arange(NO_CATEGORY, len(vocabulary.words), dtype=np.int32)
+    else:
+        numbers = values.astype(np.float64, copy=False)
+        points = np.unique([point for test in tests for point in _breakpoints(test)])
+        codes = np.searchsorted(points, numbers, side="left")
+        codes[np.isnan(numbers)] = len(points) + 1
+        samples = np.concatenate([points, [np.inf, np.nan]])
+    with np.errstate(all="ignore"):
+        truth = np.array([_outcome(test, samples, vocabulary) for test in tests])
+    small = np.uint8 if len(samples) <= 256 else np.int32
+    return Cells(codes.astype(small), truth)
+
+
+def _outcome(test: Test, samples: Array, vocabulary: Vocabulary) -> Array:
+    parts = [samples]
+    if isinstance(test, Compare):
+        assert isinstance(test.right, Const)
+        parts.append(constant(test.right.value, vocabulary))
+    return np.broadcast_to(truth_of(apply(test, parts, {}, vocabulary)), (len(samples),))
+
+
+def _constants(test: Test) -> tuple[Value, ...]:
+    if isinstance(test, Member):
+        return test.members
+    assert isinstance(test.right, Const)
+    return (test.right.value,)
+
+
+def _breakpoints(test: Test) -> list[float]:
+    """The numbers after which the test may say something else."""
+    points: list[float] = []
+    for value in _constants(test):
+        if isinstance(value, str | tuple) or value != value:
+            continue
+        number = float(value)
+        single = isinstance(test, Compare) and test.precision is Precision.FLOAT32
+        relation = test.relation if isinstance(test, Compare) else Relation.EQ
+        if relation not in (Relation.LT, Relation.GE):
+            points.append(_largest_float32_upto(number) if single else number)
+        if relation not in (Relation.LE, Relation.GT):
+            below = float(np.nextafter(number, -np.inf))
+            points.append(_largest_float32_upto(below) if single else below)
+    return points
+
+
+def _largest_float32_upto(bound: float) -> float:
+    """The largest float64 that, rounded to float32, is at most `bound`.
+
+    Examples
+    --------
+    >>> tau = _largest_float32_upto(0.1)
+    >>> float(np.float32(tau)) <= 0.1 < float(np.float32(np.nextafter(tau, 1.0)))
+    True
+    """
+    with np.errstate(all="ignore"):
+        single = np.float32(bound)
+        if float(single) > bound:
+            single = np.nextafter(single, np.float32(-np.inf))
+        above = np.nextafter(single, np.float32(np.inf))
+        if np.isinf(single):
+            return float(single) if single > 0 else _HIGHEST_BELOW_MINUS_INFINITY
+        upper = 2.0**128 if np.isinf(above) else float(above)
+        middle = (float(single) + upper) / 2  # exact: one bit more than float32 has
+        if float(np.float32(middle)) <= bound:
+            return middle
+        return float(np.nextafter(middle, -np.inf))
+
+
+_HIGHEST_BELOW_MINUS_INFINITY = -(2.0**128) * (1 - 2.0**-25)  # rounds to -inf, the next does not
