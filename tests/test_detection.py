@@ -184,7 +184,7 @@ def test_long_numbers_are_cut_into_bins_by_mass_for_association(case, max_suppor
 
 def test_no_decomposition_of_a_constant_program_exists():
     audit = pu.audit(Program.parse("1"), {"z": ["a", "b"]}, protected="z", epsilon=0, delta=0)
-    assert audit.decompositions == ()
+    assert len(audit.decompositions) == 0
     assert audit.complete
 
 

@@ -10,8 +10,9 @@
 
 from proxyuse.audit import Audit, audit
 from proxyuse.detect.detection import Budget, Unsettled
+from proxyuse.detect.measured import Decomposition
 from proxyuse.detect.progress import Progress
-from proxyuse.detect.witnesses import Decomposition, Witness
+from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import (
     Cancelled,
     DataError,

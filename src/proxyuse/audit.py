@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
+from proxyuse.detect.measured import Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
-from proxyuse.detect.witnesses import Decomposition, Witness, find_witnesses
+from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.measure.association import Association, NormalizedMutualInformation
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
@@ -49,7 +50,7 @@ class Audit:
     population: Population
     epsilon: float
     delta: float
-    decompositions: tuple[Decomposition, ...]
+    decompositions: Decompositions
     witnesses: list[Witness]
     unsettled: tuple[Unsettled, ...]
     notes: tuple[Note, ...]
@@ -320,16 +321,14 @@ def _notes(
         if support.binned:
             text = f"the values of the protected attribute {z.name!r} were cut into {bins} bins"
             notes.append(Note(NoteKind.BINNED, text))
-    measured = {d.expression: next(iter(d.tables.values())) for d in detection.decompositions}
-    binned = sum(table.binned for table in measured.values())
-    if binned:
-        text = f"for association, values were cut into {bins} bins in {binned} of the computations"
+    if engine.binned:
+        count = len(engine.binned)
+        text = f"for association, values were cut into {bins} bins in {count} of the computations"
         notes.append(Note(NoteKind.BINNED, text))
-    long = sum(len(t.masses) > max_support and not t.binned for t in measured.values())
-    if long:
+    if engine.long:
         text = (
-            f"of the computations {long} have more than {max_support} distinct values that were "
-            "not cut into bins; a sample overestimates their association"
+            f"of the computations {len(engine.long)} have more than {max_support} distinct values "
+            "that were not cut into bins; a sample overestimates their association"
         )
         notes.append(Note(NoteKind.LONG_SUPPORT, text))
     if sampling is not None:

@@ -7,20 +7,19 @@ a bound, and what is searched when there is too much of it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from itertools import chain
 
 from proxyuse.detect.candidates import Candidate, Candidates, LargeOperator
+from proxyuse.detect.measured import Computation, Decompositions
 from proxyuse.detect.occurrences import measure_occurrences
 from proxyuse.detect.progress import Clock
 from proxyuse.detect.subsets import settle_operator
-from proxyuse.detect.witnesses import Decomposition
 from proxyuse.errors import DataError
 from proxyuse.lang.nodes import Const, Term, children
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Engine
-from proxyuse.measure.tables import JointTable
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 
@@ -73,7 +72,7 @@ class Unsettled:
 class Detection:
     """Every measured decomposition, and what was not settled."""
 
-    decompositions: tuple[Decomposition, ...]
+    decompositions: Decompositions
     unsettled: tuple[Unsettled, ...]
     notes: tuple[Note, ...]
 
@@ -124,7 +123,7 @@ class _Detector:
         self.witnesses_only = witnesses_only
         self.clock = clock
         # By the term's digest, so that measuring a term again replaces what was found before.
-        self.found: dict[bytes, list[Decomposition]] = {}
+        self.found: dict[bytes, Computation] = {}
         self.scores: dict[bytes, float] = {}
         self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
@@ -132,78 +131,66 @@ class _Detector:
 
     def run(self) -> Detection:
         self.clock.total = len(self.candidates)
-        for candidate in list(self.candidates):
-            self._measure(candidate)
+        self._measure(list(self.candidates))
         for operator in self.candidates.large:
             self._settle(operator)
         self.clock.report()
-        return Detection(
-            tuple(chain.from_iterable(self.found.values())),
-            tuple(self.unsettled.values()),
-            tuple(self.notes),
+        found = Decompositions(
+            self.program, self.engine.protected_names, list(self.found.values()), self.engine.tables
         )
+        return Detection(found, tuple(self.unsettled.values()), tuple(self.notes))
 
-    def _measure(self, candidate: Candidate) -> float:
-        """Measure a computation; returns how close it comes to being a witness."""
-        self.clock.tick()
-        self.found[candidate.term.digest] = []
-        tables = self.engine.tables(candidate.term)
-        associations = {t.protected: self.association(t.masses) for t in tables}
-        strongest = max(associations.values())
+    def _measure(self, candidates: list[Candidate]) -> None:
+        """Measure computations: all tables first, then the influence at each position."""
+        terms = [candidate.term for candidate in candidates]
+        associations = self.engine.associations(terms, self.association)
+        strongest = associations.max(axis=1)
         suspicious = strongest >= self.epsilon
-        closeness = _ratio(strongest, self.epsilon)
-        if suspicious or not self.witnesses_only:
-            influence = self._influences(candidate, tables, associations, suspicious)
-            closeness = min(closeness, _ratio(influence, self.delta))
-        else:
-            spots = tuple(sorted(candidate.spots))
-            self._add(candidate, spots, tables, associations, None)
-        self.scores[candidate.term.digest] = closeness
-        self.clock.done += 1
-        return closeness
+        asked = [c for c, s in zip(candidates, suspicious, strict=True)
+                 if s or not self.witnesses_only]  # fmt: skip
+        spots = [spot for candidate in asked for spot in candidate.spots]
+        influences = dict(zip(spots, self.engine.influences(spots), strict=True))
+        reaches = dict(zip(spots, self.engine.reaches(spots), strict=True))
+        for place, candidate in enumerate(candidates):
+            self.clock.tick()
+            computation = Computation(candidate.term, associations[place], [], [], [])
+            self.found[candidate.term.digest] = computation
+            score = _ratio(float(strongest[place]), self.epsilon)
+            if self.witnesses_only and not suspicious[place]:
+                together = tuple(sorted(candidate.spots))
+                _append(computation, together, math.nan, self.engine.reach(together))
+            elif len(candidate.spots) == 1:
+                (spot,) = candidate.spots
+                _append(computation, (spot,), influences[spot], reaches[spot])
+                score = min(score, _ratio(influences[spot], self.delta))
+            else:
+                self._occurrences(computation, candidate, influences, bool(suspicious[place]))
+                score = min(score, _ratio(max(computation.influences), self.delta))
+            self.scores[candidate.term.digest] = score
+            self.clock.done += 1
 
-    def _influences(
+    def _occurrences(
         self,
+        computation: Computation,
         candidate: Candidate,
-        tables: list[JointTable],
-        associations: dict[str, float],
+        influences: dict[Spot, float],
         suspicious: bool,
-    ) -> float:
+    ) -> None:
+        """Measure the sets of occurrences of a repeated computation."""
         measured = measure_occurrences(
             self.engine,
-            candidate.spots,
+            {spot: influences[spot] for spot in candidate.spots},
             delta=self.delta,
             settle=suspicious,
             all_sets=self.all_sets,
             budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
         )
         for spots, influence in measured.influences.items():
-            self._add(candidate, spots, tables, associations, influence)
+            _append(computation, spots, influence, self.engine.reach(spots))
         if measured.unmeasured:
             self._leave_open(
                 "occurrence sets", candidate.term, candidate.spots, measured.unmeasured
             )
-        return max(measured.influences.values())
-
-    def _add(
-        self,
-        candidate: Candidate,
-        spots: tuple[Spot, ...],
-        tables: list[JointTable],
-        associations: dict[str, float],
-        influence: float | None,
-    ) -> None:
-        self.found[candidate.term.digest].append(
-            Decomposition(
-                program=self.program,
-                expression=candidate.term,
-                spots=spots,
-                associations=associations,
-                influence=influence,
-                reach=self.engine.reach(spots),
-                tables={table.protected: table for table in tables},
-            )
-        )
 
     def _settle(self, operator: LargeOperator) -> None:
         """Deal with an operator that has too many subsets of operands to list them."""
@@ -216,7 +203,8 @@ class _Detector:
                 return self.scores[part.digest]
             candidate = self.candidates.add_subset(operator.points, subset)
             self.clock.total += candidate.term.digest not in self.scores
-            return self._measure(candidate)
+            self._measure([candidate])
+            return self.scores[candidate.term.digest]
 
         settled = settle_operator(
             self.engine,
@@ -243,6 +231,14 @@ class _Detector:
         positions = tuple(self.program.points.position(spot) for spot in spots)
         unsettled = Unsettled(what, self.program.text_of(term), positions, count)
         self.unsettled[what, term.digest] = unsettled
+
+
+def _append(
+    computation: Computation, spots: tuple[Spot, ...], influence: float, reach: float
+) -> None:
+    computation.spots.append(spots)
+    computation.influences.append(influence)
+    computation.reaches.append(reach)
 
 
 def _ratio(value: float, threshold: float) -> float:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from proxyuse.lang.nodes import Ite
 from proxyuse.lang.positions import Points, Spot
@@ -44,31 +44,43 @@ class Measured:
 
 
 def measure_occurrences(
-    engine: Engine, spots: list[Spot], *, delta: float, settle: bool, all_sets: bool, budget: int
+    engine: Engine,
+    singles: dict[Spot, float],
+    *,
+    delta: float,
+    settle: bool,
+    all_sets: bool,
+    budget: int,
 ) -> Measured:
     """Measure the sets of occurrences that are listed, and settle the others if asked to.
 
     Parameters
     ----------
+    singles : the influence through each occurrence alone.
     settle : whether it matters if some set has more influence than `delta`.
     all_sets : measure every set.
     budget : how many sets may be measured beyond the listed ones.
 
     Notes
     -----
-    Costs one influence for each occurrence, one for all together, and at most about `budget`
-    more, and one bound.
+    Costs one influence for all together, at most about `budget` more, and one bound. Where the
+    occurrences lie in different branches their influences add up and cost nothing.
     """
     points = engine.points
+    spots = list(singles)
     known: dict[SpotSet, float] = {frozenset(): 0.0}
+    known.update((frozenset([spot]), value) for spot, value in singles.items())
 
     def influence(chosen: SpotSet) -> float:
         if chosen not in known:
-            known[chosen] = engine.influence(sorted(chosen))
+            known[chosen] = (
+                sum(singles[spot] for spot in chosen) if apart else engine.influence(sorted(chosen))
+            )
         return known[chosen]
 
     together = _together(points, spots)
     disjoint = len(together) == len(spots)
+    apart = disjoint and _in_different_branches(points, spots)
     listed = {frozenset([spot]) for spot in spots} | {together}
     result = Measured()
     if all_sets and len(spots) > 1:
@@ -89,6 +101,19 @@ def measure_occurrences(
             result.unmeasured = _set_count(len(spots)) + 1 - len(known)
     result.influences = {tuple(sorted(s)): influence(s) for s in listed}
     return result
+
+
+def _in_different_branches(points: Points, spots: list[Spot]) -> bool:
+    """Whether any two occurrences lie in different branches of an ite, none in its guard."""
+    ordered = sorted(spots)
+    for first, second in pairwise(ordered):
+        meeting = _lowest_common(points, (first, second))
+        if not isinstance(points.terms[meeting], Ite) or first.point <= meeting:
+            return False
+        guard = points.below(meeting)[0]
+        if first.point < points.end(guard):
+            return False
+    return True
 
 
 def _set_count(spots: int) -> int:

@@ -1,4 +1,4 @@
-"""What detection finds: measured decompositions, and among them witnesses of proxy use."""
+"""Witnesses of proxy use among measured decompositions, their order and their groups."""
 
 from __future__ import annotations
 
@@ -6,63 +6,13 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+import numpy as np
+
+from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.lang.nodes import Term, Var
-from proxyuse.lang.positions import Points, Position, Spot, decomposition_id
+from proxyuse.lang.positions import Points, Position, Spot
 from proxyuse.measure.tables import JointTable
-from proxyuse.program import Program
-
-
-@dataclass(frozen=True, eq=False)
-class Decomposition:
-    """A computation inside a program, at some of its positions, with what was measured.
-
-    Attributes
-    ----------
-    expression : the computation p1, as a term.
-    spots : its positions, as numbers of program points.
-    associations : for each protected attribute, the association with it.
-    influence : on the decisions; None if it was not needed (only witnesses were asked for).
-    reach : share of rows that evaluate one of the positions.
-    tables : for each protected attribute, the joint table with it.
-    """
-
-    program: Program
-    expression: Term
-    spots: tuple[Spot, ...]
-    associations: dict[str, float]
-    influence: float | None
-    reach: float
-    tables: dict[str, JointTable]
-
-    @cached_property
-    def term(self) -> str:
-        """The computation as text."""
-        return self.program.text_of(self.expression)
-
-    @property
-    def positions(self) -> tuple[Position, ...]:
-        """Where the computation stands."""
-        return tuple(self.program.points.position(spot) for spot in self.spots)
-
-    @property
-    def occurrences(self) -> int:
-        """At how many positions it is replaced."""
-        return len(self.spots)
-
-    @property
-    def size(self) -> int:
-        """The number of nodes of the computation."""
-        return self.expression.size
-
-    @cached_property
-    def id(self) -> str:
-        """A hash of the computation and its positions, the same on every machine."""
-        return decomposition_id(self.expression, self.positions)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id}: {_short(self.term)}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +96,7 @@ def _short(text: str) -> str:
 
 
 def find_witnesses(
-    decompositions: Sequence[Decomposition],
+    decompositions: Decompositions,
     protected: str,
     source: str | None,
     *,
@@ -155,25 +105,18 @@ def find_witnesses(
 ) -> list[Witness]:
     """The witnesses of one protected attribute, strongest first, in groups of nested ones.
 
-    `source` is the column the protected attribute was taken from, if it was.
+    A witness has ``association >= epsilon and influence > delta``. `source` is the column the
+    protected attribute was taken from, if it was.
     """
-    passing = [
-        d
-        for d in decompositions
-        if d.influence is not None
-        and is_violation(d.associations[protected], d.influence, epsilon, delta)
-    ]
+    associations = decompositions.associations[:, decompositions.protected.index(protected)]
+    above = (associations >= epsilon) & (decompositions.influences > delta)
+    passing = [decompositions[int(place)] for place in np.flatnonzero(above)]
     passing.sort(key=lambda d: (-d.associations[protected], -(d.influence or 0), d.size, d.id))
     groups = _groups(passing)
     return [
         Witness(d, protected, isinstance(d.expression, Var) and d.expression.name == source, group)
         for d, group in zip(passing, groups, strict=True)
     ]
-
-
-def is_violation(association: float, influence: float, epsilon: float, delta: float) -> bool:
-    """The definition of proxy use: ``association >= epsilon and influence > delta``."""
-    return association >= epsilon and influence > delta
 
 
 def _groups(ordered: Sequence[Decomposition]) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Protocol
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Spot
+from proxyuse.measure.association import Association
 from proxyuse.measure.tables import JointTable
 
 
@@ -21,6 +22,23 @@ class Engine(Protocol):
     @property
     def points(self) -> Points:
         """The program's points."""
+        ...
+
+    @property
+    def protected_names(self) -> tuple[str, ...]:
+        """The protected attributes."""
+        ...
+
+    def associations(self, terms: Sequence[Term], measure: Association) -> Array:
+        """The association of each computation with each protected attribute."""
+        ...
+
+    def influences(self, spots: Sequence[Spot]) -> list[float]:
+        """The influence of what stands at each position, through that position alone."""
+        ...
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float]:
+        """The share of rows that evaluate each position."""
         ...
 
     def tables(self, term: Term) -> list[JointTable]:

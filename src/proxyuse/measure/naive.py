@@ -20,6 +20,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array, Values, evaluate, evaluate_all
 from proxyuse.lang.nodes import Add, And, Associative, Ite, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import Association
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.possible import (
     Interval,
@@ -87,6 +88,8 @@ class NaiveEngine:
         self.vocabulary = self.frame.vocabulary
         self._reached: dict[int, Array] = {0: np.ones(self.n_rows, dtype=np.bool_)}
         self._pairs = sampling.draw(self.weights) if sampling else None
+        self.binned: set[Term] = set()
+        self.long: set[Term] = set()
         self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
         self.protected = [self._protected(z.column) for z in population.protected]
         self._names = [
@@ -124,13 +127,45 @@ class NaiveEngine:
         """The distinct values of a term, not cut."""
         return support_of(self.values(term), self.n_rows)
 
+    @property
+    def protected_names(self) -> tuple[str, ...]:
+        """The protected attributes."""
+        return tuple(name for name, _ in self._names)
+
+    def associations(self, terms: Sequence[Term], measure: Association) -> Array:
+        """The association of each computation with each protected attribute."""
+        found = np.empty((len(terms), len(self._names)))
+        for place, term in enumerate(terms):
+            self._tick()
+            found[place] = [measure(table.masses) for table in self.tables(term)]
+        return found
+
+    def influences(self, spots: Sequence[Spot]) -> list[float]:
+        """The influence of what stands at each position, through that position alone."""
+        return [self.influence([spot]) for spot in spots]
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float]:
+        """The share of rows that evaluate each position."""
+        return [self.reach([spot]) for spot in spots]
+
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
         support = cut(self.support(term), self.weights, self._bins, self._max_support)
+        if support.binned:
+            self.binned.add(term)
+        elif len(support) > self._max_support:
+            self.long.add(term)
         tables = joint_masses(support, [z for _, z in self.protected], self.weights)
-        short = Support(np.empty(0, dtype=np.intp), support.values, support.upper)
+        order = np.arange(len(support))
+        if support.values.dtype == np.int32:  # categories in order of their words
+            order = np.argsort(labels_of(support, self.vocabulary))
+        short = Support(
+            np.empty(0, dtype=np.intp),
+            support.values[order],
+            None if support.upper is None else support.upper[order],
+        )
         return [
-            JointTable(masses, name, columns, short, self.vocabulary)
+            JointTable(masses[order], name, columns, short, self.vocabulary)
             for masses, (name, columns) in zip(tables, self._names, strict=True)
         ]
 
