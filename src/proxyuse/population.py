@@ -75,7 +75,8 @@ class Population:
 
     def __post_init__(self) -> None:
         whole = bool(np.all(self.weights == np.floor(self.weights)))
-        object.__setattr__(self, "total", math.fsum(self.weights.tolist()))
+        total = float(self.weights.sum()) if whole else math.fsum(self.weights.tolist())
+        object.__setattr__(self, "total", total)
         object.__setattr__(self, "whole_weights", whole)
 
     @property

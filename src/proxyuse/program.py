@@ -83,6 +83,7 @@ class Program:
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
         self.origins = dict(origins or {})
+        self.fitting_kinds: set[tuple[tuple[str, str], ...]] = set()
         self._specialised: dict[frozenset[str], Program] = {}
         known = set(self.inputs)
         if len(known) < len(self.inputs):
@@ -176,7 +177,7 @@ class Program:
         """
         data = Table.of(X, names=self.inputs)
         frame = Frame(data.column(name) for name in self.variables)
-        frame.check(self.term)
+        frame.check_program(self)
         values = evaluate(self.term, frame.arrays, frame.vocabulary)
         values = np.broadcast_to(values, (data.n_rows, *values.shape[1:])).copy()
         return frame.vocabulary.decode(values) if values.dtype == np.int32 else values
@@ -227,3 +228,10 @@ class Frame:
     def check(self, term: Term) -> str:
         """The kind of the term's values; a `KindError` where kinds do not fit."""
         return check_kinds(term, self.kinds)
+
+    def check_program(self, program: Program) -> None:
+        """A `KindError` where kinds do not fit; what fitted once is not looked at again."""
+        key = tuple(sorted(self.kinds.items()))
+        if key not in program.fitting_kinds:
+            self.check(program.term)
+            program.fitting_kinds.add(key)

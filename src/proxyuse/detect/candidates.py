@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 from proxyuse.lang.nodes import Associative, Const, Term, children
 from proxyuse.lang.positions import Points, Spot, operand_choices
+from proxyuse.program import Program
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +75,16 @@ class Candidates:
             else:
                 self._add_large(tuple(places), operands, operators)
 
+    def copy(self) -> Candidates:
+        """Candidates to which positions can be added."""
+        other = object.__new__(Candidates)
+        other.points, other.large = self.points, self.large
+        other._by_term = {
+            digest: Candidate(candidate.term, [*candidate.spots])
+            for digest, candidate in self._by_term.items()
+        }
+        return other
+
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self._by_term.values())
 
@@ -123,6 +135,12 @@ class Candidates:
             equal = [step for step in operands if parts[term._order[step]].digest == digest]
             choices = [old + new for old in choices for new in combinations(equal, count)]
         yield from (tuple(sorted(choice)) for choice in choices)
+
+
+@lru_cache(maxsize=8)
+def candidates_of(program: Program, budget: int) -> Candidates:
+    """The candidates of a program; kept, and not to be changed."""
+    return Candidates(program.points, budget)
 
 
 def subset_count(operands: int) -> int:

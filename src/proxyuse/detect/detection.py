@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from proxyuse.detect.candidates import Candidate, Candidates, LargeOperator
+from proxyuse.detect.candidates import Candidate, LargeOperator, candidates_of
 from proxyuse.detect.measured import Computation, Decompositions
 from proxyuse.detect.occurrences import measure_occurrences
 from proxyuse.detect.progress import Clock
@@ -127,7 +127,9 @@ class _Detector:
         self.scores: dict[bytes, float] = {}
         self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
-        self.candidates = Candidates(program.points, budget.subsets)
+        self.candidates = candidates_of(program, budget.subsets)
+        if self.candidates.large:
+            self.candidates = self.candidates.copy()  # the search adds to them
 
     def run(self) -> Detection:
         self.clock.total = len(self.candidates)

@@ -333,7 +333,8 @@ def _called(function: Function, parts: list[Array]) -> Array:
             shares: Array = powers / np.sum(powers, axis=1, keepdims=True)
             return shares
         case Function.DIV:
-            quotient: Array = x / parts[1]
+            dividend, divisor = _aligned([x, parts[1]])
+            quotient: Array = dividend / divisor
             return quotient
         case _:
             assert_never(function)

@@ -136,6 +136,9 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
             if not kinds[0].startswith("vector"):
                 raise KindError(f"{_where(term)}: softmax needs a vector, not a {kinds[0]}")
             return kinds[0]
+        case Call(Function.DIV) if kinds[0].startswith("vector"):
+            _need_number(term, parts[1], kinds[1])
+            return kinds[0]
         case Call():
             for part, kind in zip(parts, kinds, strict=True):
                 _need_number(term, part, kind)

@@ -31,6 +31,13 @@ class Association(Protocol):
         ...
 
 
+def associations_of(measure: Association, masses: Array) -> Array:
+    """The association of each of many stacked tables, in bulk if the measure can."""
+    if isinstance(measure, NormalizedMutualInformation):
+        return measure.many(masses)
+    return np.array([measure(table) for table in masses])
+
+
 @dataclass(frozen=True, slots=True)
 class NormalizedMutualInformation:
     """``I(X; Z) / H(X, Z)``: 1 minus the share of uncertainty each leaves about the other.
@@ -52,22 +59,27 @@ class NormalizedMutualInformation:
 
     def __call__(self, masses: Array) -> float:
         """The association of the rows and the columns of a table of masses."""
+        return float(self.many(masses[None])[0])
+
+    def many(self, masses: Array) -> Array:
+        """The association of each of many tables of one shape, stacked along the first axis."""
         held = masses > 0
-        masses = masses[held.any(axis=1)][:, held.any(axis=0)]
-        held = masses > 0
-        if min(masses.shape) < 2:
-            return 0.0
-        if held.sum(axis=1).max() == 1 and held.sum(axis=0).max() == 1:
-            return 1.0
-        total = masses.sum()
-        by_row = masses.sum(axis=1)
-        by_column = masses.sum(axis=0)
-        cells = masses[held]
-        alone = np.outer(by_row, by_column)[held]
-        information = np.dot(cells, np.log(cells * total / alone))
-        joint_entropy = -np.dot(cells, np.log(cells / total))
+        by_row = masses.sum(axis=2)
+        by_column = masses.sum(axis=1)
+        total = by_row.sum(axis=1)[:, None, None]
+        alone = by_row[:, :, None] * by_column[:, None, :]
+        cells = np.where(held, masses, 1.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            information = (masses * np.log(np.where(held, cells * total / alone, 1.0))).sum((1, 2))
+            joint_entropy = -(masses * np.log(np.where(held, cells / total, 1.0))).sum((1, 2))
+            ratio = information / joint_entropy
         # Only tables in which each determines the other reach 1.
-        return float(np.clip(information / joint_entropy, 0.0, np.nextafter(1.0, 0.0)))
+        found = np.clip(ratio, 0.0, np.nextafter(1.0, 0.0))
+        one_each = (held.sum(axis=2).max(axis=1) <= 1) & (held.sum(axis=1).max(axis=1) <= 1)
+        found[one_each] = 1.0
+        constant = ((by_row > 0).sum(axis=1) < 2) | ((by_column > 0).sum(axis=1) < 2)
+        found[constant] = 0.0
+        return np.asarray(found)
 
 
 def entropy(masses: Array) -> float:

@@ -84,7 +84,7 @@ class NaiveEngine:
         self._bins = bins
         self._tick = tick
         self.frame = Frame(population.columns[name] for name in program.variables)
-        self.frame.check(program.term)
+        self.frame.check_program(program)
         self.vocabulary = self.frame.vocabulary
         self._reached: dict[int, Array] = {0: np.ones(self.n_rows, dtype=np.bool_)}
         self._pairs = sampling.draw(self.weights) if sampling else None

@@ -35,6 +35,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Const, Ite, Term, Value, Var, sorted_values
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import Association, associations_of
 from proxyuse.measure.cells import Cells, Test, cells_of, tested_variable
 from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.influence import QuantitativeInputInfluence
@@ -57,6 +58,7 @@ class TreePlan:
     variables, variable_of : the variables, and which one each test reads.
     left, right : children; from len(points) on, leaves by class.
     classes : the constants at the leaves.
+    node_at : for the points of an inner node, its test and the tested variable, the node.
     node_of_term, test_of_term : places by digest.
     """
 
@@ -68,6 +70,7 @@ class TreePlan:
     left: Array
     right: Array
     classes: tuple[Value, ...]
+    node_at: dict[int, int]
     node_of_term: dict[bytes, int]
     test_of_term: dict[bytes, int]
 
@@ -118,6 +121,7 @@ def tree_plan(program: Program) -> TreePlan | None:
         left=np.array([end[0] for end in ends]),
         right=np.array([end[1] for end in ends]),
         classes=classes,
+        node_at={p + i: node for node, p in enumerate(inner) for i in range(3)},
         node_of_term={points.terms[p].digest: node for node, p in enumerate(inner)},
         test_of_term={test.digest: i for i, test in enumerate(ordered)},
     )
@@ -250,25 +254,21 @@ class TreeCounts:
         return tables
 
     @cached_property
-    def test_tables(self) -> list[list[Array]]:
-        """For each test and protected attribute the masses where it does not hold, and where."""
-        place = np.zeros(len(self.plan.variables), dtype=np.intp)
-        tables = []
-        for variable in self.plan.variable_of:
-            holds = self.columns[variable].truth[place[variable]]
-            place[variable] += 1
-            tables.append(
-                [
-                    np.stack([table[~holds].sum(axis=0), table[holds].sum(axis=0)])
-                    for table in self._cell_tables[variable]
-                ]
-            )
+    def test_tables(self) -> list[Array]:
+        """For each protected attribute the masses by test, whether it holds, and value."""
+        tables = [np.empty((len(self.plan.tests), 2, len(z))) for z in self.protected]
+        for variable, cells in enumerate(self.columns):
+            own = self.plan.variable_of == variable
+            for table, by_cell in zip(tables, self._cell_tables[variable], strict=True):
+                holding = cells.truth @ by_cell
+                table[own, 1] = holding
+                table[own, 0] = by_cell.sum(axis=0) - holding
         return tables
 
     @cached_property
     def _test_masses(self) -> Array:
         """For each test the mass of the rows for which it holds."""
-        return np.array([tables[0][1].sum() for tables in self.test_tables], dtype=np.int64)
+        return np.asarray(self.test_tables[0][:, 1].sum(axis=1).astype(np.int64))
 
     @cached_property
     def test_changes(self) -> Array:
@@ -366,10 +366,9 @@ class TreeCounts:
         masses = np.array([end[1] for end in ends], dtype=np.int64)
         return int(np.dot(self.rows.masses(apart), masses))
 
-    def variable_reach(self, variable: int) -> int:
-        """The mass of the rows that evaluate one of a variable's tests."""
-        at = self.plan.variable_of[self.plan.test_of] == variable
-        return int(self.rows.masses(np.bitwise_or.reduce(self._reached[at], axis=0)))
+    def joint_reach(self, nodes: Sequence[int]) -> int:
+        """The mass of the rows that reach one of the nodes."""
+        return int(self.rows.masses(np.bitwise_or.reduce(self._reached[list(nodes)], axis=0)))
 
 
 class TreeEngine(FastEngine):
@@ -392,26 +391,40 @@ class TreeEngine(FastEngine):
         return TreeCounts(plan, columns, [z for _, z in self.protected], self.weights)
 
     @cached_property
-    def _node_at(self) -> dict[int, tuple[str, int]]:
-        """What stands at a point: a subtree, a test, or a variable, and of which node."""
-        found: dict[int, tuple[str, int]] = {}
-        if self._plan is not None:
-            for node, point in enumerate(self._plan.points.tolist()):
-                found[point] = ("subtree", node)
-                found[point + 1] = ("test", node)
-                found[point + 2] = ("test", node)  # the variable
-        return found
+    def _by_point(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Influence and reach of what stands at each point of the tree."""
+        plan = self._plan
+        if plan is None:
+            return {}, {}
+        counts = self._counts
+        points = np.concatenate([plan.points, plan.points + 1, plan.points + 2]).tolist()
+        tests = counts.test_changes  # of a test, and of the variable in it
+        changes = np.concatenate([counts.subtree_changes, tests, tests])
+        influence = (changes / (self.total * self.total)).tolist()
+        reach = (np.tile(counts.reach, 3) / self.total).tolist()
+        return dict(zip(points, influence, strict=True)), dict(zip(points, reach, strict=True))
+
+    def influences(self, spots: Sequence[Spot]) -> list[float]:
+        """The influence of what stands at each position, through that position alone."""
+        if self._plan is None:
+            return super().influences(spots)
+        self._tick()
+        known = self._by_point[0]
+        return [known[spot.point] for spot in spots]
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float]:
+        """The share of rows that evaluate each position."""
+        if self._plan is None:
+            return super().reaches(spots)
+        known = self._by_point[1]
+        return [known[spot.point] for spot in spots]
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
         if self._plan is None:
             return super().influence(spots)
-        places = [self._node_at.get(spot.point) for spot in spots]
-        if len(spots) == 1 and places[0] is not None:
-            kind, node = places[0]
-            counts = self._counts
-            changes = counts.subtree_changes if kind == "subtree" else counts.test_changes
-            return int(changes[node]) / (self.total * self.total)
+        if len(spots) == 1:
+            return self._by_point[0][spots[0].point]
         variable = self._whole_variable(spots)
         if variable is not None:
             return self._counts.variable_changes(variable) / (self.total * self.total)
@@ -430,28 +443,44 @@ class TreeEngine(FastEngine):
         """The share of rows that evaluate at least one of the positions."""
         if self._plan is None:
             return super().reach(spots)
-        if len(spots) == 1 and spots[0].point in self._node_at:
-            return int(self._counts.reach[self._node_at[spots[0].point][1]]) / self.total
-        variable = self._whole_variable(spots)
-        if variable is not None:
-            return self._counts.variable_reach(variable) / self.total
-        return super().reach(spots)
+        if len(spots) == 1:
+            return self._by_point[1][spots[0].point]
+        nodes = [self._plan.node_at[spot.point] for spot in spots]
+        return self._counts.joint_reach(nodes) / self.total
+
+    def associations(self, terms: Sequence[Term], measure: Association) -> Array:
+        """The association of each computation with each protected attribute."""
+        plan = self._plan
+        if plan is None:
+            return super().associations(terms, measure)
+        found = np.empty((len(terms), len(self._names)))
+        tests = [associations_of(measure, table) for table in self._counts.test_tables]
+        subtrees = [associations_of(measure, table) for table in self._counts.subtree_tables]
+        others = []
+        for place, term in enumerate(terms):
+            if term.digest in plan.test_of_term:
+                test = plan.test_of_term[term.digest]
+                found[place] = [column[test] for column in tests]
+            elif term.digest in plan.node_of_term:
+                node = plan.node_of_term[term.digest]
+                found[place] = [column[node] for column in subtrees]
+            else:
+                others.append(place)
+        found[others] = super().associations([terms[place] for place in others], measure)
+        return found
 
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
         plan = self._plan
         if plan is not None and term.digest in plan.test_of_term:
-            masses = self._counts.test_tables[plan.test_of_term[term.digest]]
-            return [
-                self._table(i, table, np.array([False, True])) for i, table in enumerate(masses)
-            ]
+            place = plan.test_of_term[term.digest]
+            both, tables = np.array([False, True]), self._counts.test_tables
+            return [self._table(i, table[place], both) for i, table in enumerate(tables)]
         if plan is not None and term.digest in plan.node_of_term:
-            node = plan.node_of_term[term.digest]
-            values = np.concatenate([constant(v, self.vocabulary) for v in plan.classes])
-            return [
-                self._table(i, table[node], values)
-                for i, table in enumerate(self._counts.subtree_tables)
-            ]
+            place = plan.node_of_term[term.digest]
+            said = np.concatenate([constant(v, self.vocabulary) for v in plan.classes])
+            tables = self._counts.subtree_tables
+            return [self._table(i, table[place], said) for i, table in enumerate(tables)]
         return super().tables(term)
 
     def _table(self, protected: int, masses: Array, values: Array) -> JointTable:

@@ -23,10 +23,15 @@ class Translator(Protocol):
 
 
 _TREE = "proxyuse.models.sklearn_tree:translate_tree"
+_FOREST = "proxyuse.models.sklearn_forest:translate_forest"
 
 TRANSLATORS: dict[str, str] = {
     "sklearn.tree._classes.DecisionTreeClassifier": _TREE,
     "sklearn.tree._classes.DecisionTreeRegressor": _TREE,
+    "sklearn.ensemble._forest.RandomForestClassifier": _FOREST,
+    "sklearn.ensemble._forest.RandomForestRegressor": _FOREST,
+    "sklearn.ensemble._forest.ExtraTreesClassifier": _FOREST,
+    "sklearn.ensemble._forest.ExtraTreesRegressor": _FOREST,
 }
 """For a model's class, the module and function that translate it."""
 
@@ -36,8 +41,8 @@ def translate(model: object, feature_names: Sequence[str] | None = None) -> Prog
 
     Parameters
     ----------
-    model : a fitted scikit-learn DecisionTreeClassifier or DecisionTreeRegressor (ExtraTree
-        classes included), or a program, which is handed back.
+    model : a fitted scikit-learn DecisionTree, RandomForest or ExtraTrees classifier or regressor
+        (ExtraTree included), or a program, which is handed back.
     feature_names : names for the model's inputs, in order; by default those it was fitted with,
         or x0, x1, ... if it has seen none.
     """

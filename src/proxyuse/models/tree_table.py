@@ -65,25 +65,30 @@ class TreeTable:
 
     def _check_reachable(self, n: int) -> None:
         """With every node a child once, a node is unreachable just if it lies on a cycle."""
+        left, right = self.left.tolist(), self.right.tolist()
         seen = 0
         stack = [0]
         while stack:
             node = stack.pop()
             seen += 1
-            if self.left[node] != LEAF:
-                stack += [int(self.left[node]), int(self.right[node])]
+            if left[node] != LEAF:
+                stack += [left[node], right[node]]
         if seen != n:
             raise TranslationError("the tree has a cycle")
 
     def term(self, names: Sequence[str], origin: Origin) -> tuple[Term, dict[int, Origin]]:
         """The tree as nested ites, and the origin of each by the identity of the node object."""
         variables = [Var(name) for name in names]
+        lefts, rights = self.left.tolist(), self.right.tolist()
+        features = self.feature.tolist()
+        thresholds = self.threshold.astype(np.float64).tolist()
+        missing_lefts = self.missing_left.astype(np.bool_).tolist()
         built: dict[int, Term] = {}
         origins: dict[int, Origin] = {}
         stack = [(0, False)]
         while stack:
             node, ready = stack.pop()
-            left, right = int(self.left[node]), int(self.right[node])
+            left, right = lefts[node], rights[node]
             if left != LEAF and not ready:
                 stack += [(node, True), (left, False), (right, False)]
                 continue
@@ -92,10 +97,10 @@ class TreeTable:
             else:
                 guard = Compare(
                     Relation.LE,
-                    variables[int(self.feature[node])],
-                    Const(float(self.threshold[node])),
+                    variables[features[node]],
+                    Const(thresholds[node]),
                     self.precision,
-                    bool(self.missing_left[node]),
+                    missing_lefts[node],
                 )
                 term = Ite(guard, built.pop(left), built.pop(right))
             built[node] = term
