@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install -qq --constraint constraints.txt --edita
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow lint format venv clean
+.PHONY: help demo test test-slow bench lint format venv clean
 
 help:  ## Show this list
 	@echo "Usage: make <target>   (PYTHON=python3.12 picks the Python that makes $(VENV))"
@@ -29,13 +29,16 @@ test: lint  ## Run all checks and the quick tests
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
 
 # pytest ends with 5 when it found no test to run: worth saying, but no failure here.
-test-slow: $(VENV)/.dev  ## Run the slow tests only, with many fresh random examples
+test-slow: $(VENV)/.dev  ## Run the slow tests only, with many more examples
 	@echo "pytest (slow tests)"
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-thorough} \
 	    $(BIN)/python -m pytest -q -n $(WORKERS) -m slow; \
 	status=$$?; \
 	if [ $$status -eq 5 ]; then echo "No test is marked slow: nothing was run."; exit 0; fi; \
 	exit $$status
+
+bench: $(VENV)/.bench  ## Measure what audits cost, in minutes (ONLY="tree shap" picks some)
+	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY))
 
 lint: $(VENV)/.dev  ## Run the checks that need no test: style, types, imports
 	@echo "ruff check"
@@ -55,7 +58,7 @@ venv: $(VENV)/.dev  ## Make .venv with all that development needs
 
 clean:  ## Remove .venv and everything else that make and the tools made
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The files below are stamps. Each is written only after its work has succeeded.
 
@@ -82,3 +85,8 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "Installing proxyuse and the tools for its development ..."
 	@$(INSTALL) '.[dev]'
 	@touch $(VENV)/.demo $@
+
+$(VENV)/.bench: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing proxyuse and what it is compared with ..."
+	@$(INSTALL) '.[bench]'
+	@touch $@

@@ -1,9 +1,10 @@
 """Settings shared by all tests.
 
 Property tests draw the same examples on every run, so that a change turns red for what it
-changed and for nothing else. The `thorough` profile, used by `make test-slow`, draws new and
-many more examples each time, so that the tests do not look at the same few for ever; what it
-finds is printed with a line that replays it. Neither profile measures time.
+changed and for nothing else; the `thorough` profile, used by `make test-slow`, draws many more.
+The `random` profile draws new ones each time, for whoever looks for what no test has seen yet:
+``HYPOTHESIS_PROFILE=random make test``. What it finds is printed with a line that replays it.
+No profile measures time.
 """
 
 from __future__ import annotations
@@ -21,8 +22,16 @@ settings.register_profile(
 )
 settings.register_profile(
     "thorough",
+    derandomize=True,
+    max_examples=1000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "random",
     derandomize=False,
-    max_examples=2000,
+    max_examples=1000,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],

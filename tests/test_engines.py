@@ -36,7 +36,7 @@ def test_both_engines_count_the_same_pairs(case: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3000)
+@settings(max_examples=2000)
 @given(cases(most_rows=12))
 def test_both_engines_count_the_same_pairs_on_thousands_of_programs(case: Case) -> None:
     check_same_counts(case)

@@ -1,0 +1,1 @@
+"""What an audit costs, measured against predicting. Run it with ``make bench``."""

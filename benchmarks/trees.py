@@ -1,0 +1,94 @@
+"""Audits of trees and forests, against one call of `predict` on the same rows."""
+
+from __future__ import annotations
+
+import resource
+from inspect import signature
+
+import proxyuse as pu
+from benchmarks import samples
+from benchmarks.timing import NotThereYetError, compare, tell
+
+# The trees' subsets are another matter: there are 2^100 of them.
+NO_SUBSETS = pu.Budget(subsets=0, search=0)
+
+MILLION = 1_000_000
+
+
+def tree() -> None:
+    """Guards, subtrees and variables, each occurrence and all together."""
+    data = samples.adult()
+    model, program = samples.tree()
+    compare(
+        lambda: pu.audit(program, data.X, protected={"married": data.married}),
+        lambda: model.predict(data.X),
+    )
+
+
+def forest(**options: object) -> None:
+    """Guards, subtrees and variables of a forest."""
+    data = samples.adult()
+    model, program = samples.forest()
+    keywords = {"budget": NO_SUBSETS, **options}
+    compare(
+        lambda: pu.audit(program, data.X, protected={"married": data.married}, **keywords),  # type: ignore[arg-type]
+        lambda: model.predict(data.X),
+    )
+
+
+def forest_without_variables() -> None:
+    """Guards and subtrees of a forest."""
+    _need("variables")
+    forest(variables=False)
+
+
+def seven_values() -> None:
+    """A protected attribute of seven values, against one of two."""
+    data = samples.adult()
+    _, program = samples.tree()
+    compare(
+        lambda: pu.audit(program, data.X, protected={"status": data.marital_status}),
+        lambda: pu.audit(program, data.X, protected={"married": data.married}),
+    )
+
+
+def million_rows() -> None:
+    """A million rows, drawn from the others."""
+    data = samples.adult(MILLION)
+    model, program = samples.tree()
+    compare(
+        lambda: pu.audit(program, data.X, protected={"married": data.married}),
+        lambda: model.predict(data.X),
+    )
+
+
+def memory_of_million_rows() -> None:
+    """The most memory that was in use at any time, the data and all libraries included."""
+    data = samples.adult(MILLION)
+    _, program = samples.tree()
+    before = _peak()
+    pu.audit(program, data.X, protected={"married": data.married})
+    tell(value=_peak(), runs=1, remark=f"{before:.2f} GB before the audit")
+
+
+def _peak() -> float:
+    """Gigabytes; Linux counts in kilobytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def two_threads() -> None:
+    """How many times faster two threads are than one."""
+    _need("threads")
+    data = samples.adult(MILLION)
+    _, program = samples.tree()
+
+    def run(threads: int) -> pu.Audit:
+        options = {"threads": threads}
+        return pu.audit(program, data.X, protected={"married": data.married}, **options)  # type: ignore[arg-type]
+
+    compare(lambda: run(1), lambda: run(2))
+
+
+def _need(parameter: str) -> None:
+    if parameter not in signature(pu.audit).parameters:
+        raise NotThereYetError(f"pu.audit has no parameter '{parameter}'")
