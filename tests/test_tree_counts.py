@@ -24,7 +24,8 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.measure.cells import cells_of
 from proxyuse.measure.naive import NaiveEngine
-from proxyuse.measure.trees import TreeEngine, tree_plan
+from proxyuse.measure.tree_plan import tree_plan
+from proxyuse.measure.trees import TreeEngine
 from proxyuse.population import Population
 from proxyuse.program import Frame, Program
 

@@ -166,7 +166,8 @@ class _Detector:
                 _append(computation, (spot,), influences[spot], reaches[spot])
                 score = min(score, _ratio(influences[spot], self.delta))
             else:
-                self._occurrences(computation, candidate, influences, bool(suspicious[place]))
+                singles = {spot: influences[spot] for spot in candidate.spots}
+                self._occurrences(computation, singles, reaches, bool(suspicious[place]))
                 score = min(score, _ratio(max(computation.influences), self.delta))
             self.scores[candidate.term.digest] = score
             self.clock.done += 1
@@ -174,25 +175,28 @@ class _Detector:
     def _occurrences(
         self,
         computation: Computation,
-        candidate: Candidate,
-        influences: dict[Spot, float],
+        singles: dict[Spot, float],
+        reaches: dict[Spot, float],
         suspicious: bool,
     ) -> None:
         """Measure the sets of occurrences of a repeated computation."""
         measured = measure_occurrences(
             self.engine,
-            {spot: influences[spot] for spot in candidate.spots},
+            singles,
             delta=self.delta,
             settle=suspicious,
             all_sets=self.all_sets,
             budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
         )
         for spots, influence in measured.influences.items():
-            _append(computation, spots, influence, self.engine.reach(spots))
+            if measured.apart:
+                reach = math.fsum(reaches[spot] for spot in spots)
+            else:
+                reach = self.engine.reach(spots)
+            _append(computation, spots, influence, reach)
         if measured.unmeasured:
-            self._leave_open(
-                "occurrence sets", candidate.term, candidate.spots, measured.unmeasured
-            )
+            spots = tuple(singles)
+            self._leave_open("occurrence sets", computation.term, spots, measured.unmeasured)
 
     def _settle(self, operator: LargeOperator) -> None:
         """Deal with an operator that has too many subsets of operands to list them."""
@@ -226,10 +230,10 @@ class _Detector:
                 )
             )
         if settled.open:
-            spots = [Spot(place) for place in operator.points]
+            spots = tuple(Spot(place) for place in operator.points)
             self._leave_open("operand subsets", operator.term, spots, settled.open)
 
-    def _leave_open(self, what: str, term: Term, spots: list[Spot], count: int) -> None:
+    def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
         positions = tuple(self.program.points.position(spot) for spot in spots)
         unsettled = Unsettled(what, self.program.text_of(term), positions, count)
         self.unsettled[what, term.digest] = unsettled

@@ -37,10 +37,12 @@ class Measured:
     ----------
     influences : by the spots of the set, sorted.
     unmeasured : how many sets may still pass the threshold without having been measured.
+    apart : whether the occurrences lie in different branches, so that no row reaches two.
     """
 
     influences: dict[tuple[Spot, ...], float] = field(default_factory=dict)
     unmeasured: int = 0
+    apart: bool = False
 
 
 def measure_occurrences(
@@ -82,7 +84,7 @@ def measure_occurrences(
     disjoint = len(together) == len(spots)
     apart = disjoint and _in_different_branches(points, spots)
     listed = {frozenset([spot]) for spot in spots} | {together}
-    result = Measured()
+    result = Measured(apart=apart)
     if all_sets and len(spots) > 1:
         if _set_count(len(spots)) <= budget:
             listed.update(_disjoint_sets(points, spots))

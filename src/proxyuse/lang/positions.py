@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from hashlib import blake2b
+from typing import NamedTuple
 
 from proxyuse.errors import LanguageError
 from proxyuse.lang.nodes import (
@@ -97,8 +98,7 @@ class Position:
         return cls(path, tuple(map(int, match[2].split(","))) if match[2] else ())
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Spot:
+class Spot(NamedTuple):
     """A position inside one `Points`: a point's number, and the operands if only some."""
 
     point: int

@@ -33,10 +33,14 @@ def describe_findings(
     fronts = _fronts(witnesses)
     lines = []
     if witnesses:
-        used = _listed(dict.fromkeys(w.protected for w in witnesses))
+        explicit = {w.protected for w in witnesses if w.explicit}
+        used = _listed(
+            f"{name} itself" if name in explicit else f"a proxy for {name}"
+            for name in dict.fromkeys(w.protected for w in witnesses)
+        )
         found = _count(len(witnesses), "computation")
         groups = "" if len(fronts) == len(witnesses) else f" in {_count(len(fronts), 'group')}"
-        lines.append(f"The model uses a proxy for {used}: {found}{groups}.")
+        lines.append(f"The model uses {used}: {found}{groups}.")
     elif complete:
         lines.append(f"No proxy use of {names} was found at these thresholds.")
     else:
