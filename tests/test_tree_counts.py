@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.measure.cells import cells_of
 from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.tree_counts import TreeCounts, count_tree
 from proxyuse.measure.tree_plan import tree_plan
 from proxyuse.measure.trees import TreeEngine
 from proxyuse.population import Population
@@ -123,6 +125,20 @@ def test_thousands_of_trees_are_counted_as_the_definition_says(
     case: tuple[Program, Population],
 ) -> None:
     check_counts(*case)
+
+
+@given(trees_on_rows(300), st.sampled_from([64, 128]))
+def test_blocks_of_rows_add_up(case: tuple[Program, Population], block_rows: int) -> None:
+    program, population = case
+    engine = TreeEngine(program, population)
+    plan = tree_plan(program)
+    if plan is None:  # all leaves are equal
+        return
+    columns, supports = engine._cells, [z for _, z in engine.protected]
+    whole = count_tree(plan, columns, supports, population.weights)
+    parts = count_tree(plan, columns, supports, population.weights, block_rows)
+    for field in dataclasses.fields(TreeCounts):
+        np.testing.assert_equal(getattr(parts, field.name), getattr(whole, field.name))
 
 
 def test_a_tree_of_two_classes_over_plain_tests_has_a_plan() -> None:

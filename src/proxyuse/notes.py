@@ -15,6 +15,7 @@ class NoteKind(StrEnum):
 
     UNSETTLED = "unsettled"
     PRUNED = "pruned"
+    NOT_LISTED = "not listed"
     BINNED = "binned"
     LONG_SUPPORT = "long support"
     SAMPLED = "sampled"

@@ -19,6 +19,8 @@ from proxyuse.errors import DataError, KindError
 from proxyuse.notes import Note, NoteKind
 from proxyuse.table import Table
 
+_MOST_MASS = 1e100
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Protected:
@@ -142,6 +144,11 @@ class Population:
             columns = {name: column.take(keep) for name, column in columns.items()}
             attributes = tuple(Protected(a.name, a.column.take(keep), a.source) for a in attributes)
             mass = mass[keep]
+        if mass.max() > _MOST_MASS or mass.min() < 1 / _MOST_MASS:
+            raise DataError(
+                f"weights reach from {mass.min():g} to {mass.max():g}, too far for exact sums; "
+                "scale them, e.g. so that their mean is 1"
+            )
         return cls(columns, mass, attributes, tuple(notes))
 
 

@@ -194,6 +194,11 @@ class _Detector:
             else:
                 reach = self.engine.reach(spots)
             _append(computation, spots, influence, reach)
+        if self.all_sets and not measured.all_listed:
+            text = _short(self.program.text_of(computation.term))
+            self.notes.append(
+                Note(NoteKind.NOT_LISTED, f"not all sets of the {len(singles)} `{text}` are listed")
+            )
         if measured.unmeasured:
             spots = tuple(singles)
             self._leave_open("occurrence sets", computation.term, spots, measured.unmeasured)

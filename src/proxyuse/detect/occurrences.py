@@ -37,11 +37,13 @@ class Measured:
     ----------
     influences : by the spots of the set, sorted.
     unmeasured : how many sets may still pass the threshold without having been measured.
+    all_listed : whether every set of disjoint occurrences is among the influences.
     apart : whether the occurrences lie in different branches, so that no row reaches two.
     """
 
     influences: dict[tuple[Spot, ...], float] = field(default_factory=dict)
     unmeasured: int = 0
+    all_listed: bool = False
     apart: bool = False
 
 
@@ -75,9 +77,11 @@ def measure_occurrences(
 
     def influence(chosen: SpotSet) -> float:
         if chosen not in known:
-            known[chosen] = (
-                sum(singles[spot] for spot in chosen) if apart else engine.influence(sorted(chosen))
-            )
+            total = sum(singles[spot] for spot in chosen)
+            # Near the threshold the last bit counts, and sums have rounded more than once.
+            if not apart or abs(total - delta) < 1e-9:
+                total = engine.influence(sorted(chosen))
+            known[chosen] = total
         return known[chosen]
 
     together = _together(points, spots)
@@ -85,17 +89,17 @@ def measure_occurrences(
     apart = disjoint and _in_different_branches(points, spots)
     listed = {frozenset([spot]) for spot in spots} | {together}
     result = Measured(apart=apart)
-    if all_sets and len(spots) > 1:
-        if _set_count(len(spots)) <= budget:
-            listed.update(_disjoint_sets(points, spots))
-        else:
-            result.unmeasured = _set_count(len(spots)) - len(listed)
+    if all_sets and _set_count(len(spots)) <= budget:
+        listed.update(_disjoint_sets(points, spots))
+        result.all_listed = True
     for chosen in listed:
         influence(chosen)
-    if settle and len(spots) > 1 and not all_sets:
+    if settle and len(spots) > 1 and not result.all_listed:
         found = max(known.values()) > delta
         effort = min(budget, EFFORT_WHEN_FOUND) if found else budget
-        strongest, exact = _strongest(points, spots, influence, effort, disjoint)
+        strongest, exact = together, True
+        if not apart:
+            strongest, exact = _strongest(points, spots, influence, effort, disjoint)
         if influence(strongest) > max(map(influence, listed)):
             listed.add(strongest)
         open_ = not exact and influence(strongest) <= delta

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxyuse.detect.candidates import LargeOperator
+from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import entropy, mutual_information
 from proxyuse.measure.engine import Engine
 
@@ -88,9 +89,14 @@ def _excluded(
     if operator.alone and engine.operands_bound(point, subset) <= delta:
         return True
     return epsilon is not None and all(
-        mutual_information(masses) + SLACK < epsilon * entropy(masses.sum(axis=0))
-        for masses in engine.operands_tables(point, subset)
+        _tells_too_little(masses, epsilon) for masses in engine.operands_tables(point, subset)
     )
+
+
+def _tells_too_little(masses: Array, epsilon: float) -> bool:
+    """Whether what is known of the protected attribute is less than epsilon of all there is."""
+    whole = entropy(masses.sum(axis=0))
+    return epsilon > 0 and (whole == 0 or mutual_information(masses) + SLACK < epsilon * whole)
 
 
 def _grow(operator: LargeOperator, measure: Callable[[tuple[int, ...]], float], budget: int) -> int:

@@ -35,7 +35,7 @@ def associations_of(measure: Association, masses: Array) -> Array:
     """The association of each of many stacked tables, in bulk if the measure can."""
     if isinstance(measure, NormalizedMutualInformation):
         return measure.many(masses)
-    return np.array([measure(table) for table in masses])
+    return np.array([measure(table[table.sum(axis=1) > 0]) for table in masses])
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,29 +56,13 @@ def cells_of(values: Array, tests: Sequence[Test], vocabulary: Vocabulary) -> Ce
     else:
         numbers = values.astype(np.float64, copy=False)
         points = np.unique([point for test in tests for point in _breakpoints(test)])
-        codes = _places(points, numbers)
+        codes = np.searchsorted(points, numbers, side="left")
+        codes[np.isnan(numbers)] = len(points) + 1
         samples = np.concatenate([points, [np.inf, np.nan]])
     with np.errstate(all="ignore"):
         truth = np.array([_outcome(test, samples, vocabulary) for test in tests])
     small = np.uint8 if len(samples) <= 256 else np.int32
     return Cells(codes.astype(small), truth)
-
-
-def _places(points: Array, numbers: Array) -> Array:
-    """How many breakpoints lie below each number; one more than there are if it is missing.
-
-    Whole numbers in a short range are looked up in a table, which takes a fraction of the time
-    of searching for each.
-    """
-    low, high = numbers.min(), numbers.max()
-    if np.isfinite(low) and np.isfinite(high) and high - low < len(numbers):
-        offsets = (numbers - low).astype(np.intp)
-        if np.array_equal(offsets + low, numbers):
-            every = np.arange(int(high - low) + 1) + low
-            return np.asarray(np.searchsorted(points, every, side="left")[offsets])
-    codes = np.searchsorted(points, numbers, side="left")
-    codes[np.isnan(numbers)] = len(points) + 1
-    return codes
 
 
 def _outcome(test: Test, samples: Array, vocabulary: Vocabulary) -> Array:

@@ -13,7 +13,8 @@ from counts (its cost is for n rows and k distinct values of the computation p1)
            threshold tau(row) on which p1 falls. Sort the values of p1 once, look tau up in
            them, add the mass on the other side. O(n log n).
 ``SHIFT``  The output is a monotone function of p1 (a regressor's sum). Values that give the same
-           output are neighbours in order: look at neighbours until they differ. O(n log n).
+           output are neighbours in order: look at neighbours until they differ. O(n log n)
+           where few values share an output.
 ``OTHER``  Anything else (``==``, categories, vectors): for each distinct value, what the rows of
            a mask then say. O(k n), the naive way restricted to the rows that matter.
 
@@ -37,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +105,9 @@ class FastEngine(NaiveEngine):
     Influence other than QII, and sampled influence, are left to the naive engine.
     """
 
-    _path: list[tuple[int, Context]]
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._path: list[tuple[int, Context]] = []
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
@@ -285,7 +289,7 @@ class FastEngine(NaiveEngine):
         Kept are the contexts on the way to the last position asked for; positions asked for in
         preorder find their parent's there.
         """
-        path = self._path if hasattr(self, "_path") else []
+        path = self._path
         while path and not path[-1][0] <= spot.point < self.points.end(path[-1][0]):
             path.pop()
         if not path:
@@ -299,7 +303,6 @@ class FastEngine(NaiveEngine):
             above, context = path[-1]
             place = self.points.terms[above]._order[self.points.steps[child]]
             path.append((child, self._inside(above, context, (place,))))
-        self._path = path
         context = path[-1][1]
         if spot.operands:
             order = self.points.terms[spot.point]._order
@@ -328,7 +331,7 @@ class FastEngine(NaiveEngine):
             case Compare() if context.form is Form.FLIP:
                 return self._inside_comparison(point, term, context, places[0], others[0])
             case Vector():
-                return self._inside_vector(point, context, places[0], others)
+                return self._inside_vector(point, context, others)
             case Add() | Mul() if all(self._value(part).ndim == 1 for part in parts):
                 return self._inside_arithmetic(term, context, others)
             case Call(Function.EXP | Function.SIGMOID) if context.form is Form.SIDE:
@@ -350,7 +353,10 @@ class FastEngine(NaiveEngine):
             return replace(context, rows=context.rows & ~guard)
         then, otherwise = (self._full(self._value(part)) for part in children(term)[1:])
         rows = np.zeros(self.n_rows, dtype=np.bool_)
-        at = np.flatnonzero(context.rows & differ(then, otherwise))
+        may_differ = context.rows
+        if context.form in (Form.PASS, Form.FLIP, Form.SIDE):  # others can tell 0 from -0
+            may_differ = may_differ & differ(then, otherwise)
+        at = np.flatnonzero(may_differ)
         if len(at) == 0:
             return Context(Form.FLIP, rows)
         match context.form:
@@ -376,13 +382,14 @@ class FastEngine(NaiveEngine):
             return replace(context, form=Form.OTHER)
         tau = other.astype(np.float64)
         slack = np.zeros(self.n_rows)
-        if term.precision is Precision.FLOAT32:
+        if term.precision is Precision.FLOAT32 and place == 1:
+            tau = tau.astype(np.float32).astype(np.float64)
+        elif term.precision is Precision.FLOAT32:
             slack = np.abs(tau) * 2.0**-22 + 2.0**-148
+            slack = np.where(np.abs(tau) < 2.0**127, slack, np.inf)  # near the end of float32
         return Context(Form.SIDE, context.rows, point, tau, slack)
 
-    def _inside_vector(
-        self, point: int, context: Context, place: int, others: list[Array]
-    ) -> Context:
+    def _inside_vector(self, point: int, context: Context, others: list[Array]) -> Context:
         """An entry of a vector right below an argmax: it wins from a threshold on."""
         parent = self.points.parents[point]
         above = self.points.terms[parent] if parent >= 0 else None
@@ -393,11 +400,18 @@ class FastEngine(NaiveEngine):
         return replace(context, form=Form.OTHER)
 
     def _inside_arithmetic(self, term: Add | Mul, context: Context, others: list[Array]) -> Context:
-        """An operand of a sum or product of numbers."""
-        finite = all(np.isfinite(other).all() for other in others)
+        """An operand of a sum or product of numbers.
+
+        A row in which another operand is missing has a missing result whatever this one is.
+        """
+        rows = context.rows
+        for other in others:
+            rows = rows & ~np.isnan(other)
+        context = replace(context, rows=rows)
+        finite = all(np.isfinite(other[rows]).all() for other in others)
         if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not finite:
             return replace(context, form=Form.OTHER)
-        numbers = [other.astype(np.float64, copy=False) for other in others]
+        numbers = [np.where(rows, other, 1.0) for other in others]
         if isinstance(term, Mul):
             factor = np.multiply.reduce(numbers) if numbers else np.ones(self.n_rows)
             if not np.isfinite(factor).all() or (factor == 0).any():
@@ -443,16 +457,12 @@ class FastEngine(NaiveEngine):
             term = self.points.terms[parent] if parent >= 0 and not spot.operands else None
             if not isinstance(term, Compare | Member):
                 return np.arange(len(support))
-            parts = [
-                support.values if step == self.points.steps[spot.point] else self._value(part)
-                for step, part in enumerate(children(term))
-            ]
-            if any(len(part) not in (1, len(support)) for part in parts) or not all(
-                isinstance(part, Const)
-                for step, part in enumerate(children(term))
-                if step != self.points.steps[spot.point]
-            ):
+            place = self.points.steps[spot.point]
+            siblings = [part for step, part in enumerate(children(term)) if step != place]
+            if not all(isinstance(part, Const) for part in siblings):
                 return np.arange(len(support))
+            parts = [self._value(part) for part in siblings]
+            parts.insert(place, support.values)
             outcomes.append(apply(term, parts, {}, self.vocabulary))
         return np.asarray(np.unique(np.array(outcomes), axis=1, return_inverse=True)[1]).ravel()
 

@@ -88,6 +88,7 @@ class NaiveEngine:
         self.vocabulary = self.frame.vocabulary
         self._reached: dict[int, Array] = {0: np.ones(self.n_rows, dtype=np.bool_)}
         self._pairs = sampling.draw(self.weights) if sampling else None
+        self._supports: dict[str, Support] = {}
         self.binned: set[Term] = set()
         self.long: set[Term] = set()
         self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
@@ -124,8 +125,12 @@ class NaiveEngine:
         return self._full(evaluate(term, self.frame.arrays, self.vocabulary, self._values))
 
     def support(self, term: Term) -> Support:
-        """The distinct values of a term, not cut."""
-        return support_of(self.values(term), self.n_rows)
+        """The distinct values of a term, not cut; those of variables are kept."""
+        if not isinstance(term, Var):
+            return support_of(self.values(term), self.n_rows)
+        if term.name not in self._supports:
+            self._supports[term.name] = support_of(self.values(term), self.n_rows)
+        return self._supports[term.name]
 
     @property
     def protected_names(self) -> tuple[str, ...]:

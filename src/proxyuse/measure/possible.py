@@ -333,6 +333,9 @@ def _where_fixed(
     fixed: Array = np.array([True])
     for part in parts:
         fixed = fixed & part.fixed
+    if isinstance(term, Call) and term.function is Function.DIV:  # which tells 0 from -0
+        divisor = _interval(parts[1])
+        fixed = fixed & ~_holds_zero(divisor.low, divisor.high)
     exact = exactly(apply(term, [_representative(part) for part in parts], columns, vocabulary))
     anything = _anything(term, exact, vocabulary)
     return _joined(exact, anything, np.ones_like(fixed), ~fixed)

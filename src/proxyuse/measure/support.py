@@ -78,6 +78,8 @@ def _whole_numbers(values: Array) -> Support | None:
     low, high = values.min(), values.max()
     if not (np.isfinite(low) and np.isfinite(high) and high - low < 4 * len(values)):
         return None
+    if low <= 0 <= high and np.any(np.signbit(values) & (values == 0)):
+        return None  # -0 would lose its sign
     places = (values - low).astype(np.intp)
     if not np.array_equal(places + low, values):
         return None

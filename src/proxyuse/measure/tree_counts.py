@@ -21,9 +21,9 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.cells import Cells
 from proxyuse.measure.support import Support
-from proxyuse.measure.tree_plan import TreePlan, Walk
+from proxyuse.measure.tree_plan import Ends, TreePlan, Walk
 
-BLOCK = 1 << 16  # rows; a multiple of 64
+BLOCK = 1 << 14  # rows; a multiple of 64
 
 
 class RowSets:
@@ -42,13 +42,9 @@ class RowSets:
     def packed(self, rows: Array) -> Array:
         """A boolean array as words."""
         words = np.zeros(self.words, dtype=np.uint64)
-        self.pack(rows, words)
-        return words
-
-    def pack(self, rows: Array, words: Array) -> None:
-        """Write a boolean array into words that are zero."""
         packed = np.packbits(rows, bitorder="little")
         words.view(np.uint8)[: len(packed)] = packed
+        return words
 
     def masses(self, sets: Array) -> Array:
         """The mass of each set (the last axis holds its words)."""
@@ -100,21 +96,99 @@ class TreeCounts:
         return self
 
 
+class Workspace:
+    """Arrays for one size of block, used again for each: fresh memory costs more than counting.
+
+    Attributes
+    ----------
+    holds : G, for each test the rows for which it holds.
+    at_node : the same for each node.
+    says : V, for each node, and each class as a leaf, what it says, a binary digit at a time.
+    reached : S, for each node the rows that reach it.
+    walked : the row sets of the variables' walks.
+    """
+
+    def __init__(self, plan: TreePlan, walk: Walk, words: int) -> None:
+        nodes, classes = len(plan.points), len(plan.classes)
+        self.words = words
+        self.holds = np.zeros((len(plan.tests), words), dtype=np.uint64)
+        self.at_node = np.empty((nodes, words), dtype=np.uint64)
+        digits = (classes - 1).bit_length()
+        self.says = np.zeros((digits, nodes + classes, words), dtype=np.uint64)
+        self.reached = np.empty((nodes, words), dtype=np.uint64)
+        self.walked = np.empty((walk.slots, words), dtype=np.uint64)
+
+    def fill(self, plan: TreePlan, walk: Walk, columns: Sequence[Cells], rows: RowSets) -> None:
+        """Compute all row sets of a block."""
+        self._fill_tests(plan, columns)
+        self._fill_subtrees(plan, rows)
+        self._fill_reached(plan, rows)
+        self._fill_walked(walk, rows)
+
+    def _fill_tests(self, plan: TreePlan, columns: Sequence[Cells]) -> None:
+        for variable, cells in enumerate(columns):
+            own = np.flatnonzero(plan.variable_of == variable)
+            counts = cells.truth.sum(axis=1)
+            # Most tests hold in the lowest few cells, and are settled by a comparison.
+            lowest = (np.arange(cells.count) < counts[:, None]) == cells.truth
+            rows = cells.codes < counts[:, None]
+            for test in np.flatnonzero(~lowest.all(axis=1)):
+                rows[test] = cells.truth[test][cells.codes]
+            packed = np.packbits(rows, axis=1, bitorder="little")
+            self.holds.view(np.uint8)[own, : packed.shape[1]] = packed
+        np.take(self.holds, plan.test_of, axis=0, out=self.at_node)
+
+    def _fill_subtrees(self, plan: TreePlan, rows: RowSets) -> None:
+        """From the leaves up: ``V = R ^ ((L ^ R) & G)``."""
+        nodes = len(plan.points)
+        for (place, digit), c in product(enumerate(self.says), range(len(plan.classes))):
+            if c >> place & 1:
+                digit[nodes + c] = rows.everything
+        for level in reversed(plan.depths):
+            left, right, holds = plan.left[level], plan.right[level], self.at_node[level]
+            for digit in self.says:
+                other = digit[right]
+                digit[level] = other ^ ((digit[left] ^ other) & holds)
+
+    def _fill_reached(self, plan: TreePlan, rows: RowSets) -> None:
+        """From the root down."""
+        nodes = len(plan.points)
+        self.reached[0] = rows.everything
+        for level in plan.depths:
+            here = self.reached[level]
+            inside = here & self.at_node[level]
+            for children, sets in ((plan.left[level], inside), (plan.right[level], here ^ inside)):
+                inner = children < nodes
+                self.reached[children[inner]] = sets[inner]
+
+    def _fill_walked(self, walk: Walk, rows: RowSets) -> None:
+        self.walked[0] = rows.everything
+        for level in walk.levels:
+            here = self.walked[level.parents]
+            inside = here & self.holds[level.tests]
+            self.walked[level.inside] = inside
+            self.walked[level.outside] = here ^ inside
+
+
 def count_tree(
-    plan: TreePlan, columns: Sequence[Cells], protected: Sequence[Support], weights: Array
+    plan: TreePlan,
+    columns: Sequence[Cells],
+    protected: Sequence[Support],
+    weights: Array,
+    block_rows: int = BLOCK,
 ) -> TreeCounts:
-    """Count all rows, block by block."""
+    """Count all rows, a block of them (a multiple of 64) at a time."""
     walk = plan.walk([cells.truth for cells in columns])
     total: TreeCounts | None = None
-    for start in range(0, len(weights), BLOCK):
-        rows = slice(start, start + BLOCK)
-        counted = _count_block(
-            plan,
-            walk,
-            [Cells(cells.codes[rows], cells.truth) for cells in columns],
-            [(z.codes[rows], len(z)) for z in protected],
-            RowSets(weights[rows]),
-        )
+    space: Workspace | None = None
+    for start in range(0, len(weights), block_rows):
+        block = slice(start, start + block_rows)
+        rows = RowSets(weights[block])
+        if space is None or space.words != rows.words:
+            space = Workspace(plan, walk, rows.words)
+        space.fill(plan, walk, [Cells(c.codes[block], c.truth) for c in columns], rows)
+        values = [[rows.packed(z.codes[block] == v) for v in range(1, len(z))] for z in protected]
+        counted = _counts(plan, walk, space, rows, values)
         if total is None:
             total = counted
         else:
@@ -123,34 +197,27 @@ def count_tree(
     return total
 
 
-def _count_block(
-    plan: TreePlan,
-    walk: Walk,
-    columns: Sequence[Cells],
-    protected: Sequence[tuple[Array, int]],
-    rows: RowSets,
+def _counts(
+    plan: TreePlan, walk: Walk, space: Workspace, rows: RowSets, values: list[list[Array]]
 ) -> TreeCounts:
-    holds = _test_sets(plan, columns, rows)
-    at_node = holds[plan.test_of]
-    says = _subtree_sets(plan, at_node, rows)
-    reached = _reach_sets(plan, at_node, rows)
-
+    """The masses of all row sets of a block; `values` are those of the protected values."""
+    reached = space.reached
     apart = np.zeros_like(reached)
-    for digit in says:
+    for digit in space.says:
         apart |= digit[plan.left] ^ digit[plan.right]
     apart &= reached
     different = rows.masses(apart)
-    apart &= at_node
+    apart &= space.at_node
     holding = rows.masses(apart)
-
-    classes = list(_class_sets(plan, says))
+    classes = list(_class_sets(plan, space.says))
     said_with = []
-    for codes, count in protected:
-        values = [rows.packed(codes == code) for code in range(1, count)]
-        table = np.zeros((len(plan.points), len(classes), count - 1), dtype=np.int64)
-        for (c, said), (v, value) in product(enumerate(classes), enumerate(values)):
+    for sets in values:
+        table = np.zeros((len(plan.points), len(classes), len(sets)), dtype=np.int64)
+        for (c, said), (v, value) in product(enumerate(classes), enumerate(sets)):
             table[:, c, v] = rows.masses(said & value)
         said_with.append(table)
+    readers = [plan.readers(variable) for variable in range(len(plan.variables))]
+    read = np.stack([np.bitwise_or.reduce(reached[nodes], axis=0) for nodes in readers])
     return TreeCounts(
         reach=rows.masses(reached),
         holding=holding,
@@ -158,57 +225,9 @@ def _count_block(
         said=np.stack([rows.masses(said) for said in classes], axis=1),
         said_reached=np.stack([rows.masses(said & reached) for said in classes], axis=1),
         said_with=said_with,
-        ends=_end_counts(walk, holds, says, rows),
-        variable_reach=np.array(
-            [
-                rows.masses(np.bitwise_or.reduce(reached[plan.readers(variable)], axis=0))
-                for variable in range(len(plan.variables))
-            ],
-            dtype=np.int64,
-        ),
+        ends=[_end_counts(ends, space, rows) for ends in walk.ends],
+        variable_reach=rows.masses(read),
     )
-
-
-def _test_sets(plan: TreePlan, columns: Sequence[Cells], rows: RowSets) -> Array:
-    """G: for each test the rows for which it holds."""
-    sets = np.zeros((len(plan.tests), rows.words), dtype=np.uint64)
-    for variable, cells in enumerate(columns):
-        own = np.flatnonzero(plan.variable_of == variable)
-        for test, holds in zip(own, cells.truth, strict=True):
-            count = int(holds.sum())
-            lowest = bool(holds[:count].all())  # most tests hold in the lowest few cells
-            rows.pack(cells.codes < count if lowest else holds[cells.codes], sets[test])
-    return sets
-
-
-def _subtree_sets(plan: TreePlan, at_node: Array, rows: RowSets) -> Array:
-    """V: for each node, and each class as a leaf, what it says, a binary digit at a time."""
-    nodes = len(plan.points)
-    digits = (len(plan.classes) - 1).bit_length()
-    says = np.zeros((digits, nodes + len(plan.classes), rows.words), dtype=np.uint64)
-    for place, c in product(range(digits), range(len(plan.classes))):
-        if c >> place & 1:
-            says[place, nodes + c] = rows.everything
-    for level in reversed(plan.depths):
-        left, right, holds = plan.left[level], plan.right[level], at_node[level]
-        for digit in says:
-            other = digit[right]
-            digit[level] = other ^ ((digit[left] ^ other) & holds)
-    return says
-
-
-def _reach_sets(plan: TreePlan, at_node: Array, rows: RowSets) -> Array:
-    """S: for each node the rows that reach it."""
-    nodes = len(plan.points)
-    reached = np.empty((nodes, rows.words), dtype=np.uint64)
-    reached[0] = rows.everything
-    for level in plan.depths:
-        here = reached[level]
-        inside = here & at_node[level]
-        for children, sets in ((plan.left[level], inside), (plan.right[level], here ^ inside)):
-            inner = children < nodes
-            reached[children[inner]] = sets[inner]
-    return reached
 
 
 def _class_sets(plan: TreePlan, says: Array) -> Iterator[Array]:
@@ -223,20 +242,10 @@ def _class_sets(plan: TreePlan, says: Array) -> Iterator[Array]:
         yield rows
 
 
-def _end_counts(walk: Walk, holds: Array, says: Array, rows: RowSets) -> list[Array]:
-    """For each variable and end of its walk the rows there that say something else than before."""
-    sets = np.empty((walk.slots, rows.words), dtype=np.uint64)
-    sets[0] = rows.everything
-    for level in walk.levels:
-        here = sets[level.parents]
-        inside = here & holds[level.tests]
-        sets[level.inside] = inside
-        sets[level.outside] = here ^ inside
-    counts = []
-    for ends in walk.ends:
-        apart = np.zeros((len(ends.nodes), rows.words), dtype=np.uint64)
-        for digit in says:
-            apart |= digit[ends.nodes] ^ digit[0]
-        apart &= sets[ends.slots]
-        counts.append(rows.masses(apart))
-    return counts
+def _end_counts(ends: Ends, space: Workspace, rows: RowSets) -> Array:
+    """For each end of a walk the rows there that say something else than before."""
+    apart = np.zeros((len(ends.nodes), rows.words), dtype=np.uint64)
+    for digit in space.says:
+        apart |= digit[ends.nodes] ^ digit[0]
+    apart &= space.walked[ends.slots]
+    return rows.masses(apart)

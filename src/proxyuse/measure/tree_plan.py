@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Const, Ite, Value, sorted_values
+from proxyuse.lang.nodes import Const, Ite, Term, Value, is_missing, sorted_values
 from proxyuse.measure.cells import Test, tested_variable
 from proxyuse.program import Program
 
@@ -68,7 +68,6 @@ class TreePlan:
     left, right : children; from len(points) on, leaves by class.
     depths : the nodes of each depth.
     classes : the constants at the leaves.
-    node_at : for the points of an inner node, its test and the tested variable, the node.
     node_of_term, test_of_term : places by digest.
     """
 
@@ -81,7 +80,6 @@ class TreePlan:
     right: Array
     depths: tuple[Array, ...]
     classes: tuple[Value, ...]
-    node_at: dict[int, int]
     node_of_term: dict[bytes, int]
     test_of_term: dict[bytes, int]
     _walks: dict[tuple[bytes, ...], Walk] = field(default_factory=dict)
@@ -118,16 +116,16 @@ def tree_plan(program: Program) -> TreePlan | None:
         test_of.append(found[0])
         branches.append((both[0], both[1]))
     leaves = [points.terms[b] for pair in branches for b in pair]
-    classes = tuple(sorted_values(leaf.value for leaf in leaves if isinstance(leaf, Const)))
+    classes = tuple(sorted_values(_output(leaf) for leaf in leaves if isinstance(leaf, Const)))
     kinds = {type(value) for value in classes}
     if not inner or inner[0] != 0 or not 2 <= len(classes) <= MOST_CLASSES:
         return None
-    if len(kinds) > 1 or kinds == {tuple}:
+    if len(kinds) > 1 or kinds == {tuple} or any(map(is_missing, classes)):
         return None
-    place = {Const(value).digest: len(inner) + c for c, value in enumerate(classes)}
+    place = {value: len(inner) + c for c, value in enumerate(classes)}
     node_at = {point: node for node, point in enumerate(inner)}
     ends = [
-        [node_at[p] if p in node_at else place[points.terms[p].digest] for p in pair]
+        [node_at[p] if p in node_at else place[_output(points.terms[p])] for p in pair]
         for pair in branches
     ]
     ordered = tuple(test for _, test in tests.values())
@@ -144,10 +142,15 @@ def tree_plan(program: Program) -> TreePlan | None:
         right=np.array([end[1] for end in ends]),
         depths=_by_depth(ends),
         classes=classes,
-        node_at={p + i: node for node, p in enumerate(inner) for i in range(3)},
         node_of_term={points.terms[p].digest: node for node, p in enumerate(inner)},
         test_of_term={test.digest: i for i, test in enumerate(ordered)},
     )
+
+
+def _output(leaf: Term) -> Value:
+    """What a leaf says; as outputs, 0 and -0 are one."""
+    assert isinstance(leaf, Const)
+    return 0.0 if type(leaf.value) is float and leaf.value == 0 else leaf.value
 
 
 def _by_depth(ends: list[list[int]]) -> tuple[Array, ...]:

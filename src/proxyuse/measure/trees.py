@@ -35,7 +35,8 @@ from proxyuse.measure.tables import JointTable
 from proxyuse.measure.tree_counts import TreeCounts, count_tree
 from proxyuse.measure.tree_plan import TreePlan, tree_plan
 
-MOST_WEIGHT = 2**16
+MOST_WEIGHT = 2**16  # as many binary digits are counted one by one
+MOST_MASS = 2**31  # so that pairs of rows are counted in 64 bits
 
 
 class TreeEngine(FastEngine):
@@ -44,18 +45,21 @@ class TreeEngine(FastEngine):
     @cached_property
     def _plan(self) -> TreePlan | None:
         exact = self._pairs is None and isinstance(self._loss, QuantitativeInputInfluence)
-        counted = self.population.whole_weights and self.weights.max() < MOST_WEIGHT
+        whole = self.population.whole_weights and self.weights.max() < MOST_WEIGHT
+        counted = whole and self.total < MOST_MASS
         return tree_plan(self.program) if exact and counted else None
 
     @cached_property
     def _cells(self) -> list[Cells]:
-        """Each variable cut into the cells that its tests tell apart."""
+        """Each variable cut into the cells that its tests tell apart, by its distinct values."""
         plan = self._plan
         assert plan is not None
         columns = []
         for variable, name in enumerate(plan.variables):
             tests = [plan.tests[i] for i in np.flatnonzero(plan.variable_of == variable)]
-            columns.append(cells_of(self.frame.arrays[name], tests, self.vocabulary))
+            support = self.support(Var(name))
+            cells = cells_of(support.values, tests, self.vocabulary)
+            columns.append(Cells(cells.codes[support.codes], cells.truth))
         return columns
 
     @cached_property
