@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,14 +56,30 @@ def cells_of(values: Array, tests: Sequence[Test], vocabulary: Vocabulary) -> Ce
         samples: Array = np.arange(NO_CATEGORY, len(vocabulary.words), dtype=np.int32)
     else:
         numbers = values.astype(np.float64, copy=False)
-        points = np.unique([point for test in tests for point in _breakpoints(test)])
+        points, truth = _cut_numbers(tuple(tests))
         codes = np.searchsorted(points, numbers, side="left")
         codes[np.isnan(numbers)] = len(points) + 1
-        samples = np.concatenate([points, [np.inf, np.nan]])
+        return Cells(codes.astype(_narrow(truth)), truth)
+    truth = _outcomes(tests, samples, vocabulary)
+    return Cells(codes.astype(_narrow(truth)), truth)
+
+
+@lru_cache(maxsize=256)
+def _cut_numbers(tests: tuple[Test, ...]) -> tuple[Array, Array]:
+    """The breakpoints of tests of a number, and what each test says in each cell; kept."""
+    points = np.unique([point for test in tests for point in _breakpoints(test)])
+    samples = np.concatenate([points, [np.inf, np.nan]])
+    return points, _outcomes(tests, samples, Vocabulary())
+
+
+def _narrow(truth: Array) -> type[np.uint8] | type[np.int32]:
+    """The smallest type that holds a cell's number and the number of cells."""
+    return np.uint8 if truth.shape[1] < 256 else np.int32
+
+
+def _outcomes(tests: Sequence[Test], samples: Array, vocabulary: Vocabulary) -> Array:
     with np.errstate(all="ignore"):
-        truth = np.array([_outcome(test, samples, vocabulary) for test in tests])
-    small = np.uint8 if len(samples) <= 256 else np.int32
-    return Cells(codes.astype(small), truth)
+        return np.array([_outcome(test, samples, vocabulary) for test in tests])
 
 
 def _outcome(test: Test, samples: Array, vocabulary: Vocabulary) -> Array:

@@ -131,7 +131,7 @@ class Workspace:
             counts = cells.truth.sum(axis=1)
             # Most tests hold in the lowest few cells, and are settled by a comparison.
             lowest = (np.arange(cells.count) < counts[:, None]) == cells.truth
-            rows = cells.codes < counts[:, None]
+            rows = cells.codes < counts.astype(cells.codes.dtype)[:, None]
             for test in np.flatnonzero(~lowest.all(axis=1)):
                 rows[test] = cells.truth[test][cells.codes]
             packed = np.packbits(rows, axis=1, bitorder="little")
