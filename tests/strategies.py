@@ -13,6 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from proxyuse.lang.build import add, conj, disj, lookup, member, mul, vector
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -30,13 +31,6 @@ from proxyuse.lang.nodes import (
     Term,
     Value,
     Var,
-    add,
-    conj,
-    disj,
-    lookup,
-    member,
-    mul,
-    vector,
 )
 from proxyuse.program import Program
 from tests.brute import Row, Sample, Tree, lost, without_idle_marks

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import proxyuse as pu
+from proxyuse.lang.build import add, conj, lookup, member
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -31,10 +32,6 @@ from proxyuse.lang.nodes import (
     Value,
     Var,
     Vector,
-    add,
-    conj,
-    lookup,
-    member,
 )
 from tests.brute import Place, are_independent, key
 from tests.strategies import WORDS, Case, cases

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxyuse.errors import LanguageError
-from proxyuse.lang.nodes import Associative, Term, Var, children, rebuild
+from proxyuse.lang.build import rebuild
+from proxyuse.lang.nodes import (
+    Associative,
+    Term,
+    Var,
+    children,
+)
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import (
     Points,

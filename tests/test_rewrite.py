@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxyuse.lang.build import add, conj, disj, lookup, member, mul, vector
 from proxyuse.lang.nodes import (
     Argmax,
     Call,
@@ -21,13 +22,6 @@ from proxyuse.lang.nodes import (
     Precision,
     Relation,
     Var,
-    add,
-    conj,
-    disj,
-    lookup,
-    member,
-    mul,
-    vector,
 )
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.rewrite import simplify, without_missing_directions

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxyuse.errors import LanguageError, ParseError
+from proxyuse.lang.build import add, const, lookup, member, vector
 from proxyuse.lang.nodes import (
     FALSE,
     MISSING,
@@ -36,11 +37,6 @@ from proxyuse.lang.nodes import (
     Term,
     Var,
     Vector,
-    add,
-    const,
-    lookup,
-    member,
-    vector,
 )
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import Points, Position, decomposition_id

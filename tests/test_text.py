@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxyuse.errors import LanguageError, ParseError
+from proxyuse.lang.build import add, conj, disj, lookup, member, mul, vector
 from proxyuse.lang.nodes import (
     FALSE,
     TRUE,
@@ -29,14 +30,7 @@ from proxyuse.lang.nodes import (
     Relation,
     Term,
     Var,
-    add,
-    conj,
-    disj,
     is_missing,
-    lookup,
-    member,
-    mul,
-    vector,
 )
 from proxyuse.lang.parse import parse_program, parse_term
 from proxyuse.lang.text import KEYWORDS, name_text, term_text

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxyuse.detect.candidates import Candidates
+from proxyuse.lang.build import const, member
 from proxyuse.lang.nodes import (
     Compare,
     Const,
@@ -20,8 +21,6 @@ from proxyuse.lang.nodes import (
     Term,
     Value,
     Var,
-    const,
-    member,
 )
 from proxyuse.measure.cells import cells_of
 from proxyuse.measure.naive import NaiveEngine

@@ -4,8 +4,8 @@ A node holds its parts in the order they were written. Two nodes are equal when 
 same up to the order of the operands of ``+ * and or`` (nothing else is an equivalence), which
 a digest decides in constant time; it is computed once, without recursion, when first needed.
 
-Constructors check and never rewrite. To build terms from parts that may need flattening
-(a sum inside a sum) use `add`, `mul`, `conj`, `disj`, `vector` and `rebuild`.
+Constructors check and never rewrite; `build` has functions for terms from parts that may need
+flattening (a sum inside a sum), sorting or conversion.
 This module knows nothing of data, models, or how terms are evaluated.
 """
 
@@ -153,7 +153,7 @@ class Associative(Node):
     operands: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        _need_terms(self.tag, self.operands)
+        need_terms(self.tag, self.operands)
         if len(self.operands) < 2:
             raise LanguageError(f"'{self.tag}' needs at least two operands")
         if any(type(operand) is type(self) for operand in self.operands):
@@ -196,7 +196,7 @@ class Not(Node):
     tag: ClassVar[str] = "not"
 
     def __post_init__(self) -> None:
-        _need_terms("not", (self.operand,))
+        need_terms("not", (self.operand,))
 
 
 @_node
@@ -214,7 +214,7 @@ class Compare(Node):
     tag: ClassVar[str] = "compare"
 
     def __post_init__(self) -> None:
-        _need_terms("a comparison", (self.left, self.right))
+        need_terms("a comparison", (self.left, self.right))
         if type(self.relation) is not Relation or type(self.precision) is not Precision:
             raise LanguageError("a comparison needs a Relation and a Precision")
 
@@ -229,7 +229,7 @@ class Member(Node):
     tag: ClassVar[str] = "in"
 
     def __post_init__(self) -> None:
-        _need_terms("in", (self.operand,))
+        need_terms("in", (self.operand,))
         _need_constants("members", self.members)
         if not self.members:
             raise LanguageError("a set of categories cannot be empty")
@@ -249,7 +249,7 @@ class Ite(Node):
     tag: ClassVar[str] = "ite"
 
     def __post_init__(self) -> None:
-        _need_terms("ite", (self.guard, self.then, self.otherwise))
+        need_terms("ite", (self.guard, self.then, self.otherwise))
 
 
 @_node
@@ -260,7 +260,7 @@ class Vector(Node):
     tag: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        _need_terms("a vector", self.items)
+        need_terms("a vector", self.items)
         constants = [item.value for item in self.items if isinstance(item, Const)]
         if len(constants) == len(self.items) or any(type(v) is not float for v in constants):
             raise LanguageError(
@@ -277,7 +277,7 @@ class Argmax(Node):
     tag: ClassVar[str] = "argmax"
 
     def __post_init__(self) -> None:
-        _need_terms("argmax", (self.operand,))
+        need_terms("argmax", (self.operand,))
         _need_constants("labels", self.labels)
 
 
@@ -291,7 +291,7 @@ class Lookup(Node):
     tag: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
-        _need_terms("table", (self.operand,))
+        need_terms("table", (self.operand,))
         if type(self.entries) is not tuple or not all(
             type(entry) is tuple and len(entry) == 2 for entry in self.entries
         ):
@@ -313,7 +313,7 @@ class Call(Node):
     tag: ClassVar[str] = "call"
 
     def __post_init__(self) -> None:
-        _need_terms("a function", self.arguments)
+        need_terms("a function", self.arguments)
         if type(self.function) is not Function:
             raise LanguageError(f"{self.function!r} is not one of the language's functions")
         if len(self.arguments) != ARITY[self.function]:
@@ -330,7 +330,8 @@ FALSE = Const(False)
 MISSING = Const(math.nan)
 
 
-def _need_terms(what: str, parts: object) -> None:
+def need_terms(what: str, parts: object) -> None:
+    """Refuse parts that are not terms in a tuple."""
     if type(parts) is not tuple or not all(isinstance(part, Node) for part in parts):
         raise LanguageError(f"{what} is made of terms, given in a tuple, not {parts!r}")
 
@@ -391,96 +392,6 @@ def sorted_values(values: Iterable[Value]) -> list[Value]:
     return sorted(distinct, key=key)
 
 
-def const(value: object) -> Const:
-    """A constant from a Python or NumPy scalar, a sequence of numbers, or None for missing.
-
-    Examples
-    --------
-    >>> const(3) == const(3.0), const(1) == const(True), const([1, 0])
-    (True, False, <Const [1, 0]>)
-    """
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if value is None:
-        return MISSING
-    if isinstance(value, list | tuple):
-        numbers = [const(item).value for item in value]
-        return Const(tuple(numbers))  # type: ignore[arg-type]  # Const checks
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = exact_float(value)
-    return Const(value)  # type: ignore[arg-type]  # Const checks
-
-
-def exact_float(value: int) -> float:
-    """A whole number as a float; an error if it would be another number."""
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or int(number) != value:
-        digits = str(value) if abs(value) < 10**30 else "with so many digits"
-        raise LanguageError(f"the whole number {digits} is too large to be kept exactly")
-    return number
-
-
-def _flat(cls: type[Add] | type[Mul] | type[And] | type[Or], parts: Iterable[Term]) -> Term:
-    operands: list[Term] = []
-    for part in parts:
-        _need_terms(cls.tag, (part,))
-        operands.extend(part.operands) if isinstance(part, cls) else operands.append(part)
-    return operands[0] if len(operands) == 1 else cls(tuple(operands))
-
-
-def add(*parts: Term) -> Term:
-    """The sum of the parts; sums among them are flattened, one part stands for itself."""
-    return _flat(Add, parts)
-
-
-def mul(*parts: Term) -> Term:
-    """The product of the parts, flattened."""
-    return _flat(Mul, parts)
-
-
-def conj(*parts: Term) -> Term:
-    """The conjunction of the parts, flattened."""
-    return _flat(And, parts)
-
-
-def disj(*parts: Term) -> Term:
-    """The disjunction of the parts, flattened."""
-    return _flat(Or, parts)
-
-
-def vector(*items: Term) -> Term:
-    """A vector; a constant when all items are."""
-    if not items:
-        raise LanguageError("a vector holds at least one number")
-    items = tuple(
-        Const(float(item.value)) if isinstance(item, Const) and type(item.value) is bool else item
-        for item in items
-    )
-    if all(isinstance(item, Const) for item in items):
-        return const([item.value for item in items if isinstance(item, Const)])
-    return Vector(items)
-
-
-def member(operand: Term, members: Iterable[object], missing: bool = False) -> Member:
-    """A membership test with the members sorted."""
-    values = [const(value).value for value in members]
-    return Member(operand, tuple(sorted_values(values)), missing)
-
-
-def lookup(operand: Term, entries: Iterable[tuple[object, object]], default: object) -> Lookup:
-    """A table with its keys sorted; a key given twice is an error."""
-    pairs = [(const(key).value, const(value).value) for key, value in entries]
-    by_text = {value_text(key): (key, value) for key, value in pairs}
-    if len(by_text) < len(pairs):
-        raise LanguageError("a table has two entries for one key")
-    keys = sorted_values(key for key, _ in pairs)
-    ordered = tuple(by_text[value_text(key)] for key in keys)
-    return Lookup(operand, ordered, const(default).value)
-
-
 def children(term: Term) -> tuple[Term, ...]:
     """The direct sub-terms, in written order."""
     match term:
@@ -498,33 +409,6 @@ def children(term: Term) -> tuple[Term, ...]:
             return items
         case Call(_, arguments):
             return arguments
-        case _:
-            assert_never(term)
-
-
-def rebuild(term: Term, parts: tuple[Term, ...]) -> Term:
-    """The same node over other children (in written order), flattened where needed."""
-    match term:
-        case Const() | Var():
-            return term
-        case Add() | Mul() | And() | Or():
-            return _flat(type(term), parts)
-        case Not():
-            return Not(parts[0])
-        case Compare(relation, _, _, precision, missing):
-            return Compare(relation, parts[0], parts[1], precision, missing)
-        case Member(_, members, missing):
-            return Member(parts[0], members, missing)
-        case Ite():
-            return Ite(*parts)
-        case Vector():
-            return vector(*parts)
-        case Argmax(_, labels):
-            return Argmax(parts[0], labels)
-        case Lookup(_, entries, default):
-            return Lookup(parts[0], entries, default)
-        case Call(function, _):
-            return Call(function, parts)
         case _:
             assert_never(term)
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.errors import LanguageError, ParseError
+from proxyuse.lang.build import add, conj, disj, exact_float, lookup, member, mul, vector
 from proxyuse.lang.nodes import (
     ARITY,
     FALSE,
@@ -48,14 +49,6 @@ from proxyuse.lang.nodes import (
     Term,
     Value,
     Var,
-    add,
-    conj,
-    disj,
-    exact_float,
-    lookup,
-    member,
-    mul,
-    vector,
 )
 from proxyuse.lang.text import ADD, AND, COMPARE, KEYWORDS, MUL, NOT, OR
 

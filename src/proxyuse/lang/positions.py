@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from proxyuse.errors import LanguageError
+from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import (
     Associative,
     Const,
@@ -24,7 +25,6 @@ from proxyuse.lang.nodes import (
     children,
     label,
     postorder,
-    rebuild,
 )
 from proxyuse.lang.text import MOST_POINTS
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container
 import numpy as np
 
 from proxyuse.errors import KindError
+from proxyuse.lang.build import rebuild
 from proxyuse.lang.evaluate import Vocabulary, apply, constant, first_value
 from proxyuse.lang.flat import pack
 from proxyuse.lang.kinds import BOOLEAN, check_kinds
@@ -29,7 +30,6 @@ from proxyuse.lang.nodes import (
     children,
     is_missing,
     postorder,
-    rebuild,
 )
 
 

@@ -15,7 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from proxyuse.lang.nodes import Argmax, Call, Const, Function, Term, add, const
+from proxyuse.lang.build import add, const
+from proxyuse.lang.nodes import (
+    Argmax,
+    Call,
+    Const,
+    Function,
+    Term,
+)
 from proxyuse.models.sklearn_tree import check_fitted, input_names, tree_term
 from proxyuse.program import Origin, Program
 

@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.nodes import Const, Precision, Term, const
+from proxyuse.lang.build import const
+from proxyuse.lang.nodes import (
+    Const,
+    Precision,
+    Term,
+)
 from proxyuse.models.tree_table import TreeTable
 from proxyuse.program import Origin, Program
 
