@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,41 +15,16 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from proxyuse.datasets import load_adult, load_contraceptive, load_student
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import Add, Argmax, Call, Ite
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.models.registry import translate
 from proxyuse.program import Origin, Program
+from tests.faithful import DATA, says_the_same
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]
 ALL = CLASSIFIERS + REGRESSORS
-
-
-def encoded(frame):
-    """Words become their number in sorted order."""
-    return frame.apply(lambda c: c if c.dtype.kind in "if" else pd.factorize(c, sort=True)[0])
-
-
-def says_the_same(model, X, program=None):
-    program = program or translate(model)
-    expected, found = model.predict(X), program.predict(X)
-    assert found.tolist() == expected.tolist()
-    return program
-
-
-DATA = {
-    "adult": lambda: (encoded(load_adult().drop(columns="income")), load_adult()["income"]),
-    "student": lambda: (
-        encoded(load_student("por").drop(columns=["G1", "G2", "G3"])),
-        load_student("por")["G3"],
-    ),
-    "contraceptive": lambda: (
-        load_contraceptive().drop(columns="method"),
-        load_contraceptive()["method"],
-    ),
-}
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)

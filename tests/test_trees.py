@@ -20,28 +20,16 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from proxyuse.datasets import load_adult, load_contraceptive, load_student
 from proxyuse.errors import LanguageError, ProxyUseError, TranslationError
 from proxyuse.lang.nodes import Const, Precision
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.models.registry import translate
 from proxyuse.models.tree_table import LEAF, TreeTable
 from proxyuse.program import Origin, Program
+from tests.faithful import DATA, says_the_same
 
 CLASSIFIERS = [DecisionTreeClassifier, ExtraTreeClassifier]
 REGRESSORS = [DecisionTreeRegressor, ExtraTreeRegressor]
-
-
-def encoded(frame):
-    """Words become their number in sorted order."""
-    return frame.apply(lambda c: c if c.dtype.kind in "if" else pd.factorize(c, sort=True)[0])
-
-
-def says_the_same(model, X, program=None):
-    program = program or translate(model)
-    expected, found = model.predict(X), program.predict(X)
-    assert found.tolist() == expected.tolist()
-    return program
 
 
 def near_thresholds(model, X):
@@ -66,19 +54,6 @@ def near_thresholds(model, X):
             row[feature] = value
             rows.append(row)
     return np.array(rows)
-
-
-DATA = {
-    "adult": lambda: (encoded(load_adult().drop(columns="income")), load_adult()["income"]),
-    "student": lambda: (
-        encoded(load_student("por").drop(columns=["G1", "G2", "G3"])),
-        load_student("por")["G3"],
-    ),
-    "contraceptive": lambda: (
-        load_contraceptive().drop(columns="method"),
-        load_contraceptive()["method"],
-    ),
-}
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)

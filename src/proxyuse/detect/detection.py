@@ -18,6 +18,7 @@ from proxyuse.detect.subsets import settle_operator
 from proxyuse.errors import DataError
 from proxyuse.lang.nodes import Const, Term, children
 from proxyuse.lang.positions import Position, Spot
+from proxyuse.lang.text import shortened
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Engine
 from proxyuse.notes import Note, NoteKind
@@ -63,7 +64,7 @@ class Unsettled:
     count: int
 
     def __str__(self) -> str:
-        term = self.term if len(self.term) <= 60 else self.term[:57] + "..."
+        term = shortened(self.term)
         at = ", ".join(map(str, self.positions[:3])) + (", ..." if len(self.positions) > 3 else "")
         return f"{self.count:,} {self.what} of `{term}` (at {at}) were not measured"
 
@@ -195,7 +196,7 @@ class _Detector:
                 reach = self.engine.reach(spots)
             _append(computation, spots, influence, reach)
         if self.all_sets and not measured.all_listed:
-            text = _short(self.program.text_of(computation.term))
+            text = shortened(self.program.text_of(computation.term))
             self.notes.append(
                 Note(NoteKind.NOT_LISTED, f"not all sets of the {len(singles)} `{text}` are listed")
             )
@@ -230,8 +231,8 @@ class _Detector:
             self.notes.append(
                 Note(
                     NoteKind.PRUNED,
-                    f"{settled.excluded:,} operand subsets of `{_short(text)}` are not listed: a "
-                    "bound on association or influence shows that none is a witness",
+                    f"{settled.excluded:,} operand subsets of `{shortened(text)}` are not listed: "
+                    "a bound on association or influence shows that none is a witness",
                 )
             )
         if settled.open:
@@ -255,7 +256,3 @@ def _append(
 def _ratio(value: float, threshold: float) -> float:
     """How far a measure is on the way to a threshold."""
     return value / threshold if threshold > 0 else float(value >= threshold) + value
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."

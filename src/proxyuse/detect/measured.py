@@ -15,6 +15,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Position, Spot, decomposition_id
+from proxyuse.lang.text import shortened
 from proxyuse.measure.tables import JointTable
 from proxyuse.program import Program
 
@@ -71,8 +72,7 @@ class Decomposition:
         return decomposition_id(self.expression, self.positions)
 
     def __repr__(self) -> str:
-        short = self.term if len(self.term) <= 60 else self.term[:57] + "..."
-        return f"<{type(self).__name__} {self.id}: {short}>"
+        return f"<{type(self).__name__} {self.id}: {shortened(self.term)}>"
 
 
 @dataclass(slots=True, eq=False)

@@ -12,6 +12,7 @@ import numpy as np
 from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Points, Position, Spot
+from proxyuse.lang.text import shortened
 from proxyuse.measure.tables import JointTable
 
 
@@ -86,13 +87,9 @@ class Witness:
 
     def __repr__(self) -> str:
         return (
-            f"<Witness {self.id} of {self.protected}: {_short(self.term)}, "
+            f"<Witness {self.id} of {self.protected}: {shortened(self.term)}, "
             f"association {self.association:.4f}, influence {self.influence:.4f}>"
         )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def find_witnesses(

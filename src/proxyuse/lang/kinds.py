@@ -35,6 +35,7 @@ from proxyuse.lang.nodes import (
     postorder,
     value_text,
 )
+from proxyuse.lang.text import shortened
 
 NUMBER, BOOLEAN, CATEGORY, MISSING_KIND = "number", "boolean", "category", "missing"
 _PLURAL = {NUMBER: "numbers", BOOLEAN: "true/false", CATEGORY: "categories"}
@@ -189,7 +190,7 @@ def _shown(term: Term) -> str:
     if term.size > 1000:
         return f"a term of {term.size} nodes"
     text = value_text(term.value) if isinstance(term, Const) else " ".join(str(term).split())
-    return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
+    return f"`{shortened(text)}`"
 
 
 def _where(term: Term) -> str:

@@ -245,6 +245,11 @@ def _sum(operands: tuple[Term, ...]) -> list[_Piece]:
     return pieces
 
 
+def shortened(text: str) -> str:
+    """A text that may be long, for a message or a note."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def precision_of(term: Term) -> Precision:
     """The precision to print by: float32 if every comparison has it, else float64."""
     used = {node.precision for node in postorder(term) if isinstance(node, Compare)}

@@ -4,7 +4,7 @@ A set of rows is n/64 machine words. Three kinds of bitset say everything about 
 rows for which a test holds; V, what a subtree says (a bit a row, or a few for several classes);
 S, the rows that reach a node. V follows from the leaves up, ``V = R ^ ((L ^ R) & G)``, S from the
 root down. Every count is a number of bits in some combination of them, and counts of blocks of
-rows add up, so memory is bounded by the block.
+rows add up, so the memory that row sets need is that of one block.
 
 Cost: O(m n / 64) word operations for m inner nodes, and as many for the walks of the variables as
 they have row sets. Whole-number weights count through their binary digits, once for each.
