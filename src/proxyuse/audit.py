@@ -144,6 +144,7 @@ def audit(
     budget: Budget | None = None,
     all_sets: bool = False,
     witnesses_only: bool = False,
+    threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Audit:
     """Find every computation inside a model that is a proxy for a protected attribute and used.
@@ -175,6 +176,8 @@ def audit(
         List every set of occurrences of a repeated term.
     witnesses_only : bool
         Skip the influence of computations that cannot be witnesses.
+    threads : int
+        How many threads may count at the same time; the results do not depend on it.
     progress : callable, optional
         Called with a `Progress` a few times a second; returning False cancels.
 
@@ -192,6 +195,8 @@ def audit(
     _check_thresholds(epsilon, delta, max_support, bins)
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
+    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral) or threads < 1:
+        raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
     _check_option("budget", budget, Budget)
     _check_option("sampling", sampling, Sampling)
     _check_option(
@@ -226,6 +231,7 @@ def audit(
         max_support=max_support,
         bins=bins,
         tick=clock.tick,
+        threads=threads,
     )
     detection = detect(
         engine,

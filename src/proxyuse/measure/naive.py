@@ -52,6 +52,7 @@ class NaiveEngine:
     sampling : how to sample pairs of rows; None computes influence exactly.
     max_support, bins : when and how long lists of numbers are cut into bins.
     tick : called often during long work; may raise to stop it.
+    threads : how many threads may count at the same time.
 
     Examples
     --------
@@ -72,8 +73,10 @@ class NaiveEngine:
         max_support: int = MAX_SUPPORT,
         bins: int | None = BINS,
         tick: Callable[[], None] = _quiet,
+        threads: int = 1,
     ) -> None:
         self.program = program
+        self.threads = threads
         self.points = program.points
         self.population = population
         self.n_rows = population.n_rows
