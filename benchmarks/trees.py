@@ -1,9 +1,15 @@
-"""Audits of trees and forests, against one call of `predict` on the same rows."""
+"""Audits of trees and forests, against one call of `predict` on the same rows.
+
+numba is loaded up front, so compiled loops count at every size. What loading them from disk, or
+compiling them, takes is part of the first call, which has a column of its own.
+"""
 
 from __future__ import annotations
 
 import resource
 from inspect import signature
+
+import numba  # noqa: F401
 
 import proxyuse as pu
 from benchmarks import samples

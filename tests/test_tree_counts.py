@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxyuse.detect.candidates import Candidates
@@ -22,6 +22,7 @@ from proxyuse.lang.nodes import (
     Value,
     Var,
 )
+from proxyuse.lang.positions import Spot
 from proxyuse.measure.cells import cells_of
 from proxyuse.measure.naive import NaiveEngine
 from proxyuse.measure.tree_counts import TreeCounts, count_tree
@@ -71,7 +72,7 @@ def trees_on_rows(draw: Any, most_rows: int) -> tuple[Program, Population]:
         st.sampled_from([[0.0, 1.0], ["no", "yes"], [False, True], [0.0, 1.0, 2.0], list("pqrst")])
     )
     term = draw(trees(classes, 5).filter(lambda term: isinstance(term, Ite)))
-    rows = draw(st.sampled_from([1, 2, most_rows, 65]))
+    rows = draw(st.sampled_from([1, 2, most_rows, 64, 65]))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     near = np.concatenate([NUMBERS, np.nextafter(NUMBERS, 9.0), np.nextafter(NUMBERS, -9.0)])
@@ -80,12 +81,15 @@ def trees_on_rows(draw: Any, most_rows: int) -> tuple[Program, Population]:
         name: np.where(rng.random(rows) < holes, np.nan, rng.choice(near, rows))
         for name in ("x", "y")
     }
+    if draw(st.booleans()):
+        data["y"] = np.full(rows, rng.choice(near))
     data["flag"] = rng.random(rows) < 0.5
     words = rng.choice([*WORDS, "d"], rows)
     data["word"] = [None if rng.random() < holes else str(word) for word in words]
     if all(word is None for word in data["word"]):
         data["word"][0] = "a"
-    weights = draw(st.sampled_from([None, rng.integers(0, 4, rows) + (np.arange(rows) == 0)]))
+    most = draw(st.sampled_from([1, 3, 1000]))
+    weights = rng.integers(0, most + 1, rows) + (np.arange(rows) == 0) if most > 1 else None
     protected = {"z": rng.integers(0, draw(st.integers(1, 7)), rows), "other": data["x"] > 0}
     program = Program(term)
     population = Population.build(
@@ -94,8 +98,9 @@ def trees_on_rows(draw: Any, most_rows: int) -> tuple[Program, Population]:
     return program, population
 
 
-def check_counts(program: Program, population: Population) -> None:
+def check_counts(program: Program, population: Population, compiled: bool) -> None:
     naive, trees_engine = NaiveEngine(program, population), TreeEngine(program, population)
+    trees_engine.compiled = compiled
     pairs = population.total**2
     for candidate in Candidates(program.points, 0):
         sets = [[spot] for spot in candidate.spots]
@@ -112,32 +117,78 @@ def check_counts(program: Program, population: Population) -> None:
             assert found.columns == wanted.columns
 
 
-@given(trees_on_rows(12))
-def test_trees_are_counted_as_the_definition_says(case: tuple[Program, Population]) -> None:
-    check_counts(*case)
+@pytest.fixture(params=["NumPy", "compiled"], scope="module")
+def compiled(request: Any) -> bool:
+    if request.param == "compiled":
+        pytest.importorskip("numba")
+    return bool(request.param == "compiled")
+
+
+@given(case=trees_on_rows(12))
+def test_trees_are_counted_as_the_definition_says(
+    compiled: bool, case: tuple[Program, Population]
+) -> None:
+    check_counts(*case, compiled)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000)
-@given(trees_on_rows(40))
+@given(case=trees_on_rows(40))
 def test_thousands_of_trees_are_counted_as_the_definition_says(
-    case: tuple[Program, Population],
+    compiled: bool, case: tuple[Program, Population]
 ) -> None:
-    check_counts(*case)
+    check_counts(*case, compiled)
 
 
-@given(trees_on_rows(300), st.sampled_from([64, 128]))
-def test_blocks_of_rows_add_up(case: tuple[Program, Population], block_rows: int) -> None:
-    program, population = case
+def counts_of(program: Program, population: Population, **options: Any) -> TreeCounts | None:
     engine = TreeEngine(program, population)
+    engine.compiled = False
     plan = tree_plan(program)
-    assume(plan is not None)  # it is None where all leaves are equal
-    assert plan is not None
-    columns, supports = engine._cells, [z for _, z in engine.protected]
-    whole = count_tree(plan, columns, supports, population.weights)
-    parts = count_tree(plan, columns, supports, population.weights, block_rows)
-    for field in dataclasses.fields(TreeCounts):
-        np.testing.assert_equal(getattr(parts, field.name), getattr(whole, field.name))
+    if plan is None:  # all leaves are equal
+        return None
+    cells = [tally.cells for tally in engine._tallies]
+    protected = [z for _, z in engine.protected]
+    return count_tree(plan, cells, protected, population.weights, **options)
+
+
+def check_equal(first: TreeCounts | None, second: TreeCounts | None) -> None:
+    if first is not None:
+        for field in dataclasses.fields(TreeCounts):
+            np.testing.assert_equal(getattr(first, field.name), getattr(second, field.name))
+
+
+@given(
+    case=trees_on_rows(300),
+    block_rows=st.sampled_from([64, 128, None]),
+    threads=st.sampled_from([1, 3]),
+)
+def test_blocks_of_rows_add_up_in_any_number_of_threads(
+    compiled: bool, case: tuple[Program, Population], block_rows: int | None, threads: int
+) -> None:
+    whole = counts_of(*case, compiled=False)
+    parts = counts_of(*case, compiled=compiled, block_rows=block_rows, threads=threads)
+    check_equal(whole, parts)
+
+
+def test_hundreds_of_cells_and_protected_values_are_counted(compiled: bool) -> None:
+    rng = np.random.default_rng(0)
+    rows = 3000
+    term: Term = Const(1.0)
+    for bound in range(300):
+        term = Ite(Compare(Relation.LE, Var("x"), Const(float(bound))), Const(bound % 3.0), term)
+    program = Program(term)
+    x = rng.integers(0, 310, rows) - 0.5
+    population = Population.build({"x": x}, protected={"z": rng.integers(0, 256, rows)})
+    check_equal(
+        counts_of(program, population, compiled=False),
+        counts_of(program, population, compiled=compiled, block_rows=1024, threads=3),
+    )
+    engine = TreeEngine(program, population, threads=3)
+    engine.compiled = compiled
+    whole = NaiveEngine(program, population)
+    spots = [Spot(point) for point, term in enumerate(program.points.terms) if term == Var("x")]
+    assert engine.influence(spots) == whole.influence(spots)
+    assert engine.reach(spots) == 1
 
 
 def test_a_tree_of_two_classes_over_plain_tests_has_a_plan() -> None:

@@ -219,6 +219,7 @@ def audit(
         variables=program.variables,
         names=program.inputs,
         missing_protected=missing_protected,
+        threads=threads,
     )
     complete = (name for name, column in population.columns.items() if not column.any_missing)
     program = program.without_missing(frozenset(complete))

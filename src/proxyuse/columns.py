@@ -79,6 +79,12 @@ class Column:
             return bool(len(self) and self.values.min() < 0)
         return bool(np.isnan(np.sum(self.values)) and np.isnan(self.values).any())
 
+    @property
+    def all_missing(self) -> bool:
+        """Whether no value is there."""
+        first = replace(self, values=self.values[:1])
+        return bool(first.is_missing.all() and self.is_missing.all())
+
     def take(self, rows: npt.NDArray[Any]) -> Column:
         """Keep some rows, given as a boolean mask or as indices; categories stay as they are."""
         values = self.values[rows]

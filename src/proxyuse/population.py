@@ -76,8 +76,12 @@ class Population:
     whole_weights: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        whole = bool(np.all(self.weights == np.floor(self.weights)))
-        total = float(self.weights.sum()) if whole else math.fsum(self.weights.tolist())
+        first = float(self.weights[0])
+        if first == self.weights.min() == self.weights.max():
+            whole, total = first.is_integer(), first * len(self.weights)
+        else:
+            whole = bool(np.all(self.weights == np.floor(self.weights)))
+            total = float(self.weights.sum()) if whole else math.fsum(self.weights.tolist())
         object.__setattr__(self, "total", total)
         object.__setattr__(self, "whole_weights", whole)
 
@@ -96,6 +100,7 @@ class Population:
         variables: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
         missing_protected: Literal["refuse", "drop", "category"] = "refuse",
+        threads: int = 1,
     ) -> Population:
         """Take rows, weights and protected attributes from data.
 
@@ -115,6 +120,8 @@ class Population:
         missing_protected : {"refuse", "drop", "category"}
             What happens where a protected value is missing: an error, the row is dropped, or
             missing counts as a value of its own.
+        threads : int
+            How many threads may convert columns at the same time.
         """
         if missing_protected not in ("refuse", "drop", "category"):
             raise DataError(
@@ -125,13 +132,12 @@ class Population:
             raise DataError("the data has no rows; pass at least one")
         attributes = tuple(_attributes(table, protected))
         mass = _weights(table, weights)
-        columns = {name: _wanted(table, name) for name in variables or ()}
-        if variables is None:
-            columns = {name: table.column(name) for name in table.names}
+        wanted = table.names if variables is None else _wanted(table, variables)
+        columns = dict(zip(wanted, table.columns(wanted, threads), strict=True))
 
         keep = mass > 0
         notes: list[Note] = []
-        if n_zero := int(np.sum(~keep)):
+        if n_zero := table.n_rows - int(np.count_nonzero(keep)):
             notes.append(Note(NoteKind.DROPPED, f"{_rows(n_zero)} of weight 0 {_was(n_zero)}"))
         keep, missing_notes = _settle_missing(attributes, keep, missing_protected)
         notes += missing_notes
@@ -152,12 +158,13 @@ class Population:
         return cls(columns, mass, attributes, tuple(notes))
 
 
-def _wanted(table: Table, name: str) -> Column:
-    if name not in table:
-        raise DataError(
-            f"the program needs the column {name!r} which the data lacks; {table.suggest(name)}"
-        )
-    return table.column(name)
+def _wanted(table: Table, names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in table:
+            raise DataError(
+                f"the program needs the column {name!r} which the data lacks; {table.suggest(name)}"
+            )
+    return tuple(names)
 
 
 def _attributes(table: Table, protected: object) -> Iterator[Protected]:

@@ -214,7 +214,7 @@ class Frame:
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, str] = {}
         for column in columns:
-            empty = column.kind is Kind.NUMBER and bool(column.is_missing.all())
+            empty = column.kind is Kind.NUMBER and column.all_missing
             self.kinds[column.name] = MISSING_KIND if empty else str(column.kind)
             self.arrays[column.name] = self._array(column)
 

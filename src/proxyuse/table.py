@@ -9,14 +9,16 @@ from __future__ import annotations
 import difflib
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from proxyuse.columns import Column, as_column, require_one_a_row, row_index
+from proxyuse.columns import Column, Kind, as_column, require_one_a_row, row_index
 from proxyuse.errors import DataError
 
+_BLOCK = 1 << 15  # rows that are turned into columns at a time
 _ACCEPTED = "a pandas, polars or pyarrow table, a mapping of names to columns, or a 2-D NumPy array"
 
 
@@ -43,11 +45,13 @@ class Table:
         n_rows: int,
         fetch: Callable[[int], object],
         index: Any = None,
+        array: npt.NDArray[Any] | None = None,
     ) -> None:
         self.names: tuple[str, ...] = tuple(str(name) for name in names)
         self.n_rows = n_rows
         self._fetch = fetch
         self._index = index
+        self._array = array
         self._place: dict[str, int] = {}
         self._converted: dict[str, Column] = {}
         for place, name in enumerate(self.names):
@@ -122,7 +126,8 @@ class Table:
                 f"X has {n_columns} columns but {len(names)} names are known for them; pass the "
                 "columns of the names, in their order, or a data frame"
             )
-        return cls(names, n_rows, lambda place: array[:, place])
+        plain = type(array) is np.ndarray and array.dtype in (np.float32, np.float64)
+        return cls(names, n_rows, lambda place: array[:, place], array=array if plain else None)
 
     @classmethod
     def _of_frame(cls, X: Any) -> Table:
@@ -158,6 +163,20 @@ class Table:
             self._converted[name] = as_column(name, self._fetch(self._place[name]))
         return self._converted[name]
 
+    def columns(self, names: Sequence[str], threads: int = 1) -> list[Column]:
+        """Convert several columns; those of an array of floats in several threads.
+
+        Floats that stand row by row are turned into columns a block of rows at a time, so that
+        each is fetched from memory once.
+        """
+        if self._array is not None:
+            places = sorted(self._place[name] for name in names if name not in self._converted)
+            found = _transposed(self._array, places, threads)
+            for place, values in zip(places, found, strict=True):
+                name = self.names[place]
+                self._converted[name] = Column(name, Kind.NUMBER, values)
+        return [self.column(name) for name in names]
+
     def suggest(self, name: str) -> str:
         """Say which columns there are, and which of them are spelled nearly like `name`."""
         shown = ", ".join(map(repr, self.names[:20])) or "none"
@@ -182,3 +201,24 @@ class Table:
                 "e.g. with z.loc[X.index] for values z and data X"
             )
         return column
+
+
+def _transposed(
+    array: npt.NDArray[Any], places: list[int], threads: int
+) -> npt.NDArray[np.float64]:
+    """Some columns of an array, in order, as rows of another."""
+    found = np.empty((len(places), len(array)))
+    every = len(places) == array.shape[1]
+
+    def fill(start: int) -> None:
+        block = array[start : start + _BLOCK]
+        found[:, start : start + _BLOCK] = (block if every else block[:, places]).T
+
+    starts = range(0, len(array), _BLOCK)
+    if threads == 1 or len(starts) == 1:
+        for start in starts:
+            fill(start)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(fill, starts))  # which raises what a block raised
+    return found

@@ -8,11 +8,14 @@ that equals a term elsewhere is one more position of that term.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import combinations
+from functools import cached_property, lru_cache
+from itertools import accumulate, combinations
 
+import numpy as np
+
+from proxyuse.detect.occurrences import Arrangement
 from proxyuse.lang.nodes import Associative, Const, Term, children
 from proxyuse.lang.positions import Points, Spot, operand_choices
 from proxyuse.program import Program
@@ -24,6 +27,44 @@ class Candidate:
 
     term: Term
     spots: list[Spot] = field(default_factory=list)
+    _arrangement: Arrangement | None = None
+
+    def arrangement(self, points: Points) -> Arrangement:
+        """How its positions lie to each other; kept until there are more of them."""
+        known = self._arrangement
+        if known is None or len(known.spots) != len(self.spots):
+            known = self._arrangement = Arrangement.of(points, self.spots)
+        return known
+
+
+class Listing:
+    """Candidates laid out in columns.
+
+    Attributes
+    ----------
+    terms : of the candidates.
+    spots, owners : each position of each candidate, and whose it is.
+    starts : where the positions of each candidate begin.
+    alone : each position as a set of its own.
+    apart, entangled : the candidates that stand at several places, by whether these are apart.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], points: Points) -> None:
+        self.candidates = candidates
+        self.terms = tuple(candidate.term for candidate in candidates)
+        self.spots = [spot for candidate in candidates for spot in candidate.spots]
+        self.alone = [(spot,) for spot in self.spots]
+        counts = [len(candidate.spots) for candidate in candidates]
+        self.owners = np.repeat(np.arange(len(counts)), counts)
+        self.starts = [0, *accumulate(counts)]
+        repeated = [place for place, count in enumerate(counts) if count > 1]
+        apart = {place for place in repeated if candidates[place].arrangement(points).apart}
+        self.apart = [place for place in repeated if place in apart]
+        self.entangled = [place for place in repeated if place not in apart]
+
+    def spots_of(self, place: int) -> slice:
+        """Where the positions of a candidate are."""
+        return slice(self.starts[place], self.starts[place + 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,10 +121,15 @@ class Candidates:
         other = object.__new__(Candidates)
         other.points, other.large = self.points, self.large
         other._by_term = {
-            digest: Candidate(candidate.term, [*candidate.spots])
+            digest: Candidate(candidate.term, [*candidate.spots], candidate._arrangement)
             for digest, candidate in self._by_term.items()
         }
         return other
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The candidates in columns; only of those that are not added to."""
+        return Listing(list(self), self.points)
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self._by_term.values())

@@ -8,14 +8,18 @@ a bound, and what is searched when there is too much of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proxyuse.detect.candidates import Candidate, LargeOperator, candidates_of
-from proxyuse.detect.measured import Computation, Decompositions
-from proxyuse.detect.occurrences import measure_occurrences
+import numpy as np
+
+from proxyuse.detect.candidates import Candidate, LargeOperator, Listing, candidates_of
+from proxyuse.detect.measured import Decompositions, Measures
+from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.progress import Clock
 from proxyuse.detect.subsets import settle_operator
 from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Term, children
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.lang.text import shortened
@@ -23,6 +27,9 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Engine
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
+
+Columns = tuple[Array, list[tuple[Spot, ...]], Array, Array]
+"""Decompositions: whose they are, spots, influences, reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +130,8 @@ class _Detector:
         self.all_sets = all_sets
         self.witnesses_only = witnesses_only
         self.clock = clock
-        # By the term's digest, so that measuring a term again replaces what was found before.
-        self.found: dict[bytes, Computation] = {}
-        self.scores: dict[bytes, float] = {}
+        self.parts: list[Measures] = []
+        self.scores: dict[bytes, float] = {}  # for the search in large operators
         self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
         self.candidates = candidates_of(program, budget.subsets)
@@ -134,75 +140,134 @@ class _Detector:
 
     def run(self) -> Detection:
         self.clock.total = len(self.candidates)
-        self._measure(list(self.candidates))
+        self._measure(self.candidates.listing)
         for operator in self.candidates.large:
             self._settle(operator)
         self.clock.report()
         found = Decompositions(
-            self.program, self.engine.protected_names, list(self.found.values()), self.engine.tables
+            self.program,
+            self.engine.protected_names,
+            Measures.joined(self.parts),
+            self.engine.tables,
         )
         return Detection(found, tuple(self.unsettled.values()), tuple(self.notes))
 
-    def _measure(self, candidates: list[Candidate]) -> None:
+    def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
-        terms = [candidate.term for candidate in candidates]
-        associations = self.engine.associations(terms, self.association)
+        associations = self.engine.associations(listing.terms, self.association)
         strongest = associations.max(axis=1)
         suspicious = strongest >= self.epsilon
-        asked = [c for c, s in zip(candidates, suspicious, strict=True)
-                 if s or not self.witnesses_only]  # fmt: skip
-        spots = [spot for candidate in asked for spot in candidate.spots]
-        influences = dict(zip(spots, self.engine.influences(spots), strict=True))
-        reaches = dict(zip(spots, self.engine.reaches(spots), strict=True))
-        for place, candidate in enumerate(candidates):
+        if self.witnesses_only:
+            found = self._measure_some(listing, suspicious)
+        else:
+            found = self._measure_all(listing, suspicious)
+        owners, spots, influences, reaches = found
+        order = np.argsort(owners, kind="stable")
+        self.parts.append(
+            Measures(
+                listing.terms,
+                associations,
+                owners[order],
+                [spots[i] for i in order.tolist()],
+                influences[order],
+                reaches[order],
+            )
+        )
+        if self.candidates.large:
+            self._score(listing.terms, strongest, owners, influences)
+        self.clock.done += len(listing.terms)
+
+    def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
+        """Only what may be a witness; of the others, all positions together have a reach."""
+        asked = np.flatnonzero(suspicious)
+        some = [listing.candidates[i] for i in asked.tolist()]
+        chosen = Listing(some, self.program.points)
+        owners, spots, influences, reaches = self._measure_all(chosen, suspicious[asked])
+        rest = np.flatnonzero(~suspicious)
+        together = [tuple(sorted(listing.candidates[i].spots)) for i in rest.tolist()]
+        return (
+            np.concatenate([asked[owners], rest]),
+            [*spots, *together],
+            np.concatenate([influences, np.full(len(rest), math.nan)]),
+            np.concatenate([reaches, [self.engine.reach(spots) for spots in together]]),
+        )
+
+    def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
+        """Each position by itself, and the sets of those of repeated computations."""
+        influences = self.engine.influences(listing.spots)
+        reaches = self.engine.reaches(listing.spots)
+        more: list[tuple[int, tuple[Spot, ...], float, float]] = []
+        entangled = listing.entangled
+        if self.all_sets:
+            entangled = sorted(listing.entangled + listing.apart)
+        else:
+            for place in listing.apart:
+                own = listing.spots_of(place)
+                spots = listing.candidates[place].arrangement(self.program.points).together
+                influence = math.fsum(influences[own])
+                if near(influence, self.delta):
+                    influence = self.engine.influence(spots)
+                more.append((place, spots, influence, math.fsum(reaches[own])))
+        for place in entangled:
             self.clock.tick()
-            computation = Computation(candidate.term, associations[place], [], [], [])
-            self.found[candidate.term.digest] = computation
-            score = _ratio(float(strongest[place]), self.epsilon)
-            if self.witnesses_only and not suspicious[place]:
-                together = tuple(sorted(candidate.spots))
-                _append(computation, together, math.nan, self.engine.reach(together))
-            elif len(candidate.spots) == 1:
-                (spot,) = candidate.spots
-                _append(computation, (spot,), influences[spot], reaches[spot])
-                score = min(score, _ratio(influences[spot], self.delta))
-            else:
-                singles = {spot: influences[spot] for spot in candidate.spots}
-                self._occurrences(computation, singles, reaches, bool(suspicious[place]))
-                score = min(score, _ratio(max(computation.influences), self.delta))
-            self.scores[candidate.term.digest] = score
-            self.clock.done += 1
+            candidate = listing.candidates[place]
+            own = listing.spots_of(place)
+            sets = self._occurrences(candidate, influences[own], bool(suspicious[place]))
+            more += [
+                (place, spots, influence, self._reach(candidate, spots, reaches[own]))
+                for spots, influence in sets.items()
+            ]
+        return (
+            np.concatenate([listing.owners, [row[0] for row in more]]).astype(np.intp),
+            [*listing.alone, *(row[1] for row in more)],
+            np.array([*influences, *(row[2] for row in more)], dtype=np.float64),
+            np.array([*reaches, *(row[3] for row in more)], dtype=np.float64),
+        )
+
+    def _reach(
+        self, candidate: Candidate, spots: tuple[Spot, ...], reaches: Sequence[float]
+    ) -> float:
+        """The share of rows that evaluate one of several positions."""
+        if candidate.arrangement(self.program.points).apart:
+            known = dict(zip(candidate.spots, reaches, strict=True))
+            return math.fsum(known[spot] for spot in spots)
+        return self.engine.reach(spots)
+
+    def _score(
+        self, terms: Sequence[Term], associations: Array, owners: Array, influences: Array
+    ) -> None:
+        """How far each computation is on the way to being a witness."""
+        most = np.full(len(terms), -math.inf)
+        np.fmax.at(most, owners, influences)
+        for term, association, influence in zip(terms, associations, most, strict=True):
+            score = _ratio(float(association), self.epsilon)
+            if influence >= 0:  # it was measured
+                score = min(score, _ratio(float(influence), self.delta))
+            self.scores[term.digest] = score
 
     def _occurrences(
-        self,
-        computation: Computation,
-        singles: dict[Spot, float],
-        reaches: dict[Spot, float],
-        suspicious: bool,
-    ) -> None:
-        """Measure the sets of occurrences of a repeated computation."""
+        self, candidate: Candidate, singles: Sequence[float], suspicious: bool
+    ) -> dict[tuple[Spot, ...], float]:
+        """The influence of sets of occurrences of a repeated computation."""
         measured = measure_occurrences(
             self.engine,
+            candidate.arrangement(self.program.points),
             singles,
             delta=self.delta,
             settle=suspicious,
             all_sets=self.all_sets,
             budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
         )
-        for spots, influence in measured.influences.items():
-            if measured.apart:
-                reach = math.fsum(reaches[spot] for spot in spots)
-            else:
-                reach = self.engine.reach(spots)
-            _append(computation, spots, influence, reach)
         if self.all_sets and not measured.all_listed:
-            text = shortened(self.program.text_of(computation.term))
+            text = shortened(self.program.text_of(candidate.term))
+            count = len(candidate.spots)
             self.notes.append(
-                Note(NoteKind.NOT_LISTED, f"not all sets of the {len(singles)} `{text}` are listed")
+                Note(NoteKind.NOT_LISTED, f"not all sets of the {count} `{text}` are listed")
             )
         if measured.unmeasured:
-            spots = tuple(singles)
-            self._leave_open("occurrence sets", computation.term, spots, measured.unmeasured)
+            spots = tuple(candidate.spots)
+            self._leave_open("occurrence sets", candidate.term, spots, measured.unmeasured)
+        return measured.influences
 
     def _settle(self, operator: LargeOperator) -> None:
         """Deal with an operator that has too many subsets of operands to list them."""
@@ -215,7 +280,7 @@ class _Detector:
                 return self.scores[part.digest]
             candidate = self.candidates.add_subset(operator.points, subset)
             self.clock.total += candidate.term.digest not in self.scores
-            self._measure([candidate])
+            self._measure(Listing([candidate], self.program.points))
             return self.scores[candidate.term.digest]
 
         settled = settle_operator(
@@ -243,14 +308,6 @@ class _Detector:
         positions = tuple(self.program.points.position(spot) for spot in spots)
         unsettled = Unsettled(what, self.program.text_of(term), positions, count)
         self.unsettled[what, term.digest] = unsettled
-
-
-def _append(
-    computation: Computation, spots: tuple[Spot, ...], influence: float, reach: float
-) -> None:
-    computation.spots.append(spots)
-    computation.influences.append(influence)
-    computation.reaches.append(reach)
 
 
 def _ratio(value: float, threshold: float) -> float:

@@ -75,18 +75,55 @@ class Decomposition:
         return f"<{type(self).__name__} {self.id}: {shortened(self.term)}>"
 
 
-@dataclass(slots=True, eq=False)
-class Computation:
-    """What was measured of one computation: its associations, and each set of its positions.
+@dataclass(frozen=True, slots=True, eq=False)
+class Measures:
+    """What was measured of some computations, in columns.
 
-    `influences` is NaN where influence was not needed.
+    Attributes
+    ----------
+    terms, associations : by computation; associations with each protected attribute.
+    owners : whose each decomposition is, in order of the computations.
+    spots, influences, reaches : by decomposition; influence is NaN where it was not needed.
     """
 
-    term: Term
+    terms: Sequence[Term]
     associations: Array
-    spots: list[tuple[Spot, ...]]
-    influences: list[float]
-    reaches: list[float]
+    owners: Array
+    spots: Sequence[tuple[Spot, ...]]
+    influences: Array
+    reaches: Array
+
+    @classmethod
+    def joined(cls, parts: Sequence[Measures]) -> Measures:
+        """All parts; of a computation that was measured again, what was found last."""
+        if len(parts) == 1:
+            return parts[0]
+        latest = {term.digest: part for part, some in enumerate(parts) for term in some.terms}
+        number = {digest: place for place, digest in enumerate(latest)}
+        terms: list[Term] = [parts[0].terms[0]] * len(latest)
+        associations = np.empty((len(latest), parts[0].associations.shape[1]))
+        numbers: list[int] = []
+        kept: list[tuple[int, int]] = []
+        for part, some in enumerate(parts):
+            for place, term in enumerate(some.terms):
+                if latest[term.digest] == part:
+                    terms[number[term.digest]] = term
+                    associations[number[term.digest]] = some.associations[place]
+            for place, owner in enumerate(some.owners.tolist()):
+                digest = some.terms[owner].digest
+                if latest[digest] == part:
+                    numbers.append(number[digest])
+                    kept.append((part, place))
+        order = np.argsort(numbers, kind="stable")
+        rows = [kept[i] for i in order]
+        return cls(
+            terms,
+            associations,
+            np.array(numbers, dtype=np.intp)[order],
+            [parts[part].spots[place] for part, place in rows],
+            np.array([parts[part].influences[place] for part, place in rows], dtype=float),
+            np.array([parts[part].reaches[place] for part, place in rows], dtype=float),
+        )
 
 
 class Decompositions(Sequence[Decomposition]):
@@ -102,22 +139,18 @@ class Decompositions(Sequence[Decomposition]):
         self,
         program: Program,
         protected: Sequence[str],
-        computations: Sequence[Computation],
+        measures: Measures,
         joint: Callable[[Term], list[JointTable]],
     ) -> None:
         self.program = program
         self.protected = tuple(protected)
-        self._computations = computations
+        self._measures = measures
         self._joint = joint
-        sizes = [len(computation.spots) for computation in computations]
-        self._of = np.repeat(np.arange(len(sizes)), sizes)
-        self._first = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)])
-        rows = np.array([c.associations for c in computations]).reshape(-1, len(self.protected))
-        self.associations: Array = rows[self._of]
-        self.influences = np.array([i for c in computations for i in c.influences], dtype=float)
+        self.associations: Array = measures.associations[measures.owners]
+        self.influences = measures.influences
 
     def __len__(self) -> int:
-        return len(self._of)
+        return len(self.influences)
 
     @overload
     def __getitem__(self, place: int) -> Decomposition: ...
@@ -129,16 +162,15 @@ class Decompositions(Sequence[Decomposition]):
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         place = range(len(self))[place]
-        computation = self._computations[self._of[place]]
-        own = place - int(self._first[self._of[place]])
-        influence = computation.influences[own]
+        measures = self._measures
+        influence = float(self.influences[place])
         return Decomposition(
             self.program,
-            computation.term,
-            computation.spots[own],
-            dict(zip(self.protected, computation.associations.tolist(), strict=True)),
+            measures.terms[measures.owners[place]],
+            measures.spots[place],
+            dict(zip(self.protected, self.associations[place].tolist(), strict=True)),
             None if influence != influence else influence,
-            computation.reaches[own],
+            float(measures.reaches[place]),
             self._joint,
         )
 

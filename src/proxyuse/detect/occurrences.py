@@ -17,7 +17,8 @@ that meet elsewhere (in a sum, a conjunction) are enumerated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
@@ -29,27 +30,55 @@ EFFORT_WHEN_FOUND = 32
 SpotSet = frozenset[Spot]
 
 
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """How the occurrences of a computation lie to each other; a matter of the program alone.
+
+    Attributes
+    ----------
+    spots : the occurrences.
+    together : all of them, sorted; where some overlap, the first ones that do not.
+    apart : whether any two lie in different branches of an ite, none in its guard, so that no row
+        reaches two of them: influences and reaches add up, and the strongest set are all.
+    """
+
+    spots: tuple[Spot, ...]
+    together: tuple[Spot, ...]
+    apart: bool
+
+    @classmethod
+    def of(cls, points: Points, spots: Sequence[Spot]) -> Arrangement:
+        """The arrangement of some spots."""
+        together = tuple(sorted(_together(points, spots)))
+        disjoint = len(together) == len(spots)
+        return cls(tuple(spots), together, disjoint and _in_different_branches(points, together))
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no two occurrences overlap."""
+        return len(self.together) == len(self.spots)
+
+
 @dataclass(slots=True)
 class Measured:
-    """Sets of occurrences with their influence.
+    """Sets of several occurrences with their influence.
 
     Attributes
     ----------
     influences : by the spots of the set, sorted.
     unmeasured : how many sets may still pass the threshold without having been measured.
     all_listed : whether every set of disjoint occurrences is among the influences.
-    apart : whether the occurrences lie in different branches, so that no row reaches two.
     """
 
     influences: dict[tuple[Spot, ...], float] = field(default_factory=dict)
     unmeasured: int = 0
     all_listed: bool = False
-    apart: bool = False
 
 
 def measure_occurrences(
     engine: Engine,
-    singles: dict[Spot, float],
+    arrangement: Arrangement,
+    singles: Sequence[float],
     *,
     delta: float,
     settle: bool,
@@ -70,48 +99,50 @@ def measure_occurrences(
     Costs one influence for all together, at most about `budget` more, and one bound. Where the
     occurrences lie in different branches their influences add up and cost nothing.
     """
-    points = engine.points
-    spots = list(singles)
-    known: dict[SpotSet, float] = {frozenset(): 0.0}
-    known.update((frozenset([spot]), value) for spot, value in singles.items())
+    points, spots, apart = engine.points, arrangement.spots, arrangement.apart
+    alone = dict(zip(spots, singles, strict=True))
+    known: dict[SpotSet, float] = {}
 
     def influence(chosen: SpotSet) -> float:
+        if len(chosen) < 2:
+            return sum(alone[spot] for spot in chosen)
         if chosen not in known:
-            total = sum(singles[spot] for spot in chosen)
-            # Near the threshold the last bit counts, and sums have rounded more than once.
-            if not apart or abs(total - delta) < 1e-9:
-                total = engine.influence(sorted(chosen))
-            known[chosen] = total
+            ordered = sorted(chosen)
+            total = math.fsum(alone[spot] for spot in ordered) if apart else math.nan
+            exact = not apart or near(total, delta)
+            known[chosen] = engine.influence(ordered) if exact else total
         return known[chosen]
 
-    together = _together(points, spots)
-    disjoint = len(together) == len(spots)
-    apart = disjoint and _in_different_branches(points, spots)
-    listed = {frozenset([spot]) for spot in spots} | {together}
-    result = Measured(apart=apart)
+    together = frozenset(arrangement.together)
+    listed = {together: influence(together)}
+    result = Measured()
     if all_sets and _set_count(len(spots)) <= budget:
-        listed.update(_disjoint_sets(points, spots))
+        listed |= {chosen: influence(chosen) for chosen in _disjoint_sets(points, spots)}
         result.all_listed = True
-    for chosen in listed:
-        influence(chosen)
-    if settle and len(spots) > 1 and not result.all_listed:
-        found = max(known.values()) > delta
-        effort = min(budget, EFFORT_WHEN_FOUND) if found else budget
+    elif settle:
+        most = max(*singles, *listed.values())
+        effort = min(budget, EFFORT_WHEN_FOUND) if most > delta else budget
         strongest, exact = together, True
         if not apart:
-            strongest, exact = _strongest(points, spots, influence, effort, disjoint)
-        if influence(strongest) > max(map(influence, listed)):
-            listed.add(strongest)
+            strongest, exact = _strongest(points, arrangement, influence, effort)
+        if influence(strongest) > most:
+            listed[strongest] = influence(strongest)
         open_ = not exact and influence(strongest) <= delta
-        if open_ and not (disjoint and engine.occurrence_bound(spots) <= delta):
-            result.unmeasured = _set_count(len(spots)) + 1 - len(known)
-    result.influences = {tuple(sorted(s)): influence(s) for s in listed}
+        if open_ and not (arrangement.disjoint and engine.occurrence_bound(spots) <= delta):
+            result.unmeasured = _set_count(len(spots)) - len(spots) - len(known)
+    result.influences = {tuple(sorted(s)): i for s, i in listed.items() if len(s) > 1}
     return result
 
 
-def _in_different_branches(points: Points, spots: list[Spot]) -> bool:
-    """Whether any two occurrences lie in different branches of an ite, none in its guard."""
-    ordered = sorted(spots)
+def near(total: float, delta: float) -> bool:
+    """Whether a sum of influences lies too near to the threshold to be trusted.
+
+    There the last bit counts, and sums have rounded more than once.
+    """
+    return abs(total - delta) < 1e-9
+
+
+def _in_different_branches(points: Points, ordered: Sequence[Spot]) -> bool:
     for first, second in pairwise(ordered):
         meeting = _lowest_common(points, (first, second))
         if not isinstance(points.terms[meeting], Ite) or first.point <= meeting:
@@ -141,7 +172,7 @@ def _together(points: Points, spots: Iterable[Spot]) -> SpotSet:
     return frozenset(chosen)
 
 
-def _disjoint_sets(points: Points, spots: list[Spot]) -> Iterator[SpotSet]:
+def _disjoint_sets(points: Points, spots: Sequence[Spot]) -> Iterator[SpotSet]:
     for size in range(1, len(spots) + 1):
         for chosen in combinations(spots, size):
             if len(_together(points, chosen)) == size:
@@ -150,26 +181,31 @@ def _disjoint_sets(points: Points, spots: list[Spot]) -> Iterator[SpotSet]:
 
 def _strongest(
     points: Points,
-    spots: list[Spot],
+    arrangement: Arrangement,
     influence: Callable[[SpotSet], float],
     budget: int,
-    disjoint: bool,
 ) -> tuple[SpotSet, bool]:
     """The set with the largest influence, and whether it is so for certain."""
+    spots, disjoint = arrangement.spots, arrangement.disjoint
     if disjoint and 2 * len(spots) <= budget:  # any plan costs at least as much
-        plan = _plan(points, tuple(sorted(spots)))
+        plan = _plan(points, arrangement.together)
         if plan.cost <= budget:
             return _best(plan, frozenset(), influence), True
     if not disjoint and _set_count(len(spots)) <= budget:
         return max(_disjoint_sets(points, spots), key=influence), True
-    return _climb(points, spots, influence, budget), False
+    return _climb(points, arrangement, influence, budget), False
 
 
 def _climb(
-    points: Points, spots: list[Spot], influence: Callable[[SpotSet], float], budget: int
+    points: Points,
+    arrangement: Arrangement,
+    influence: Callable[[SpotSet], float],
+    budget: int,
 ) -> SpotSet:
     """Add or take out one occurrence at a time while that raises influence."""
-    best = max([_together(points, spots), *(frozenset([s]) for s in spots)], key=influence)
+    spots = arrangement.spots
+    together = frozenset(arrangement.together)
+    best = max([together, *(frozenset([spot]) for spot in spots)], key=influence)
     while budget >= len(spots):
         budget -= len(spots)
         steps = [best ^ {spot} for spot in spots]

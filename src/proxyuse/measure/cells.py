@@ -72,6 +72,11 @@ def _cut_numbers(tests: tuple[Test, ...]) -> tuple[Array, Array]:
     return points, _outcomes(tests, samples, Vocabulary())
 
 
+def breakpoints(tests: Sequence[Test]) -> Array:
+    """The numbers after which one of the tests may say something else, in order."""
+    return _cut_numbers(tuple(tests))[0]
+
+
 def _narrow(truth: Array) -> type[np.uint8] | type[np.int32]:
     """The smallest type that holds a cell's number and the number of cells."""
     return np.uint8 if truth.shape[1] < 256 else np.int32

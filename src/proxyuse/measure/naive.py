@@ -159,11 +159,15 @@ class NaiveEngine:
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
         support = cut(self.support(term), self.weights, self._bins, self._max_support)
+        tables = joint_masses(support, [z for _, z in self.protected], self.weights)
+        return self._tables_of(term, support, tables)
+
+    def _tables_of(self, term: Term, support: Support, tables: Sequence[Array]) -> list[JointTable]:
+        """The masses of a term's values, or bins, as joint tables; notes if there are many."""
         if support.binned:
             self.binned.add(term)
         elif len(support) > self._max_support:
             self.long.add(term)
-        tables = joint_masses(support, [z for _, z in self.protected], self.weights)
         order = np.arange(len(support))
         if support.values.dtype == np.int32:  # categories in order of their words
             order = np.argsort(labels_of(support, self.vocabulary))

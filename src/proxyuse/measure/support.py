@@ -65,6 +65,11 @@ def support_of(values: Array, n_rows: int, *, signed_zero: bool = False) -> Supp
 
 
 def _plain(values: Array) -> Support:
+    if values.dtype == np.bool_:
+        some, every = bool(values.any()), bool(values.all())
+        both = np.array([False, True])
+        codes = values.astype(np.intp) if some and not every else np.zeros(len(values), np.intp)
+        return Support(codes, both[int(every) : 1 + int(some)])
     if values.dtype == np.float64 and (counted := _whole_numbers(values)) is not None:
         return counted
     distinct, codes = np.unique(values, return_inverse=True)
@@ -109,20 +114,31 @@ def _rows_support(rows: Array, signed_zero: bool) -> Support:
 
 
 def cut(support: Support, weights: Array, bins: int | None, max_support: int) -> Support:
-    """Put numbers into `bins` of equal mass if there are more than `max_support` of them.
+    """Put numbers into `bins` of equal mass if there are more than `max_support` of them."""
+    if len(support) <= max_support:
+        return support
+    bin_of = bins_of(support.values, support.masses(weights), bins, max_support)
+    if bin_of is None:
+        return support
+    _, first, numbers = np.unique(bin_of, return_index=True, return_inverse=True)
+    last = np.append(first[1:], len(bin_of)) - 1
+    return Support(numbers[support.codes], support.values[first], support.values[last])
 
-    A value's bin is ``floor(bins * (mass below + half its own mass) / total)`` over the values
-    that are not missing; missing values are a bin of their own. `bins=None` never cuts.
+
+def bins_of(values: Array, masses: Array, bins: int | None, max_support: int) -> Array | None:
+    """The bin of each distinct value, or None where they are not to be cut.
+
+    It is ``floor(bins * (mass below + half its own mass) / total)`` over the values that are not
+    missing; missing values are a bin of their own. Bins may be empty. `bins=None` never cuts.
     """
-    if bins is None or support.values.dtype != np.float64 or support.values.ndim != 1:
-        return support
-    present = ~np.isnan(support.values)
+    if bins is None or values.dtype != np.float64 or values.ndim != 1:
+        return None
+    if len(values) <= max_support:
+        return None
+    present = ~np.isnan(values)
     if np.count_nonzero(present) <= max_support:
-        return support
-    mass = np.where(present, support.masses(weights), 0.0)
+        return None
+    mass = np.where(present, masses, 0.0)
     doubled = 2.0 * (np.cumsum(mass) - mass) + mass
     place = np.floor_divide(bins * doubled, 2.0 * np.sum(mass))
-    place = np.where(present, np.minimum(place, bins - 1), bins)
-    _, first, bin_of = np.unique(place, return_index=True, return_inverse=True)
-    last = np.append(first[1:], len(place)) - 1
-    return Support(bin_of[support.codes], support.values[first], support.values[last])
+    return np.where(present, np.minimum(place, bins - 1), bins)

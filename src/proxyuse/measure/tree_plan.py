@@ -7,7 +7,7 @@ their variables), so it is made once and kept.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -32,28 +32,58 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
-    """Where a walk for one variable ends: in a subtree that does not test it.
+class Walk:
+    """The walks for all variables, one after the other, from where a path first tests them.
+
+    A walk splits the rows that come to a test of its variable by the tests of other variables
+    below; its own tests narrow the cells in which the variable's new value may lie. It ends in
+    subtrees, or leaves, that do not test the variable. Row sets are numbered: those that reach
+    the inner nodes come first, then one of no use for each class, then those of the walks.
 
     Attributes
     ----------
-    nodes : the subtrees, or leaves.
-    slots : the rows that come there whatever the variable's value.
-    allowed : in which cells of the variable its new value must lie to lead there (0 or 1).
+    entries : for each variable the nodes that its walk starts from; no row reaches two of them.
+    levels, size : the splits by depth, and how many row sets there are.
+    steps, registers : the same depth-first, in which few row sets are alive: a row of four
+        numbers each, the set to split, the test, and the two parts; or, at an end, the set, -1,
+        the subtree and the number of the end. `registers` is how many sets that needs.
+    end_nodes, end_rows : the subtree and the row set of each end.
+    allowed : for each variable, by end of its walk and cell, whether the new value may lie there
+        (0 or 1).
     """
 
-    nodes: Array
-    slots: Array
-    allowed: Array
+    entries: tuple[Array, ...]
+    levels: tuple[Level, ...]
+    size: int
+    steps: Array
+    registers: int
+    end_nodes: Array
+    end_rows: Array
+    allowed: tuple[Array, ...]
+
+    def ends_of(self, variable: int) -> slice:
+        """Where the ends of a variable's walk are."""
+        first = sum(map(len, self.allowed[:variable]))
+        return slice(first, first + len(self.allowed[variable]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
-    """The walks for all variables: row sets by slot, slot 0 holding all rows, and the ends."""
+class Asked:
+    """Terms, and what they are in a tree.
 
-    slots: int
-    levels: tuple[Level, ...]
-    ends: tuple[Ends, ...]
+    Attributes
+    ----------
+    at_test, tests : the places of those that are tests, and which ones they are.
+    at_node, nodes : the same for subtrees.
+    others : the places of the others.
+    """
+
+    terms: Sequence[Term]
+    at_test: Array
+    tests: Array
+    at_node: Array
+    nodes: Array
+    others: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +96,11 @@ class TreePlan:
     tests, test_of : the distinct tests, and which one each node has.
     variables, variable_of : the variables, and which one each test reads.
     left, right : children; from len(points) on, leaves by class.
+    after : for each node, the next one that is not inside its subtree.
     depths : the nodes of each depth.
     classes : the constants at the leaves.
     node_of_term, test_of_term : places by digest.
+    tests_of, readers : for each variable its tests, and how many nodes have one of them.
     """
 
     points: Array
@@ -78,11 +110,15 @@ class TreePlan:
     variable_of: Array
     left: Array
     right: Array
+    after: Array
     depths: tuple[Array, ...]
     classes: tuple[Value, ...]
     node_of_term: dict[bytes, int]
     test_of_term: dict[bytes, int]
+    tests_of: tuple[tuple[Test, ...], ...]
+    readers: tuple[int, ...]
     _walks: dict[tuple[bytes, ...], Walk] = field(default_factory=dict)
+    _asked: dict[int, Asked] = field(default_factory=dict)
 
     def walk(self, truths: Sequence[Array]) -> Walk:
         """The walks, given what the tests of each variable say in its cells."""
@@ -92,9 +128,25 @@ class TreePlan:
             self._walks[key] = _walk(self, truths)
         return self._walks[key]
 
-    def readers(self, variable: int) -> Array:
-        """The nodes that test a variable."""
-        return np.flatnonzero(self.variable_of[self.test_of] == variable)
+    def asked(self, terms: Sequence[Term]) -> Asked:
+        """Which of some terms are tests and which are subtrees; kept for the last ones asked."""
+        known = self._asked.get(id(terms))
+        if known is not None and known.terms is terms:
+            return known
+        tests = [self.test_of_term.get(term.digest, -1) for term in terms]
+        nodes = [self.node_of_term.get(term.digest, -1) for term in terms]
+        test, node = np.array(tests, dtype=np.intp), np.array(nodes, dtype=np.intp)
+        asked = Asked(
+            terms=terms,
+            at_test=np.flatnonzero(test >= 0),
+            tests=test[test >= 0],
+            at_node=np.flatnonzero(node >= 0),
+            nodes=node[node >= 0],
+            others=np.flatnonzero((test < 0) & (node < 0)),
+        )
+        self._asked.clear()
+        self._asked[id(terms)] = asked
+        return asked
 
 
 @lru_cache(maxsize=8)
@@ -140,10 +192,19 @@ def tree_plan(program: Program) -> TreePlan | None:
         variable_of=np.array([number[name] for name in read]),
         left=np.array([end[0] for end in ends]),
         right=np.array([end[1] for end in ends]),
+        after=np.searchsorted(inner, [points.end(point) for point in inner]),
         depths=_by_depth(ends),
         classes=classes,
         node_of_term={points.terms[p].digest: node for node, p in enumerate(inner)},
         test_of_term={test.digest: i for i, test in enumerate(ordered)},
+        tests_of=tuple(
+            tuple(test for test, own in zip(ordered, read, strict=True) if own == name)
+            for name in names
+        ),
+        readers=tuple(
+            sum(number[read[test]] == variable for test in test_of)
+            for variable in range(len(names))
+        ),
     )
 
 
@@ -171,34 +232,64 @@ def _walk(plan: TreePlan, truths: Sequence[Array]) -> Walk:
     for node in range(nodes - 1, -1, -1):
         reads[node] = reads[left[node]] | reads[right[node]]
         reads[node, plan.variable_of[tests[node]]] = True
+    first = size = registers = len(reads)
     splits: dict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
-    slots = 1
-    all_ends: list[Ends] = []
+    steps: list[tuple[int, int, int, int]] = []
+    ends: list[tuple[int, int]] = []
+    entries: list[Array] = []
+    all_allowed: list[Array] = []
     for variable, truth in enumerate(truths):
         own = dict(zip(np.flatnonzero(plan.variable_of == variable).tolist(), truth, strict=True))
         below = reads[:, variable].tolist()
-        ends: list[tuple[int, int, Array]] = []
-        stack = [(0, 0, 0, np.ones(truth.shape[1], dtype=np.bool_))]
+        starts = _first_readers(own, below, left, right, tests)
+        entries.append(np.array(starts))
+        anything = np.ones(truth.shape[1], dtype=np.bool_)
+        stack = [(node, node, node, 0, anything) for node in starts]
+        narrowed: list[Array] = []
         while stack:
-            node, slot, depth, allowed = stack.pop()
+            node, rows, register, depth, allowed = stack.pop()
             if not below[node]:
-                ends.append((node, slot, allowed))
+                steps.append((register, -1, node, len(ends)))
+                ends.append((node, rows))
+                narrowed.append(allowed)
             elif tests[node] in own:
                 holds = own[tests[node]]
                 for child, kept in ((left[node], allowed & holds), (right[node], allowed & ~holds)):
                     if kept.any():
-                        stack.append((child, slot, depth, kept))
+                        stack.append((child, rows, register, depth, kept))
             else:
-                splits[depth].append((slot, tests[node], slots, slots + 1))
-                stack.append((left[node], slots, depth + 1, allowed))
-                stack.append((right[node], slots + 1, depth + 1, allowed))
-                slots += 2
-        all_ends.append(
-            Ends(
-                np.array([end[0] for end in ends]),
-                np.array([end[1] for end in ends]),
-                np.array([end[2] for end in ends], dtype=np.float64),
-            )
-        )
-    levels = tuple(Level(*map(np.array, zip(*splits[d], strict=True))) for d in sorted(splits))
-    return Walk(slots, levels, tuple(all_ends))
+                # What is below one part is done before the other part is looked at, so all
+                # splits of one depth can use the same two registers.
+                inside = first + 2 * depth
+                registers = max(registers, inside + 2)
+                steps.append((register, tests[node], inside, inside + 1))
+                splits[depth].append((rows, tests[node], size, size + 1))
+                stack.append((left[node], size, inside, depth + 1, allowed))
+                stack.append((right[node], size + 1, inside + 1, depth + 1, allowed))
+                size += 2
+        all_allowed.append(np.array(narrowed, dtype=np.float64))
+    return Walk(
+        entries=tuple(entries),
+        levels=tuple(Level(*map(np.array, zip(*splits[d], strict=True))) for d in sorted(splits)),
+        size=size,
+        steps=np.array(steps),
+        registers=registers,
+        end_nodes=np.array([node for node, _ in ends]),
+        end_rows=np.array([rows for _, rows in ends]),
+        allowed=tuple(all_allowed),
+    )
+
+
+def _first_readers(
+    own: Container[int], below: list[bool], left: list[int], right: list[int], tests: list[int]
+) -> list[int]:
+    """The nodes that test a variable, with no such node above them."""
+    found = []
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        if node < len(tests) and tests[node] in own:
+            found.append(node)
+        elif below[node]:
+            stack += [left[node], right[node]]
+    return found

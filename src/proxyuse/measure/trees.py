@@ -27,20 +27,29 @@ from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association, associations_of
-from proxyuse.measure.cells import Cells, cells_of
 from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.measure.parallel import mapped, worth_compiling
 from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
-from proxyuse.measure.tree_counts import TreeCounts, count_tree
-from proxyuse.measure.tree_plan import TreePlan, tree_plan
+from proxyuse.measure.tally import NO_CODES, Loops, Tally, tally_column
+from proxyuse.measure.tree_counts import TreeCounts, count_tree, numpy_seconds
+from proxyuse.measure.tree_plan import TreePlan, Walk, tree_plan
 
 MOST_WEIGHT = 2**16  # as many binary digits are counted one by one
 MOST_MASS = 2**31  # so that pairs of rows are counted in 64 bits
+SECONDS_A_VALUE = 1e-8  # that NumPy takes to count one row of one variable, about
 
 
 class TreeEngine(FastEngine):
-    """The fast engine, with the counts of a decision tree where the program is one."""
+    """The fast engine, with the counts of a decision tree where the program is one.
+
+    Attributes
+    ----------
+    compiled : whether compiled loops count; None leaves it to how much there is to count.
+    """
+
+    compiled: bool | None = None
 
     @cached_property
     def _plan(self) -> TreePlan | None:
@@ -49,78 +58,112 @@ class TreeEngine(FastEngine):
         counted = whole and self.total < MOST_MASS
         return tree_plan(self.program) if exact and counted else None
 
+    @property
+    def _tree(self) -> TreePlan:
+        assert self._plan is not None
+        return self._plan
+
     @cached_property
-    def _cells(self) -> list[Cells]:
-        """Each variable cut into the cells that its tests tell apart, by its distinct values."""
-        plan = self._plan
-        assert plan is not None
-        columns = []
-        for variable, name in enumerate(plan.variables):
-            tests = [plan.tests[i] for i in np.flatnonzero(plan.variable_of == variable)]
-            support = self.support(Var(name))
-            cells = cells_of(support.values, tests, self.vocabulary)
-            columns.append(Cells(cells.codes[support.codes], cells.truth))
-        return columns
+    def _compiles(self) -> bool:
+        if self.compiled is not None:
+            return self.compiled
+        values = sum(len(z) for _, z in self.protected)
+        seconds = numpy_seconds(self._tree, self.n_rows, values)
+        seconds += SECONDS_A_VALUE * self.n_rows * len(self._tree.variables)
+        return worth_compiling(seconds)
+
+    @cached_property
+    def _values_of_z(self) -> list[Support]:
+        """The protected attributes, with codes that take as little memory as they can."""
+        return [
+            Support(z.codes.astype(np.min_scalar_type(len(z))), z.values) for _, z in self.protected
+        ]
+
+    @cached_property
+    def _tallies(self) -> list[Tally]:
+        """Each variable counted, in as many threads as there may be."""
+        plan = self._tree
+        loops = Loops()
+        if self._compiles:
+            from proxyuse.measure.tally_kernel import CompiledLoops  # loads numba
+
+            loops = CompiledLoops()
+        weights = None if self.total == self.n_rows and self.weights.max() == 1 else self.weights
+        protected = self._values_of_z
+
+        def count(variable: int) -> Tally:
+            values = self.frame.arrays[plan.variables[variable]]
+            return tally_column(
+                values, plan.tests_of[variable], self.vocabulary, protected, weights,
+                self._bins, self._max_support, loops,
+            )  # fmt: skip
+
+        # Variables with many tests tend to take longest; started last, one thread would be idle.
+        order = sorted(range(len(plan.variables)), key=lambda v: -len(plan.tests_of[v]))
+        found = dict(zip(order, mapped(count, order, self.threads), strict=True))
+        return [found[variable] for variable in range(len(order))]
+
+    @cached_property
+    def _walk(self) -> Walk:
+        return self._tree.walk([tally.cells.truth for tally in self._tallies])
 
     @cached_property
     def _counts(self) -> TreeCounts:
-        assert self._plan is not None
-        return count_tree(self._plan, self._cells, [z for _, z in self.protected], self.weights)
-
-    @cached_property
-    def _cell_tables(self) -> list[list[Array]]:
-        """For each variable and protected attribute the masses by cell and protected value."""
-        tables = []
-        for cells in self._cells:
-            wide = cells.codes.astype(np.intp)
-            tables.append([self._cell_table(wide, cells.count, z) for _, z in self.protected])
-        return tables
-
-    def _cell_table(self, codes: Array, count: int, z: Support) -> Array:
-        flat = np.bincount(codes * len(z) + z.codes, self.weights, minlength=count * len(z))
-        return flat.reshape(count, len(z))
+        cells = [tally.cells for tally in self._tallies]
+        return count_tree(
+            self._tree,
+            cells,
+            self._values_of_z,
+            self.weights,
+            threads=self.threads,
+            compiled=self._compiles,
+        )
 
     @cached_property
     def _test_tables(self) -> list[Array]:
         """For each protected attribute the masses by test, whether it holds, and value."""
-        plan = self._plan
-        assert plan is not None
+        plan = self._tree
         tables = [np.empty((len(plan.tests), 2, len(z))) for _, z in self.protected]
-        for variable, cells in enumerate(self._cells):
+        for variable, tally in enumerate(self._tallies):
             own = plan.variable_of == variable
-            for table, by_cell in zip(tables, self._cell_tables[variable], strict=True):
-                table[own, 1] = cells.truth @ by_cell
-                table[own, 0] = by_cell.sum(axis=0) - table[own, 1]
+            for table, by_cell in zip(tables, tally.cell_tables, strict=True):
+                holding = tally.cells.truth @ by_cell
+                table[own, 1] = holding
+                table[own, 0] = by_cell.sum(axis=0) - holding
         return tables
 
     @cached_property
     def _subtree_tables(self) -> list[Array]:
         """For each protected attribute the masses by node, class and value."""
         tables = []
-        for counts, (_, z) in zip(self._counts.said_with, self.protected, strict=True):
-            nodes, classes, values = counts.shape
-            table = np.empty((nodes, classes + 1, values + 1))
+        said = self._counts.said
+        first = 1
+        for i, (_, z) in enumerate(self.protected):
+            counts = said[:, :, first : first + len(z) - 1]
+            table = np.empty((len(said), len(self._tree.classes), len(z)))
             table[:, 1:, 1:] = counts
-            table[:, 1:, 0] = self._counts.said - counts.sum(axis=2)
-            table[:, 0, :] = z.masses(self.weights) - table[:, 1:, :].sum(axis=1)
+            table[:, 1:, 0] = said[:, :, 0] - counts.sum(axis=2)
+            masses = self._tallies[0].cell_tables[i].sum(axis=0)
+            table[:, 0, :] = masses - table[:, 1:, :].sum(axis=1)
             tables.append(table)
+            first += len(z) - 1
         return tables
 
     @cached_property
-    def _by_point(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Influence and reach of what stands at each point of the tree."""
-        plan, counts, total = self._plan, self._counts, int(self.total)
-        assert plan is not None
+    def _by_point(self) -> tuple[list[float], list[float]]:
+        """Influence and reach of what stands at each point of the tree; 0 for constants."""
+        plan, counts, total = self._tree, self._counts, int(self.total)
         mass = self._test_tables[0][:, 1].sum(axis=1).astype(np.int64)[plan.test_of]
         tests = counts.holding * (total - mass) + counts.failing * mass
-        first = counts.reach - counts.said_reached.sum(axis=1)
-        subtrees = (counts.said_reached * (total - counts.said)).sum(axis=1)
-        subtrees += first * counts.said.sum(axis=1)
-        points = np.concatenate([plan.points, plan.points + 1, plan.points + 2]).tolist()
-        changes = np.concatenate([subtrees, tests, tests])  # of a test, and its variable
-        influence = (changes / (total * total)).tolist()
-        reach = (np.tile(counts.reach, 3) / total).tolist()
-        return dict(zip(points, influence, strict=True)), dict(zip(points, reach, strict=True))
+        said = np.concatenate(
+            [total - counts.said[:, :, 0].sum(axis=1, keepdims=True), counts.said[:, :, 0]], axis=1
+        )
+        subtrees = (counts.said_where_reached(plan) * (total - said)).sum(axis=1)
+        influence, reach = np.zeros(len(self.points)), np.zeros(len(self.points))
+        for beyond, changes in enumerate((subtrees, tests, tests)):  # of a test, and its variable
+            influence[plan.points + beyond] = changes / (total * total)
+            reach[plan.points + beyond] = counts.reach / total
+        return influence.tolist(), reach.tolist()
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
         """The influence of what stands at each position, through that position alone."""
@@ -128,14 +171,14 @@ class TreeEngine(FastEngine):
             return super().influences(spots)
         self._tick()
         known = self._by_point[0]
-        return [known[spot.point] for spot in spots]
+        return [known[point] for point, _ in spots]
 
     def reaches(self, spots: Sequence[Spot]) -> list[float]:
         """The share of rows that evaluate each position."""
         if self._plan is None:
             return super().reaches(spots)
         known = self._by_point[1]
-        return [known[spot.point] for spot in spots]
+        return [known[point] for point, _ in spots]
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
@@ -146,10 +189,9 @@ class TreeEngine(FastEngine):
         variable = self._whole_variable(spots)
         if variable is None:
             return super().influence(spots)
-        ends = self._plan.walk([cells.truth for cells in self._cells]).ends[variable]
-        masses = ends.allowed @ self._cell_tables[variable][0].sum(axis=1)
-        changes = np.dot(self._counts.ends[variable], masses.astype(np.int64))
-        return int(changes) / (self.total * self.total)
+        masses = self._walk.allowed[variable] @ self._tallies[variable].cell_tables[0].sum(axis=1)
+        ends = self._counts.ends[self._walk.ends_of(variable)]
+        return int(np.dot(ends, masses.astype(np.int64))) / (self.total * self.total)
 
     def _whole_variable(self, spots: Sequence[Spot]) -> int | None:
         """The variable whose occurrences these are, if they are all of one."""
@@ -157,7 +199,7 @@ class TreeEngine(FastEngine):
         if self._plan is None or not isinstance(term, Var):
             return None
         variable = self._plan.variables.index(term.name)
-        return variable if len(self._plan.readers(variable)) == len(spots) else None
+        return variable if self._plan.readers[variable] == len(spots) else None
 
     def reach(self, spots: Sequence[Spot]) -> float:
         """The share of rows that evaluate at least one of the positions."""
@@ -168,7 +210,7 @@ class TreeEngine(FastEngine):
         variable = self._whole_variable(spots)
         if variable is None:
             return super().reach(spots)
-        return int(self._counts.variable_reach[variable]) / self.total
+        return int(self._counts.reach[self._walk.entries[variable]].sum()) / self.total
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
@@ -176,22 +218,22 @@ class TreeEngine(FastEngine):
         if plan is None:
             return super().associations(terms, measure)
         found = np.empty((len(terms), len(self._names)))
-        tests = np.stack([associations_of(measure, t) for t in self._test_tables], axis=1)
-        subtrees = np.stack([associations_of(measure, t) for t in self._subtree_tables], axis=1)
-        others = []
-        for place, term in enumerate(terms):
-            if term.digest in plan.test_of_term:
-                found[place] = tests[plan.test_of_term[term.digest]]
-            elif term.digest in plan.node_of_term:
-                found[place] = subtrees[plan.node_of_term[term.digest]]
-            else:
-                others.append(place)
-        found[others] = super().associations([terms[place] for place in others], measure)
+        asked = plan.asked(terms)
+        found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
+        found[asked.at_node] = self._each(self._subtree_tables, measure)[asked.nodes]
+        found[asked.others] = super().associations([terms[i] for i in asked.others], measure)
         return found
+
+    def _each(self, tables: list[Array], measure: Association) -> Array:
+        """The association in each of many tables with each protected attribute."""
+        return np.stack([associations_of(measure, table) for table in tables], axis=1)
 
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
         plan = self._plan
+        if plan is not None and isinstance(term, Var) and term.name in plan.variables:
+            tally = self._tallies[plan.variables.index(term.name)]
+            return self._tables_of(term, tally.support, tally.tables)
         if plan is not None and term.digest in plan.test_of_term:
             place = plan.test_of_term[term.digest]
             both = np.array([False, True])
@@ -205,5 +247,5 @@ class TreeEngine(FastEngine):
     def _table(self, protected: int, masses: Array, values: Array) -> JointTable:
         name, columns = self._names[protected]
         present = masses.sum(axis=1) > 0
-        support = Support(np.empty(0, dtype=np.intp), values[present])
+        support = Support(NO_CODES, values[present])
         return JointTable(masses[present], name, columns, support, self.vocabulary)

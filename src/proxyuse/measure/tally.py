@@ -1,0 +1,211 @@
+"""A column counted once: how its values and its cells go together with the protected attributes.
+
+A column falls into pieces: its distinct values, or, where it has too many for association, the
+parts into which the bins and the breakpoints of its tests cut it. Each row is put in its piece
+and the rows of each piece are counted, by protected value. Everything else is sums over pieces.
+
+Cost: O(n) for categories, booleans, and whole numbers in a short range; O(n log n) for others,
+which are sorted, without keeping track of their rows where all weights are 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary
+from proxyuse.measure.cells import Cells, Test, breakpoints, cells_of
+from proxyuse.measure.support import Support, bins_of
+
+NO_CODES = np.empty(0, dtype=np.intp)
+SHORT_RANGE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What was counted of a column.
+
+    Attributes
+    ----------
+    support : the values, cut into bins if there are too many, without the rows' codes.
+    tables : for each protected attribute the masses by value, or bin, and protected value.
+    cells : the cells that the tests of the column tell apart.
+    cell_tables : for each protected attribute the masses by cell and protected value.
+    """
+
+    support: Support
+    tables: list[Array]
+    cells: Cells
+    cell_tables: list[Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Where a column is cut, and which row is in which piece.
+
+    Attributes
+    ----------
+    places : the piece of each row.
+    count : how many pieces there are.
+    samples : for some pieces a value in each, the largest one it may hold.
+    support : what association sees, if that is known already; a piece is part of one bin.
+    """
+
+    places: Array
+    count: int
+    samples: Callable[[Array], Array]
+    support: Support | None = None
+
+
+class Loops:
+    """What is done for each row, in NumPy; `tally_kernel` has the same in compiled loops."""
+
+    def whole(self, values: Array, low: float, high: float) -> Array | None:
+        """How far each number is above the lowest, one more than the highest for missing ones.
+
+        None where a number is not whole, or is -0, which 0 must not stand for.
+        """
+        shifted = values - low
+        missing = np.isnan(shifted)
+        shifted[missing] = high - low + 1
+        places = shifted.astype(np.uint32)
+        same = (places + low == values) | missing
+        negative_zero = values.view(np.int64) == np.iinfo(np.int64).min
+        return None if negative_zero.any() or not same.all() else places
+
+    def sorted(self, values: Array) -> Array:
+        """The numbers in order, missing ones last."""
+        return np.sort(values)
+
+    def among(self, edges: Array, values: Array) -> Array:
+        """For each number how many of the sorted edges are below it, all for a missing one."""
+        return np.searchsorted(edges, values)
+
+    def counted(self, places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
+        """The masses by piece and protected value; without weights each row counts once."""
+        flat = places * np.intp(len(z)) + z.codes
+        masses = np.bincount(flat, weights, minlength=pieces * len(z))
+        return masses.reshape(pieces, len(z)).astype(np.float64, copy=False)
+
+    def looked_up(self, table: Array, places: Array) -> Array:
+        """The entry of a table for each row."""
+        return np.asarray(table[places])
+
+
+def tally_column(
+    values: Array,
+    tests: Sequence[Test],
+    vocabulary: Vocabulary,
+    protected: Sequence[Support],
+    weights: Array | None,
+    bins: int | None,
+    max_support: int,
+    loops: Loops,
+) -> Tally:
+    """Count a column; without weights each row counts once."""
+    pieces = _pieces(values, tests, vocabulary, weights, bins, max_support, loops)
+    raw = [loops.counted(pieces.places, pieces.count, z, weights) for z in protected]
+    masses = raw[0] @ np.ones(raw[0].shape[1])  # far faster than a sum of short rows
+    present = np.flatnonzero(masses)
+    samples = pieces.samples(present)
+    kept = [table[present] for table in raw]
+    support = pieces.support
+    if support is None:
+        support = grouped(samples, masses[present], bins, max_support)
+    tables = kept
+    if support.upper is not None:
+        group = np.searchsorted(support.upper, samples)
+        tables = [summed(table, group, len(support)) for table in kept]
+    some = cells_of(samples, tests, vocabulary)
+    cell_of = np.zeros(pieces.count, dtype=some.codes.dtype)
+    cell_of[present] = some.codes
+    cells = Cells(loops.looked_up(cell_of, pieces.places), some.truth)
+    by_cell = [summed(table, some.codes, cells.count) for table in kept]
+    return Tally(support, tables, cells, by_cell)
+
+
+def grouped(values: Array, masses: Array, bins: int | None, max_support: int) -> Support:
+    """Distinct values, cut into bins if there are too many, without codes."""
+    bin_of = bins_of(values, masses, bins, max_support)
+    if bin_of is None:
+        return Support(NO_CODES, values)
+    first = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    last = np.append(first[1:], len(values)) - 1
+    return Support(NO_CODES, values[first], values[last])
+
+
+def summed(table: Array, group: Array, count: int) -> Array:
+    """The sums of the rows of each group."""
+    return np.stack([np.bincount(group, column, minlength=count) for column in table.T], axis=1)
+
+
+def _pieces(
+    values: Array,
+    tests: Sequence[Test],
+    vocabulary: Vocabulary,
+    weights: Array | None,
+    bins: int | None,
+    max_support: int,
+    loops: Loops,
+) -> Pieces:
+    if values.dtype == np.bool_:
+        return Pieces(values.view(np.uint8), 2, lambda places: places == 1)
+    if values.dtype == np.int32:
+        places = (values - np.int32(NO_CATEGORY)).view(np.uint32)
+        return Pieces(
+            places,
+            len(vocabulary.words) - NO_CATEGORY,
+            lambda places: (places + NO_CATEGORY).astype(np.int32),
+        )
+    whole = _whole_numbers(values, loops)
+    return whole or _by_order(values, tests, weights, bins, max_support, loops)
+
+
+def _whole_numbers(values: Array, loops: Loops) -> Pieces | None:
+    """Numbers whole steps apart in a short range, if they are; missing ones are welcome."""
+    low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+    if not high - low < min(SHORT_RANGE, 4 * len(values)) - 2:
+        return None
+    places = loops.whole(values, low, high)
+    if places is None:
+        return None
+    missing = int(high - low) + 1
+    return Pieces(
+        places, missing + 1, lambda places: np.where(places < missing, places + low, np.nan)
+    )
+
+
+def _by_order(
+    values: Array,
+    tests: Sequence[Test],
+    weights: Array | None,
+    bins: int | None,
+    max_support: int,
+    loops: Loops,
+) -> Pieces:
+    distinct, masses = _distinct(values, weights, loops)
+    support = grouped(distinct, masses, bins, max_support)
+    edges = distinct
+    if support.upper is not None:
+        edges = np.unique(np.concatenate([support.upper, breakpoints(tests)]))
+    edges = edges[~np.isnan(edges)]
+    samples = np.append(edges, np.nan)
+    return Pieces(loops.among(edges, values), len(samples), lambda places: samples[places], support)
+
+
+def _distinct(values: Array, weights: Array | None, loops: Loops) -> tuple[Array, Array]:
+    """The distinct numbers, sorted, missing last, and the mass of each."""
+    if weights is None:
+        ordered = loops.sorted(values)
+    else:
+        order = np.argsort(values)
+        ordered = values[order]
+    last = int(np.searchsorted(ordered, np.nan))  # where missing ones begin
+    change = np.flatnonzero(ordered[1:last] != ordered[: max(last, 1) - 1]) + 1
+    starts = np.concatenate([[0] if last else [], change, [last] if last < len(values) else []])
+    starts = starts.astype(np.intp)
+    if weights is None:
+        return ordered[starts], np.diff(starts, append=len(values)).astype(np.float64)
+    return ordered[starts], np.add.reduceat(weights[order], starts)
