@@ -99,8 +99,8 @@ def trees_on_rows(draw: Any, most_rows: int) -> tuple[Program, Population]:
 
 
 def check_counts(program: Program, population: Population, compiled: bool) -> None:
-    naive, trees_engine = NaiveEngine(program, population), TreeEngine(program, population)
-    trees_engine.compiled = compiled
+    naive = NaiveEngine(program, population)
+    trees_engine = TreeEngine(program, population, compiled=compiled)
     pairs = population.total**2
     for candidate in Candidates(program.points, 0):
         sets = [[spot] for spot in candidate.spots]
@@ -141,8 +141,7 @@ def test_thousands_of_trees_are_counted_as_the_definition_says(
 
 
 def counts_of(program: Program, population: Population, **options: Any) -> TreeCounts | None:
-    engine = TreeEngine(program, population)
-    engine.compiled = False
+    engine = TreeEngine(program, population, compiled=False)
     plan = tree_plan(program)
     if plan is None:  # all leaves are equal
         return None

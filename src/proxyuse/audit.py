@@ -19,7 +19,7 @@ from proxyuse.errors import DataError
 from proxyuse.measure.association import Association, NormalizedMutualInformation
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
-from proxyuse.measure.trees import TreeEngine
+from proxyuse.measure.forests import ForestEngine
 from proxyuse.models.registry import translate
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.words import describe_findings
@@ -43,7 +43,7 @@ class Audit:
     decompositions : every measured decomposition.
     witnesses : those above both thresholds, strongest first, a protected attribute each.
     unsettled : decompositions that were not measured and may be witnesses.
-    notes : what was left out, binned, sampled or dropped.
+    notes : what was left out, binned, sampled or dropped, and how influence was found.
     """
 
     program: Program
@@ -224,7 +224,7 @@ def audit(
     complete = (name for name, column in population.columns.items() if not column.any_missing)
     program = program.without_missing(frozenset(complete))
     clock = Clock(progress)
-    engine = TreeEngine(
+    engine = ForestEngine(
         program,
         population,
         influence=loss,
@@ -314,7 +314,7 @@ def _named(protected: object) -> set[str]:
 def _notes(
     program: Program,
     population: Population,
-    engine: TreeEngine,
+    engine: ForestEngine,
     detection: Detection,
     sampling: Sampling | None,
     max_support: int,
@@ -349,6 +349,8 @@ def _notes(
                 f"{max(0.0, 1 - count * sampling.beta):.4g}",
             )
         )
+    ways = ", ".join(f"{count:,} {way}" for way, count in engine.ways.most_common())
+    notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
     notes += detection.notes
     notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]
     return tuple(notes)

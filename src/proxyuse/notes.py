@@ -1,4 +1,4 @@
-"""Remarks that travel with a result: what was left out, binned, sampled or dropped.
+"""Remarks that travel with a result: what was left out, binned, sampled or dropped, and how.
 
 A result is only honest together with its notes, so every stage hands them on.
 This module knows nothing of the rest of the package.
@@ -22,6 +22,7 @@ class NoteKind(StrEnum):
     DROPPED = "dropped"
     EXPLICIT_USE = "explicit use"
     MISSING = "missing"
+    METHOD = "method"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,17 +58,18 @@ def _remaining(
 ) -> list[tuple[int, ...]] | None:
     """The subsets that cannot be excluded, or None if there are more than `budget`.
 
-    Each set is visited once: from a set, operands before the last one taken out stay.
+    Each set is visited once: from a set, operands before the last one taken out stay. Sets that
+    wait count as visited: they will be.
     """
     everything = operator.operands
     left: list[tuple[int, ...]] = []
     visited = 0
     stack: list[tuple[tuple[int, ...], int]] = [(everything, 0)]
     while stack:
+        if visited + len(stack) > budget:
+            return None
         subset, first = stack.pop()
         visited += 1
-        if visited > budget:
-            return None
         if len(subset) < 2 or _excluded(engine, operator, subset, epsilon, delta):
             continue
         if subset != everything:

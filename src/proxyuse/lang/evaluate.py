@@ -94,9 +94,15 @@ def evaluate(
     return _evaluated(root, columns, vocabulary, known or {}, keep=False)[id(root)]
 
 
-def evaluate_all(root: Term, columns: Mapping[str, Array], vocabulary: Vocabulary) -> Values:
-    """The values of `root` and of every node object below it."""
-    return _evaluated(root, columns, vocabulary, {}, keep=True)
+def evaluate_all(
+    root: Term,
+    columns: Mapping[str, Array],
+    vocabulary: Vocabulary,
+    known: Mapping[int, Array] | None = None,
+) -> Values:
+    """The values of `root` and of every node object below it, down to what is known."""
+    found = known or {}
+    return {**found, **_evaluated(root, columns, vocabulary, found, keep=True)}
 
 
 def _evaluated(

@@ -81,6 +81,32 @@ class NormalizedMutualInformation:
         found[constant] = 0.0
         return np.asarray(found)
 
+    def ragged(self, masses: Array, starts: Array) -> Array:
+        """The association of each of many tables with the same columns, one below the other.
+
+        `starts` are the tables' first rows; none is empty.
+        """
+        size = np.diff(np.append(starts, len(masses)))
+        by_column = np.add.reduceat(masses, starts)
+        by_row = masses.sum(axis=1)
+        total = by_column.sum(axis=1)
+        held = masses > 0
+        cells = np.where(held, masses, 1.0)
+        alone = np.repeat(by_column, size, axis=0) * by_row[:, None]
+        whole = np.repeat(total, size)[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            information = masses * np.log(np.where(held, cells * whole / alone, 1.0))
+            surprise = -(masses * np.log(np.where(held, cells / whole, 1.0)))
+            joint = np.add.reduceat(surprise.sum(axis=1), starts)
+            ratio = np.add.reduceat(information.sum(axis=1), starts) / joint
+        found = np.clip(ratio, 0.0, np.nextafter(1.0, 0.0))
+        in_row = np.maximum.reduceat(held.sum(axis=1), starts)
+        in_column = np.add.reduceat(held.astype(np.intp), starts)
+        found[(in_row <= 1) & (in_column.max(axis=1) <= 1)] = 1.0
+        rows = np.add.reduceat((by_row > 0).astype(np.intp), starts)
+        found[(rows < 2) | ((by_column > 0).sum(axis=1) < 2)] = 0.0
+        return np.asarray(found)
+
 
 def entropy(masses: Array) -> float:
     """The entropy, in nats, of a distribution given by masses.

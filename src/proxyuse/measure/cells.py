@@ -33,6 +33,19 @@ def tested_variable(term: Term) -> str | None:
             return None
 
 
+def by_variable(
+    tests: Sequence[Test],
+) -> tuple[tuple[str, ...], Array, tuple[tuple[Test, ...], ...]]:
+    """The variables that tests read, in order; which one each reads; and the tests of each."""
+    read = [str(tested_variable(test)) for test in tests]
+    names = tuple(dict.fromkeys(read))
+    groups: dict[str, list[Test]] = {name: [] for name in names}
+    for test, name in zip(tests, read, strict=True):
+        groups[name].append(test)
+    number = {name: i for i, name in enumerate(names)}
+    return names, np.array([number[name] for name in read]), tuple(map(tuple, groups.values()))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """Which cell each row is in, and what each test says in each cell."""

@@ -24,6 +24,18 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return dispatcher
 
 
+def called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that compiled loops call."""
+    dispatcher: Callable[..., Any] = _COMPILE(function)
+    return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is put in place wherever a compiled loop calls it."""
+    dispatcher: Callable[..., Any] = _COMPILE(inline="always")(function)
+    return dispatcher
+
+
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
     """An operation of compiled loops that is written in the compiler's own terms.
 

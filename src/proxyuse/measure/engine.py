@@ -7,6 +7,7 @@ they answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Protocol
 
 from proxyuse.lang.evaluate import Array
@@ -14,6 +15,17 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.tables import JointTable
+
+
+class Way(StrEnum):
+    """How an influence was found: from a few passes over the rows down to the definition."""
+
+    TREE = "from counts of the whole tree"
+    FOREST = "from counts of the sum of trees"
+    CONTEXT = "from thresholds and branches"
+    VALUES = "by trying each distinct value"
+    PROGRAM = "by evaluating the program for each distinct value"
+    PAIRS = "from sampled pairs of rows"
 
 
 class Engine(Protocol):

@@ -16,7 +16,9 @@ from counts (its cost is for n rows and k distinct values of the computation p1)
            output are neighbours in order: look at neighbours until they differ. O(n log n)
            where few values share an output.
 ``OTHER``  Anything else (``==``, categories, vectors): for each distinct value, what the rows of
-           a mask then say. O(k n), the naive way restricted to the rows that matter.
+           a mask then say. O(k n), the naive way restricted to the rows that matter; but O(n)
+           where only constants stand beside p1 on the way up, for the output is then a function
+           of p1 and it suffices to count equal outputs.
 
 Going down from the root each child's form follows from its parent's and from the values of its
 siblings. An ite passes its parent's form on to its branches, for the rows that take them, and
@@ -63,6 +65,7 @@ from proxyuse.lang.nodes import (
     children,
 )
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import QuantitativeInputInfluence, differ
 from proxyuse.measure.naive import NaiveEngine
 from proxyuse.measure.support import Support, support_of
@@ -115,7 +118,8 @@ class FastEngine(NaiveEngine):
             return super().influence(spots)
         self._tick()
         with np.errstate(all="ignore"):
-            changed = self._one(spots[0]) if len(spots) == 1 else self._several(spots)
+            way, changed = self._one(spots[0]) if len(spots) == 1 else self._several(spots)
+        self.ways[way] += 1
         return float(changed) / (self.total * self.total)
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
@@ -128,11 +132,11 @@ class FastEngine(NaiveEngine):
 
     # One position
 
-    def _one(self, spot: Spot) -> float:
-        """The mass of pairs of rows that change the output."""
+    def _one(self, spot: Spot) -> tuple[Way, float]:
+        """The mass of pairs of rows that change the output, and how it was found."""
         context = self._context(spot)
         if not context.rows.any():
-            return 0.0
+            return Way.CONTEXT, 0.0
         values = self.values(self.points.term_at(spot))
         match context.form:
             case Form.PASS:
@@ -146,9 +150,24 @@ class FastEngine(NaiveEngine):
                 other = self._other_side(spot, context, values)
             case Form.SHIFT:
                 other = self._other_output(spot, context, values)
+            case Form.OTHER if self._alone(spot):
+                outputs = support_of(self._outcome(spot, np.arange(self.n_rows), values), self.n_rows)
+                other = self.total - outputs.masses(self.weights)[outputs.codes]
             case Form.OTHER:
-                return self._grouped(spot, context, values)
-        return float(np.dot(np.where(context.rows, other, 0.0), self.weights))
+                return Way.VALUES, self._grouped(spot, context, values)
+        return Way.CONTEXT, float(np.dot(np.where(context.rows, other, 0.0), self.weights))
+
+    def _alone(self, spot: Spot) -> bool:
+        """Whether nothing but constants stands beside a position on the way up."""
+        beside = self._rest(spot) if spot.operands else []
+        point = spot.point
+        while point:
+            parent = self.points.parents[point]
+            place = self.points.terms[parent]._order[self.points.steps[point]]
+            parts = children(self.points.terms[parent])
+            beside += [part for i, part in enumerate(parts) if i != place]
+            point = parent
+        return all(isinstance(part, Const) for part in beside)
 
     def _grouped(self, spot: Spot, context: Context, values: Array) -> float:
         """For each distinct value, the rows that then have another output."""
@@ -433,7 +452,7 @@ class FastEngine(NaiveEngine):
 
     # Several positions
 
-    def _several(self, spots: Sequence[Spot]) -> float:
+    def _several(self, spots: Sequence[Spot]) -> tuple[Way, float]:
         """Try one value of each kind that the tests above the positions tell apart."""
         values = self.values(self.points.term_at(spots[0]))
         support = support_of(values, self.n_rows, signed_zero=True)
@@ -447,7 +466,7 @@ class FastEngine(NaiveEngine):
             self._tick()
             changed = self._with(context, support.values[value : value + 1])
             total += float(mass) * float(np.dot(self._losses(actual, changed), self.weights))
-        return total
+        return Way.VALUES, total
 
     def _kinds_of_value(self, spots: Sequence[Spot], support: Support) -> Array:
         """A number for each distinct value; values with equal numbers act alike."""

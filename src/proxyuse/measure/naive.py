@@ -12,6 +12,7 @@ does not know which questions are worth asking.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -21,6 +22,7 @@ from proxyuse.lang.evaluate import Array, Values, evaluate, evaluate_all
 from proxyuse.lang.nodes import Add, And, Associative, Ite, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
+from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.possible import (
     Interval,
@@ -53,6 +55,7 @@ class NaiveEngine:
     max_support, bins : when and how long lists of numbers are cut into bins.
     tick : called often during long work; may raise to stop it.
     threads : how many threads may count at the same time.
+    compiled : whether to count with compiled loops; None, where it pays.
 
     Examples
     --------
@@ -74,9 +77,11 @@ class NaiveEngine:
         bins: int | None = BINS,
         tick: Callable[[], None] = _quiet,
         threads: int = 1,
+        compiled: bool | None = None,
     ) -> None:
         self.program = program
         self.threads = threads
+        self._compiled = compiled
         self.points = program.points
         self.population = population
         self.n_rows = population.n_rows
@@ -89,6 +94,7 @@ class NaiveEngine:
         self.frame = Frame(population.columns[name] for name in program.variables)
         self.frame.check_program(program)
         self.vocabulary = self.frame.vocabulary
+        self.ways: Counter[Way] = Counter()
         self._reached: dict[int, Array] = {0: np.ones(self.n_rows, dtype=np.bool_)}
         self._pairs = sampling.draw(self.weights) if sampling else None
         self._supports: dict[str, Support] = {}
@@ -205,6 +211,7 @@ class NaiveEngine:
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
+        self.ways[Way.PROGRAM if self._pairs is None else Way.PAIRS] += 1
         if self._scale == 0:
             return 0.0
         context = self.points.replace(dict.fromkeys(spots, self._hole))

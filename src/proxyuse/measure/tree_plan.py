@@ -15,7 +15,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite, Term, Value, is_missing, sorted_values
-from proxyuse.measure.cells import Test, tested_variable
+from proxyuse.measure.cells import Test, by_variable, tested_variable
 from proxyuse.program import Program
 
 MOST_CLASSES = 16
@@ -181,15 +181,13 @@ def tree_plan(program: Program) -> TreePlan | None:
         for pair in branches
     ]
     ordered = tuple(test for _, test in tests.values())
-    read = [str(tested_variable(test)) for test in ordered]
-    names = tuple(dict.fromkeys(read))
-    number = {name: i for i, name in enumerate(names)}
+    names, variable_of, tests_of = by_variable(ordered)
     return TreePlan(
         points=np.array(inner),
         tests=ordered,
         test_of=np.array(test_of),
         variables=names,
-        variable_of=np.array([number[name] for name in read]),
+        variable_of=variable_of,
         left=np.array([end[0] for end in ends]),
         right=np.array([end[1] for end in ends]),
         after=np.searchsorted(inner, [points.end(point) for point in inner]),
@@ -197,14 +195,8 @@ def tree_plan(program: Program) -> TreePlan | None:
         classes=classes,
         node_of_term={points.terms[p].digest: node for node, p in enumerate(inner)},
         test_of_term={test.digest: i for i, test in enumerate(ordered)},
-        tests_of=tuple(
-            tuple(test for test, own in zip(ordered, read, strict=True) if own == name)
-            for name in names
-        ),
-        readers=tuple(
-            sum(number[read[test]] == variable for test in test_of)
-            for variable in range(len(names))
-        ),
+        tests_of=tests_of,
+        readers=tuple(np.bincount(variable_of[test_of]).tolist()),
     )
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association, associations_of
+from proxyuse.measure.cells import Test
+from proxyuse.measure.engine import Way
 from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.parallel import mapped, worth_compiling
@@ -41,15 +44,32 @@ MOST_MASS = 2**31  # so that pairs of rows are counted in 64 bits
 SECONDS_A_VALUE = 1e-8  # that NumPy takes to count one row of one variable, about
 
 
+class Tested(Protocol):
+    """What plans of trees have in common: distinct tests, each of one variable."""
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """The distinct tests."""
+        ...
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables they read."""
+        ...
+
+    @property
+    def variable_of(self) -> Array:
+        """Which variable each test reads."""
+        ...
+
+    @property
+    def tests_of(self) -> tuple[tuple[Test, ...], ...]:
+        """The tests of each variable."""
+        ...
+
+
 class TreeEngine(FastEngine):
-    """The fast engine, with the counts of a decision tree where the program is one.
-
-    Attributes
-    ----------
-    compiled : whether compiled loops count; None leaves it to how much there is to count.
-    """
-
-    compiled: bool | None = None
+    """The fast engine, with the counts of a decision tree where the program is one."""
 
     @cached_property
     def _plan(self) -> TreePlan | None:
@@ -63,10 +83,15 @@ class TreeEngine(FastEngine):
         assert self._plan is not None
         return self._plan
 
+    @property
+    def _tested(self) -> Tested:
+        """Whichever plan the program has: its tests and variables."""
+        return self._tree
+
     @cached_property
     def _compiles(self) -> bool:
-        if self.compiled is not None:
-            return self.compiled
+        if self._compiled is not None:
+            return self._compiled
         values = sum(len(z) for _, z in self.protected)
         seconds = numpy_seconds(self._tree, self.n_rows, values)
         seconds += SECONDS_A_VALUE * self.n_rows * len(self._tree.variables)
@@ -82,7 +107,7 @@ class TreeEngine(FastEngine):
     @cached_property
     def _tallies(self) -> list[Tally]:
         """Each variable counted, in as many threads as there may be."""
-        plan = self._tree
+        plan = self._tested
         loops = Loops()
         if self._compiles:
             from proxyuse.measure.tally_kernel import CompiledLoops  # loads numba
@@ -122,7 +147,7 @@ class TreeEngine(FastEngine):
     @cached_property
     def _test_tables(self) -> list[Array]:
         """For each protected attribute the masses by test, whether it holds, and value."""
-        plan = self._tree
+        plan = self._tested
         tables = [np.empty((len(plan.tests), 2, len(z))) for _, z in self.protected]
         for variable, tally in enumerate(self._tallies):
             own = plan.variable_of == variable
@@ -170,6 +195,7 @@ class TreeEngine(FastEngine):
         if self._plan is None:
             return super().influences(spots)
         self._tick()
+        self.ways[Way.TREE] += len(spots)
         known = self._by_point[0]
         return [known[point] for point, _ in spots]
 
@@ -184,11 +210,13 @@ class TreeEngine(FastEngine):
         """The influence of one computation through disjoint positions at which it stands."""
         if self._plan is None:
             return super().influence(spots)
+        variable = self._whole_variable(spots)
+        if len(spots) > 1 and variable is None:
+            return super().influence(spots)
+        self.ways[Way.TREE] += 1
         if len(spots) == 1:
             return self._by_point[0][spots[0].point]
-        variable = self._whole_variable(spots)
-        if variable is None:
-            return super().influence(spots)
+        assert variable is not None
         masses = self._walk.allowed[variable] @ self._tallies[variable].cell_tables[0].sum(axis=1)
         ends = self._counts.ends[self._walk.ends_of(variable)]
         return int(np.dot(ends, masses.astype(np.int64))) / (self.total * self.total)

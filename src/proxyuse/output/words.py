@@ -12,7 +12,7 @@ from proxyuse.columns import Column, Kind
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, value_text
 from proxyuse.measure.tables import JointTable
-from proxyuse.notes import Note
+from proxyuse.notes import Note, NoteKind
 from proxyuse.population import Population
 
 MOST_GROUPS = 5
@@ -54,8 +54,9 @@ def describe_findings(
     left = len(fronts) - MOST_GROUPS
     if left > 0:
         lines += ["", f"... and {_count(left, 'more group')}; all are in audit.witnesses."]
-    if notes:
-        lines += ["", "Notes", *(f"- {note}" for note in notes)]
+    told = [f"- {note}" for note in notes if note.kind is not NoteKind.METHOD]
+    if told:
+        lines += ["", "Notes", *told]
     return "\n".join(lines)
 
 

@@ -1,0 +1,92 @@
+"""How the time of an audit grows, with rows and with decompositions, as figures for the docs.
+
+``python -m benchmarks.scaling docs/figures`` writes them and prints the fitted exponents.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import proxyuse as pu
+from benchmarks import samples
+from benchmarks.figure import Curve, log_log
+from benchmarks.timing import seconds
+from benchmarks.trees import NO_SUBSETS
+
+ROWS = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+LEAVES = (30, 100, 300, 1_000, 3_000)
+TREES = (3, 10, 30, 100)
+RUNS = 3
+
+
+def audit_seconds(program: pu.Program, data: samples.Adult) -> tuple[float, int]:
+    """The median time of some audits after a first one, and how many decompositions they have."""
+
+    def run() -> pu.Audit:
+        return pu.audit(program, data.X, protected={"married": data.married}, budget=NO_SUBSETS)
+
+    count = len(run().decompositions)
+    return median(seconds(run) for _ in range(RUNS)), count
+
+
+def by_rows() -> list[Curve]:
+    """A tree of 500 leaves, a forest of 20 trees of depth 6, and one linear classifier."""
+    curves = []
+    for name, program in (("tree, 500 leaves", samples.tree()[1]), ("forest, 20 trees", _forest(20, 6))):
+        times = [audit_seconds(program, samples.adult(rows))[0] for rows in ROWS]
+        curves.append(Curve(name, ROWS, tuple(times)))
+    times = []
+    for rows in ROWS:
+        program, X, z = samples.linear(8, rows)
+        audit = lambda: pu.audit(program, X, protected={"z": z}, budget=NO_SUBSETS)  # noqa: B023, E731
+        audit()
+        times.append(median(seconds(audit) for _ in range(RUNS)))
+    curves.append(Curve("8 linear terms", ROWS, tuple(times)))
+    return curves
+
+
+def by_decompositions() -> list[Curve]:
+    """Trees of more and more leaves, and forests of more and more trees, on 48,842 rows."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    data = samples.adult()
+    found = []
+    for leaves in LEAVES:
+        model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(data.X, data.y)
+        found.append(audit_seconds(pu.translate(model, data.names), data))
+    tree = Curve("one tree", tuple(count for _, count in found), tuple(time for time, _ in found))
+    found = [audit_seconds(_forest(trees, 6), data) for trees in TREES]
+    forest = Curve("forests", tuple(count for _, count in found), tuple(time for time, _ in found))
+    return [tree, forest]
+
+
+def _forest(trees: int, depth: int) -> pu.Program:
+    from sklearn.ensemble import RandomForestClassifier
+
+    data = samples.adult()
+    model: Any = RandomForestClassifier(trees, max_depth=depth, random_state=0, n_jobs=1)
+    return pu.translate(model.fit(data.X, data.y), data.names)
+
+
+def main() -> None:
+    """Measure, write the figures, print the exponents."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the figures go")
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, title, across, curves in (
+        ("rows", "Time of an audit by rows", "rows", by_rows()),
+        ("decompositions", "Time of an audit by decompositions", "decompositions",
+         by_decompositions()),
+    ):  # fmt: skip
+        (folder / f"{name}.svg").write_text(log_log(title, across, curves), encoding="utf-8")
+        for curve in curves:
+            times = ", ".join(f"{t:.3g}" for t in curve.seconds)
+            print(f"{name}: {curve.name}: exponent {curve.exponent:.2f} ({times} s)")
+
+
+if __name__ == "__main__":
+    main()

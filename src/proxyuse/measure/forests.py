@@ -1,0 +1,639 @@
+"""Sums of trees under a vote or a threshold, all decompositions at once.
+
+The idea. A row's output depends on a tree only through the leads it gives the classes. Leads are
+whole numbers (`forest_plan`), so "what if this tree said something else" is an addition. Written
+``lead`` for a row's leads, ``own`` for the leaf at which it ends and |.| for masses:
+
+- a leaf value changes a row's output if ``lead - own + value`` has another winner;
+- a subtree at node s changes it for the mass of the rows that, started at s, end in such a leaf;
+- a test changes it if the leaf on the other side is such a leaf;
+- a computation at several nodes (a test or a variable, a hole) changes the leads by the sum, over
+  the trees, of what each says with the hole in another cell. A row's walk through a tree with the
+  hole left open visits the leaves in order of the cells; only the steps between neighbouring
+  cells are added, and a running sum over the cells gives the leads in each of them.
+
+Bounds before work: a row whose winner leads by more than a tree, or all trees with a hole, can
+move is not looked at. With many trees that leaves few rows for single tests and subtrees.
+
+The cost for n rows, T trees of depth D and L leaves: walking O(n T D); singles O(L + D^2) for
+each row and tree that is near; holes O(D) for each leaf a walk visits and O(1) for each cell of a
+variable; masses of leaf values by Z on bitsets, O(n T L D / 64). The loops are in `forest_kernel`
+(compiled) and `forest_rows` (NumPy), with the same results.
+
+Invariants. Every count is a sum over rows, so blocks of rows are counted in any order, in any
+thread. What the program rounds on its way is honoured: where a winner leads by less than the
+slack, the program's own sum decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, Values, constant, evaluate_all
+from proxyuse.lang.nodes import Add, Const, Ite, Term, Var
+from proxyuse.lang.positions import Spot
+from proxyuse.measure import forest_rows
+from proxyuse.measure.association import (
+    Association,
+    NormalizedMutualInformation,
+    associations_of,
+)
+from proxyuse.measure.cells import Cells, cells_of
+from proxyuse.measure.engine import Way
+from proxyuse.measure.forest_plan import ForestPlan, forest_plan
+from proxyuse.measure.forest_wiring import Wiring, wired
+from proxyuse.measure.influence import QuantitativeInputInfluence, differ
+from proxyuse.measure.parallel import mapped, worth_compiling
+from proxyuse.measure.support import Support, cut
+from proxyuse.measure.tables import JointTable
+from proxyuse.measure.trees import MOST_MASS, MOST_WEIGHT, Tested, TreeEngine
+
+T = TypeVar("T")
+
+BLOCK = 1 << 14
+TEST_BLOCK, VARIABLE_BLOCK = 1 << 13, 1 << 9  # so that what is added to stays in the cache
+SECONDS_A_WALK = 1e-6  # of one row through one tree in NumPy, everything included
+
+
+class Together(NamedTuple):
+    """Of computations at several nodes each: influence, reach, and a bound for any set of nodes."""
+
+    influence: Any
+    reach: Any
+    bound: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holes:
+    """Computations that stand at several nodes each; see `forest_kernel.count_together`."""
+
+    of_node: Array
+    nodes: Array
+    begins: Array
+    first: Array
+    mixed: Array
+    intervals: Array
+    first_cell: Array
+    ordered: Array
+    tests: bool
+    masses: Array
+
+
+class ForestEngine(TreeEngine):
+    """The fast engine, with the counts of a sum of trees where the program is one."""
+
+    @cached_property
+    def _forest(self) -> ForestPlan | None:
+        exact = self._pairs is None and isinstance(self._loss, QuantitativeInputInfluence)
+        return forest_plan(self.program) if exact else None
+
+    @property
+    def _summed(self) -> bool:
+        """Whether the program is a sum of trees and not left to the counts of one tree."""
+        return self._plan is None and self._forest is not None
+
+    @property
+    def _trees(self) -> ForestPlan:
+        assert self._forest is not None
+        return self._forest
+
+    # The forest on this population
+
+    @property
+    def _tested(self) -> Tested:
+        return self._trees if self._plan is None else self._plan
+
+    @cached_property
+    def _compiles(self) -> bool:
+        if self._compiled is not None or self._plan is not None:
+            return super()._compiles
+        return worth_compiling(self.n_rows * self._trees.trees * SECONDS_A_WALK)
+
+    @cached_property
+    def _loops(self) -> ModuleType:
+        """The loops over rows: compiled ones, if they are worth loading."""
+        if not self._compiles:
+            return forest_rows
+        from proxyuse.measure import forest_kernel  # loads numba
+
+        return forest_kernel
+
+    @cached_property
+    def _categories(self) -> list[bool]:
+        """Which variables hold categories rather than numbers."""
+        return [self.frame.arrays[name].dtype == np.int32 for name in self._trees.variables]
+
+    @cached_property
+    def _wiring(self) -> Wiring:
+        return wired(self._trees, [tally.cells for tally in self._tallies], self._categories)
+
+    @cached_property
+    def _masses(self) -> Array:
+        """The rows' weights, as whole numbers where pairs of rows can be counted in them."""
+        whole = self.population.whole_weights and self.total < MOST_MASS
+        return self.weights.astype(np.int64) if whole else self.weights
+
+    @cached_property
+    def _cell_masses(self) -> list[Array]:
+        """For each variable the masses of its cells, the missing number first."""
+        found = []
+        for tally, words in zip(self._tallies, self._categories, strict=True):
+            masses = tally.cell_tables[0].sum(axis=1).astype(self._masses.dtype)
+            last = np.zeros(1, dtype=masses.dtype) if words else masses[-1:]
+            found.append(np.concatenate([last, masses if words else masses[:-1]]))
+        return found
+
+    @cached_property
+    def _node_of_test(self) -> Array:
+        """One node for each test."""
+        nodes = np.empty(len(self._trees.tests), dtype=np.intp)
+        nodes[self._wiring.test] = np.arange(len(self._wiring.test))
+        return nodes
+
+    @cached_property
+    def _left_masses(self) -> Array:
+        """For each test the mass of the rows that it leads to the left."""
+        wiring = self._wiring
+        found = np.empty(len(self._node_of_test), dtype=self._masses.dtype)
+        for test, node in enumerate(self._node_of_test.tolist()):
+            masses = self._cell_masses[wiring.variable[node]]
+            begin = wiring.held[node]
+            found[test] = masses @ wiring.lookup[begin : begin + len(masses)]
+        return found
+
+    def _blocks(self) -> list[slice]:
+        return [slice(s, min(s + BLOCK, self.n_rows)) for s in range(0, self.n_rows, BLOCK)]
+
+    # Masses of leaves, for each node above them
+
+    @cached_property
+    def _pair_counts(self) -> list[Array]:
+        """For each protected attribute the masses by pair and protected value."""
+        plan, sizes = self._trees, [len(z) for _, z in self.protected]
+        whole = self.population.whole_weights and self.weights.max() < MOST_WEIGHT
+        count = self._marked_pairs if whole else self._weighed_pairs
+        total = np.zeros((len(plan.pairs.node), 1 + sum(sizes) - len(sizes)))
+        for part in mapped(count, self._blocks(), self.threads):
+            self._tick()
+            total += part
+        tables, first = [], 1
+        for size in sizes:
+            others = total[:, first : first + size - 1]
+            tables.append(np.column_stack([total[:, 0] - others.sum(axis=1), others]))
+            first += size - 1
+        return tables
+
+    def _marked_pairs(self, block: slice) -> Array:
+        """Count on bitsets: each binary digit of the weights, with and without each value of Z."""
+        plan, rows = self._trees, block.stop - block.start
+        weights = self.weights[block].astype(np.int64)
+        sets = [np.ones(rows, dtype=np.bool_)]
+        sets += [z.codes[block] == v for _, z in self.protected for v in range(1, len(z))]
+        digits = range(int(weights.max()).bit_length())
+        marks = np.stack([_packed(s & (weights >> d & 1 == 1)) for d in digits for s in sets])
+        counts = np.zeros((len(plan.pairs.node), len(marks)), dtype=np.int64)
+        self._loops.count_leaves(
+            self._wiring, self._left_sets(block), marks, plan.parent, plan.leaf_parent,
+            plan.pairs.first, counts,
+        )  # fmt: skip
+        by_digit = counts.reshape(len(counts), len(digits), len(sets))
+        return np.tensordot(by_digit, 1 << np.arange(len(digits)), axes=(1, 0))
+
+    def _left_sets(self, block: slice) -> Array:
+        """For each test, as bits, the rows that it leads to the left."""
+        wiring, nodes = self._wiring, self._wiring.nodes[self._node_of_test]
+        sets = np.zeros((len(nodes), (block.stop - block.start + 63) // 64), dtype=np.uint64)
+        for column in range(wiring.codes.shape[1]):
+            own = np.flatnonzero(nodes[:, 0] == column)
+            rows = np.ascontiguousarray(wiring.codes[block, column]) < nodes[own, 1, None]
+            packed = np.packbits(rows, axis=1, bitorder="little")
+            sets.view(np.uint8)[own, : packed.shape[1]] = packed
+        return sets
+
+    def _weighed_pairs(self, block: slice) -> Array:
+        """Add up weights of any kind, node by node, for all rows."""
+        plan, wiring = self._trees, self._wiring
+        weights = self.weights[block]
+        codes = [z.codes[block] for _, z in self.protected]
+        total = np.zeros((len(plan.pairs.node), 1 + sum(len(z) - 1 for _, z in self.protected)))
+        bits = np.unpackbits(self._left_sets(block).view(np.uint8), axis=1, bitorder="little")
+        left = bits[:, : len(weights)].astype(np.bool_)
+        for tree in range(plan.trees):
+            ends: dict[int, Array] = {}
+            for node in range(plan.first_node[tree + 1] - 1, plan.first_node[tree] - 1, -1):
+                sides = [
+                    ends.pop(child) if child >= 0 else np.full(len(weights), -1 - child)
+                    for child in wiring.nodes[node, 2:].tolist()
+                ]
+                ends[node] = np.where(left[wiring.test[node]], *sides)
+                first, last = plan.leaf_from[node], plan.leaf_to[node]
+                pairs = plan.pairs.first[first:last] + plan.depth[node]
+                own, column = ends[node] - first, 1
+                total[pairs, 0] = np.bincount(own, weights, minlength=last - first)
+                for (_, z), code in zip(self.protected, codes, strict=True):
+                    cells = np.bincount(own * len(z) + code, weights, len(z) * (last - first))
+                    parts = cells.reshape(-1, len(z))[:, 1:]
+                    total[pairs, column : column + len(z) - 1] = parts
+                    column += len(z) - 1
+        return total
+
+    # One position at a time
+
+    @cached_property
+    def _stand(self) -> tuple[Array, Array, Array]:
+        """The leaf at which each row ends in each tree, its leads and its output."""
+        plan = self._trees
+        ends = np.empty((plan.trees, self.n_rows), dtype=np.int32)
+        leads = np.empty((self.n_rows, len(plan.base)), dtype=np.int64)
+        said = np.empty(self.n_rows, dtype=np.intp)
+        self._map(lambda block: self._loops.stand(self._wiring, ends, leads, said, *block))
+        return ends, leads, said
+
+    def _map(self, count: Callable[[tuple[int, int]], T], size: int = BLOCK) -> list[T]:
+        """Count each block of rows, from its first row to its last."""
+        starts = range(0, self.n_rows, size)
+        blocks = [(start, min(start + size, self.n_rows)) for start in starts]
+        found = []
+        for part in mapped(count, blocks, self.threads):
+            self._tick()
+            found.append(part)
+        return found
+
+    @cached_property
+    def _sides(self) -> Array:
+        """The leaves to the left and to the right of each node, from and to."""
+        plan, children_ = self._trees, self._wiring.nodes[:, 2:]
+        leaf, inner = -1 - children_, np.maximum(children_, 0)
+        low = np.where(children_ >= 0, plan.leaf_from[inner], leaf)
+        high = np.where(children_ >= 0, plan.leaf_to[inner], leaf + 1)
+        return np.stack([low, high], axis=2)
+
+    @cached_property
+    def _ranges(self) -> tuple[Array, Array]:
+        """The lowest and highest score of the leaves to the left of each node, right, and both.
+
+        With more than two classes, 0 and by how much the lead of one over another can change.
+        """
+        scores = self._trees.scores
+        scores = np.vstack([scores, scores[-1:]])
+        ends = self._sides.reshape(-1, 2)
+        below = [f.reduceat(scores, ends.ravel())[::2] for f in (np.minimum, np.maximum)]
+        low, high = (part.reshape(-1, 2, scores.shape[1]) for part in below)
+        low = np.concatenate([low, low.min(axis=1, keepdims=True)], axis=1)
+        high = np.concatenate([high, high.max(axis=1, keepdims=True)], axis=1)
+        if scores.shape[1] == 1:
+            return low[..., 0].copy(), high[..., 0].copy()
+        widest = 2 * (high - low).max(axis=2)
+        return np.zeros_like(widest), widest
+
+    @cached_property
+    def _singles(self) -> tuple[Array, Array]:
+        """Influence and reach by program point; missing where no tree's node stands."""
+        plan, kind = self._trees, self._masses.dtype
+        pair_masses = self._pair_counts[0].sum(axis=1).astype(kind)
+        lowest, highest = (ends[plan.first_node[:-1], 2] for ends in self._ranges)
+        spans = highest - lowest
+
+        stand = self._stand
+
+        def count(block: tuple[int, int]) -> tuple[Array, Array]:
+            flips = np.zeros((len(plan.points), 2), dtype=kind)
+            changes = np.zeros(len(plan.points), dtype=kind)
+            self._loops.count_singles(
+                self._wiring, *stand, plan.first_leaf, plan.leaf_from, plan.leaf_to, spans,
+                plan.pairs.first, pair_masses, self._masses, flips, changes, *block,
+            )  # fmt: skip
+            return flips, changes
+
+        flips, subtrees = (np.sum(parts, axis=0) for parts in zip(*self._map(count), strict=True))
+        left = self._left_masses[self._wiring.test]
+        right = self._masses.sum() - left
+        tests = flips[:, 0] * right + flips[:, 1] * left
+        influence = np.full(len(self.points), np.nan)
+        reach = np.full(len(self.points), np.nan)
+        ended = pair_masses[plan.pairs.first[:-1]]  # a leaf's first node is its root
+        below = np.concatenate([[0], np.cumsum(ended)])
+        reached = (below[plan.leaf_to] - below[plan.leaf_from]) / self.total
+        for step, found in enumerate((subtrees, tests, tests)):  # of a test, and its variable
+            influence[plan.points + step] = found / (self.total * self.total)
+            reach[plan.points + step] = reached
+        return influence, reach
+
+    def influences(self, spots: Sequence[Spot]) -> list[float]:
+        """The influence of what stands at each position, through that position alone."""
+        if not self._summed:
+            return super().influences(spots)
+        return [self.influence([spot]) for spot in spots]
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float]:
+        """The share of rows that evaluate each position."""
+        if not self._summed:
+            return super().reaches(spots)
+        return [self.reach([spot]) for spot in spots]
+
+    def influence(self, spots: Sequence[Spot]) -> float:
+        """The influence of one computation through disjoint positions at which it stands."""
+        alone = len(spots) == 1 or self._whole_variable(spots) is not None
+        if self._forest is None or (self._plan is not None and alone):
+            return super().influence(spots)
+        if len(spots) == 1:
+            spot = spots[0]
+            known: float | None = float(self._singles[0][spot.point])
+            if spot.operands:
+                known = self._subset(spot)
+            if known is None or known != known:
+                return super().influence(spots)
+            self.ways[Way.FOREST] += 1
+            return known
+        found = self._known_together(spots)
+        if found is None:
+            return super().influence(spots)
+        self.ways[Way.FOREST] += 1
+        return float(found.influence)
+
+    def reach(self, spots: Sequence[Spot]) -> float:
+        """The share of rows that evaluate at least one of the positions."""
+        alone = len(spots) == 1 or self._whole_variable(spots) is not None
+        if self._forest is None or (self._plan is not None and alone):
+            return super().reach(spots)
+        if len(spots) == 1:
+            known = float(self._singles[1][spots[0].point])
+            return super().reach(spots) if known != known else known
+        found = self._known_together(spots)
+        return super().reach(spots) if found is None else float(found.reach)
+
+    # Several positions at once
+
+    @cached_property
+    def _node_at(self) -> dict[int, int]:
+        """The node of each program point that is a node, its test, or the tested variable."""
+        nodes = enumerate(self._trees.points.tolist())
+        return {point + step: node for node, point in nodes for step in range(3)}
+
+    def _known_together(self, spots: Sequence[Spot]) -> Together | None:
+        """What is counted of a test, a variable or a subtree at some of its nodes."""
+        places = [self._node_at.get(spot.point) for spot in spots]
+        if any(spot.operands for spot in spots) or None in places:
+            return None
+        nodes = np.array(places)
+        term = self.points.terms[spots[0].point]
+        if isinstance(term, Ite):
+            return self._subtrees_together(nodes)
+        tests = not isinstance(term, Var)
+        number = self._wiring.test if tests else self._wiring.variable
+        name = int(number[nodes[0]])
+        if len(nodes) == np.count_nonzero(number == name):
+            found = self._tests_together if tests else self._variables_together
+            return Together(*(column[name] for column in found))
+        chosen = np.full(len(number), -1, dtype=np.int32)
+        chosen[nodes] = 0
+        found = self._together(self._holes(chosen, np.array([name]), tests))
+        return Together(*(column[0] for column in found))
+
+    @cached_property
+    def _tests_together(self) -> Together:
+        """Of each test at all its nodes."""
+        names = np.arange(len(self._trees.tests))
+        return self._together(self._holes(self._wiring.test, names, tests=True))
+
+    @cached_property
+    def _variables_together(self) -> Together:
+        """Of each variable in all tests of it."""
+        names = np.arange(len(self._trees.variables))
+        return self._together(self._holes(self._wiring.variable, names, tests=False))
+
+    def _holes(self, chosen: Array, names: Array, tests: bool) -> Holes:
+        """Holes at nodes: `chosen` has each node's hole, `names` each hole's test or variable."""
+        numbers = np.arange(len(names))
+        first, intervals = _above_of_same_hole(chosen, self._wiring, self._trees.parent)
+        if tests:
+            left = self._left_masses[names]
+            masses = np.column_stack([left, self._masses.sum() - left])
+            first_cell = numbers
+            ordered = np.ones(len(names), dtype=np.bool_)
+            mixed = np.isin(numbers, chosen[(chosen >= 0) & ~first])
+        else:
+            parts = [self._cell_masses[name] for name in names]
+            masses = np.concatenate(parts)
+            first_cell = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+            ordered = ~np.isin(numbers, chosen[~self._wiring.ordered & (chosen >= 0)])
+            cuts = self._wiring.nodes[:, 1]
+            idle = (cuts <= intervals[:, 0]) | (cuts >= intervals[:, 1])
+            mixed = np.isin(numbers, chosen[idle & (chosen >= 0) & ~first]) | ~ordered
+            widths = np.append(np.diff(first_cell) - 1, 0)[chosen]  # the missing number is none
+            intervals[:, 1] = np.minimum(intervals[:, 1], widths)
+        inside = np.flatnonzero(chosen >= 0)
+        nodes = inside[np.argsort(chosen[inside], kind="stable")].astype(np.int32)
+        begins = np.searchsorted(chosen[nodes], np.arange(len(names) + 1))
+        return Holes(
+            chosen, nodes, begins, first, mixed, intervals, first_cell, ordered, tests, masses
+        )
+
+    def _together(self, holes: Holes) -> Together:
+        trees = np.unique(self._trees.tree_of[holes.nodes])
+        where = (holes.of_node, holes.nodes, holes.begins, trees, holes.first, holes.mixed)
+        cells = () if holes.tests else (holes.intervals, holes.first_cell, holes.ordered)
+        count = self._loops.count_tests if holes.tests else self._loops.count_variables
+        given = (self._wiring, *self._stand, *where, self._sides, *self._ranges, *cells)
+
+        def counted(block: tuple[int, int]) -> Array:
+            found = np.zeros((3, len(holes.ordered)), dtype=self._masses.dtype)
+            count(*given, holes.masses, self._masses, *found, *block)
+            return found
+
+        parts = self._map(counted, TEST_BLOCK if holes.tests else VARIABLE_BLOCK)
+        changes, reach, bounds = np.sum(parts, axis=0)
+        pairs = self.total * self.total
+        return Together(changes / pairs, reach / self.total, bounds / pairs)
+
+    def _subtrees_together(self, nodes: Array) -> Together:
+        """Of one subtree at several nodes: it moves the leads once for each that a row reaches.
+
+        The leads with which an output wins are a convex set. Where all nodes move them the same
+        way, no smaller number of nodes changes what all of them do not, and their influence
+        bounds that of any set of them.
+        """
+        plan, wiring = self._trees, self._wiring
+        ends, leads, said = self._stand
+        own = np.empty((1, self.n_rows), dtype=np.int32)
+        self._map(lambda block: self._loops.find_leaves(wiring, nodes[:1], own, *block))
+        there = ends[plan.tree_of[nodes]]
+        inside = (there >= plan.leaf_from[nodes, None]) & (there < plan.leaf_to[nodes, None])
+        rows = np.flatnonzero(inside.any(axis=0))
+        shifts = plan.leaf_from[nodes] - plan.leaf_from[nodes[0]]  # copies have the same leaves
+        leaves = np.arange(plan.leaf_from[nodes[0]], plan.leaf_to[nodes[0]])
+        scores = plan.scores[leaves + shifts[:, None]]  # nodes x leaves x classes
+        alike = bool((scores == scores[0]).all())
+        masses = self._pair_counts[0].sum(axis=1).astype(self._masses.dtype)
+        changes, bound = masses[0] * 0, masses[0] * 0
+        for leaf in leaves:
+            tried = leads[rows]
+            for node in range(len(nodes)):
+                step = scores[node, leaf - leaves[0]] - scores[node, own[0, rows] - leaves[0]]
+                tried = tried + np.where(inside[node, rows, None], step, 0)
+            outputs, unsure = forest_rows.outputs_of(wiring, tried)
+            if unsure.any():
+                moved = ends[:, rows[unsure]]
+                for node, shift, here in zip(nodes, shifts, inside[:, rows[unsure]], strict=True):
+                    moved[plan.tree_of[node], here] = leaf + shift
+                outputs[unsure] = forest_rows.exact_outputs(wiring, moved)
+            mass = masses[plan.pairs.first[leaf] + plan.depth[nodes[0]]]
+            changed = outputs != said[rows]
+            changes += mass * self._masses[rows[changed]].sum()
+            movable = changed | unsure | (not alike)
+            bound += mass * self._masses[rows[movable]].sum()
+        reach = self._masses[rows].sum() / self.total
+        pairs = self.total * self.total
+        return Together(changes / pairs, reach, bound / pairs)
+
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
+        """An upper bound on the influence through any set of these disjoint positions."""
+        found = self._known_together(spots) if self._forest is not None else None
+        return super().occurrence_bound(spots) if found is None else float(found.bound)
+
+    # Sets of trees
+
+    @cached_property
+    def _tree_at(self) -> dict[int, int]:
+        """The tree that stands at a program point."""
+        return {point: tree for tree, point in enumerate(self._trees.roots.tolist())}
+
+    def _subset(self, spot: Spot) -> float | None:
+        """The influence of some trees of a sum together; only for two classes. O(n log n).
+
+        Sort what they add to the lead. For each row there are sums with which one class wins for
+        sure, from the smallest on, and sums with which the other one does, up to the largest; in
+        between the program's own operations decide, pair by pair.
+        """
+        plan, below = self._trees, self.points.below(spot.point)
+        trees = [self._tree_at.get(below[step], -1) for step in spot.operands]
+        if min(trees) < 0 or len(plan.base) != 1:
+            return None
+        ends, leads, _ = self._stand
+        added = np.zeros(self.n_rows, dtype=np.int64)
+        for tree in trees:
+            added += plan.scores[ends[tree], 0]
+        rest = leads[:, 0] - added
+        values = self.values(self.points.term_at(spot))
+        everyone, order = np.arange(self.n_rows), np.argsort(added, kind="stable")
+        tips = [np.broadcast_to(values[order[[i]]], values.shape) for i in (0, -1)]
+        with np.errstate(all="ignore"):
+            said = self._outcome(spot, everyone, values)
+            first, last = (differ(said, self._outcome(spot, everyone, tip)) for tip in tips)
+            low = np.searchsorted(added[order], -rest - plan.slack, "left" if plan.slack else "right")
+            high = np.searchsorted(added[order], -rest + plan.slack, "right")
+            mass = np.concatenate([[0.0], np.cumsum(self.weights[order])])
+            moved = np.where(first, mass[low], 0.0) + np.where(last, mass[-1] - mass[high], 0.0)
+            for row in np.flatnonzero(low < high):
+                others = order[low[row] : high[row]]
+                outcomes = self._outcome(spot, np.full(len(others), row), values[others])
+                changed = differ(np.broadcast_to(said[[row]], outcomes.shape), outcomes)
+                moved[row] += self.weights[others[changed]].sum()
+        return float(np.dot(moved, self.weights)) / (self.total * self.total)
+
+    # Association
+
+    @cached_property
+    def _value_masses(self) -> list[Array]:
+        """For each protected attribute the masses of each node's distinct values, in order."""
+        pairs = self._trees.pairs
+        return [np.add.reduceat(t[pairs.order], pairs.groups) for t in self._pair_counts]
+
+    @cached_property
+    def _place_of(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
+        """The number of each test and the first node of each subtree, by the term's digest."""
+        plan = self._trees
+        tests = {test.digest: number for number, test in enumerate(plan.tests)}
+        terms = (self.points.terms[point] for point in plan.points.tolist())
+        return tests, {term.digest: node for node, term in enumerate(terms)}
+
+    def associations(self, terms: Sequence[Term], measure: Association) -> Array:
+        """The association of each computation with each protected attribute."""
+        if not self._summed:
+            return super().associations(terms, measure)
+        found = np.empty((len(terms), len(self.protected)))
+        tests, nodes = self._place_of
+        of_test = self._each(self._test_tables, measure)
+        of_node = self._node_associations(measure)
+        others = []
+        for place, term in enumerate(terms):
+            if (test := tests.get(term.digest)) is not None:
+                found[place] = of_test[test]
+            elif (node := nodes.get(term.digest)) is not None and of_node[node, 0] >= 0:
+                found[place] = of_node[node]
+            else:
+                others.append(place)
+        found[others] = super().associations([terms[place] for place in others], measure)
+        return found
+
+    def _node_associations(self, measure: Association) -> Array:
+        """The association of each subtree; -1 where it has too many values to take them raw."""
+        plan = self._trees
+        starts = plan.pairs.starts
+        if isinstance(measure, NormalizedMutualInformation):
+            found = np.column_stack([measure.ragged(t, starts) for t in self._value_masses])
+        else:
+            tables = (np.split(t, starts[1:]) for t in self._value_masses)
+            found = np.column_stack([[measure(t[t.sum(axis=1) > 0]) for t in ts] for ts in tables])
+        sizes = np.diff(np.append(starts, len(plan.pairs.groups)))
+        found[sizes > self._max_support] = -1
+        return found
+
+    def tables(self, term: Term) -> list[JointTable]:
+        """The joint table with each protected attribute; long numbers are cut into bins."""
+        if not self._summed:
+            return super().tables(term)
+        if isinstance(term, Var) and term.name in self._trees.variables:
+            tally = self._tallies[self._trees.variables.index(term.name)]
+            return self._tables_of(term, tally.support, tally.tables)
+        if (number := self._place_of[0].get(term.digest)) is not None:
+            both = np.array([False, True])
+            return [self._table(i, t[number], both) for i, t in enumerate(self._test_tables)]
+        return super().tables(term)
+
+    # What the rest of the engine asks for
+
+    @cached_property
+    def _values(self) -> Values:
+        """The values of the trees and of every node object above them."""
+        if not self._summed:
+            return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary)
+        plan = self._trees
+        known: Values = {}
+        for tree, point in enumerate(plan.roots.tolist()):
+            leaves = range(plan.first_leaf[tree], plan.first_leaf[tree + 1])
+            values = [constant(plan.leaves[leaf], self.vocabulary) for leaf in leaves]
+            places = self._stand[0][tree] - plan.first_leaf[tree]
+            known[id(self.points.terms[point])] = np.concatenate(values)[places]
+        return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary, known)
+
+
+def _packed(rows: Array) -> Array:
+    """A boolean array as words of 64 bits."""
+    words = np.zeros((len(rows) + 63) // 64, dtype=np.uint64)
+    packed = np.packbits(rows, bitorder="little")
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
+
+
+def _above_of_same_hole(holes: Array, wiring: Wiring, parent: Array) -> tuple[Array, Array]:
+    """Which nodes have none of their hole above them, and which cells can come to each node."""
+    first = holes >= 0
+    at, child, above = np.arange(len(holes)), np.arange(len(holes)), parent.copy()
+    low, high = np.zeros(len(holes), dtype=np.intp), np.full(len(holes), np.iinfo(np.int32).max)
+    while len(at):
+        there = above >= 0
+        at, child, above = at[there], child[there], above[there]
+        same = (holes[at] >= 0) & (holes[at] == holes[above])
+        first[at[same]] = False
+        cut, left = wiring.nodes[above, 1], wiring.nodes[above, 2] == child
+        np.minimum.at(high, at[same & left], cut[same & left])
+        np.maximum.at(low, at[same & ~left], cut[same & ~left])
+        child, above = above, parent[above]
+    return first, np.column_stack([low, high])
