@@ -144,6 +144,7 @@ def audit(
     budget: Budget | None = None,
     all_sets: bool = False,
     witnesses_only: bool = False,
+    variables: bool = True,
     threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Audit:
@@ -176,6 +177,8 @@ def audit(
         List every set of occurrences of a repeated term.
     witnesses_only : bool
         Skip the influence of computations that cannot be witnesses.
+    variables : bool
+        Whether to measure the variables too; without them the result is not complete.
     threads : int
         How many threads may count at the same time; the results do not depend on it.
     progress : callable, optional
@@ -243,6 +246,7 @@ def audit(
         budget=budget or Budget(),
         all_sets=all_sets,
         witnesses_only=witnesses_only,
+        variables=variables,
         clock=clock,
     )
     witnesses: list[Witness] = []

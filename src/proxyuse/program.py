@@ -22,7 +22,7 @@ from proxyuse.lang.nodes import Node, Precision, Term, children, variables
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position
 from proxyuse.lang.rewrite import simplify, without_missing_directions
-from proxyuse.lang.text import LINE_WIDTH, name_text, precision_of, term_text
+from proxyuse.lang.text import LINE_WIDTH, brief, name_text, precision_of, term_text
 from proxyuse.table import Table
 
 
@@ -144,6 +144,10 @@ class Program:
     def text_of(self, term: Term) -> str:
         """A part of this program on one line, as it would stand in the program's text."""
         return term_text(term, self.precision, width=sys.maxsize)
+
+    def brief(self, term: Term) -> str:
+        """The beginning of a part of this program on one line."""
+        return brief(term, self.precision)
 
     def without_missing(self, complete: frozenset[str]) -> Program:
         """The program for data in which some variables are never missing; origins stay.

@@ -16,7 +16,7 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from proxyuse.detect.occurrences import Arrangement
-from proxyuse.lang.nodes import Associative, Const, Term, children
+from proxyuse.lang.nodes import Associative, Const, Term, Var, children
 from proxyuse.lang.positions import Points, Spot, operand_choices
 from proxyuse.program import Program
 
@@ -94,11 +94,12 @@ class Candidates:
     """All candidates of a program, found in one pass over its points.
 
     Linear in the number of points and of listed subsets, of which there are at most `budget`
-    for each operator.
+    for each operator. Without `variables`, these are left out.
     """
 
-    def __init__(self, points: Points, budget: int) -> None:
+    def __init__(self, points: Points, budget: int, variables: bool = True) -> None:
         self.points = points
+        self.left_out: list[Candidate] = []
         self.large: list[LargeOperator] = []
         self._by_term: dict[bytes, Candidate] = {}
         operators: dict[bytes, list[int]] = defaultdict(list)
@@ -115,20 +116,13 @@ class Candidates:
                     self.add_subset(places, subset)
             else:
                 self._add_large(tuple(places), operands, operators)
-
-    def copy(self) -> Candidates:
-        """Candidates to which positions can be added."""
-        other = object.__new__(Candidates)
-        other.points, other.large = self.points, self.large
-        other._by_term = {
-            digest: Candidate(candidate.term, [*candidate.spots], candidate._arrangement)
-            for digest, candidate in self._by_term.items()
-        }
-        return other
+        if not variables:
+            named = [c for c in self._by_term.values() if isinstance(c.term, Var)]
+            self.left_out = [self._by_term.pop(candidate.term.digest) for candidate in named]
 
     @cached_property
     def listing(self) -> Listing:
-        """The candidates in columns; only of those that are not added to."""
+        """The candidates in columns."""
         return Listing(list(self), self.points)
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -143,13 +137,22 @@ class Candidates:
         candidate.spots.append(spot)
         return candidate
 
-    def add_subset(self, places: list[int] | tuple[int, ...], subset: tuple[int, ...]) -> Candidate:
+    def add_subset(self, places: Sequence[int], subset: tuple[int, ...]) -> Candidate:
         """Note a subset of operands at each place where the operator stands."""
-        term = self.points.term_at(Spot(places[0], subset))
-        candidate = self._by_term.setdefault(term.digest, Candidate(term))
-        spots = [Spot(place, subset) for place in places]
-        candidate.spots += [spot for spot in spots if spot not in candidate.spots]
+        candidate = self.with_subset(places, subset)
+        self._by_term[candidate.term.digest] = candidate
         return candidate
+
+    def with_subset(self, places: Sequence[int], subset: tuple[int, ...]) -> Candidate:
+        """The candidate that a subset of operands is, with all positions known by now.
+
+        The candidates stay as they are.
+        """
+        term = self.points.term_at(Spot(places[0], subset))
+        known = self._by_term.get(term.digest)
+        spots = list(known.spots) if known else []
+        more = [Spot(place, subset) for place in places]
+        return Candidate(term, spots + [spot for spot in more if spot not in spots])
 
     def _add_large(
         self, places: tuple[int, ...], operands: tuple[int, ...], operators: dict[bytes, list[int]]
@@ -184,9 +187,9 @@ class Candidates:
 
 
 @lru_cache(maxsize=8)
-def candidates_of(program: Program, budget: int) -> Candidates:
+def candidates_of(program: Program, budget: int, variables: bool = True) -> Candidates:
     """The candidates of a program; kept, and not to be changed."""
-    return Candidates(program.points, budget)
+    return Candidates(program.points, budget, variables)
 
 
 def subset_count(operands: int) -> int:

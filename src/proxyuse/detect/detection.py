@@ -59,8 +59,8 @@ class Unsettled:
 
     Attributes
     ----------
-    what : ``operand subsets`` or ``occurrence sets``.
-    term : the operator or the repeated term, as text.
+    what : ``operand subsets``, ``occurrence sets`` or ``positions``.
+    term : the beginning of the operator's or the repeated term's text.
     positions : where it stands.
     count : how many were not measured.
     """
@@ -71,9 +71,8 @@ class Unsettled:
     count: int
 
     def __str__(self) -> str:
-        term = shortened(self.term)
         at = ", ".join(map(str, self.positions[:3])) + (", ..." if len(self.positions) > 3 else "")
-        return f"{self.count:,} {self.what} of `{term}` (at {at}) were not measured"
+        return f"{self.count:,} {self.what} of `{self.term}` (at {at}) were not measured"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +94,7 @@ def detect(
     budget: Budget,
     all_sets: bool = False,
     witnesses_only: bool = False,
+    variables: bool = True,
     clock: Clock | None = None,
 ) -> Detection:
     """Measure the decompositions of a program.
@@ -103,7 +103,7 @@ def detect(
     """
     detector = _Detector(
         engine, program, association, epsilon, delta, budget, all_sets, witnesses_only,
-        clock or Clock(None),
+        variables, clock or Clock(None),
     )  # fmt: skip
     return detector.run()
 
@@ -119,6 +119,7 @@ class _Detector:
         budget: Budget,
         all_sets: bool,
         witnesses_only: bool,
+        variables: bool,
         clock: Clock,
     ) -> None:
         self.engine = engine
@@ -134,15 +135,17 @@ class _Detector:
         self.scores: dict[bytes, float] = {}  # for the search in large operators
         self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
-        self.candidates = candidates_of(program, budget.subsets)
-        if self.candidates.large:
-            self.candidates = self.candidates.copy()  # the search adds to them
+        self.candidates = candidates_of(program, budget.subsets, variables)
+        self.found: dict[bytes, Candidate] = {}  # by the search, with all their positions
 
     def run(self) -> Detection:
         self.clock.total = len(self.candidates)
         self._measure(self.candidates.listing)
         for operator in self.candidates.large:
             self._settle(operator)
+        for candidate in self.candidates.left_out:
+            spots = tuple(candidate.spots)
+            self._leave_open("positions", candidate.term, spots, len(spots))
         self.clock.report()
         found = Decompositions(
             self.program,
@@ -259,7 +262,7 @@ class _Detector:
             budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
         )
         if self.all_sets and not measured.all_listed:
-            text = shortened(self.program.text_of(candidate.term))
+            text = self.program.brief(candidate.term)
             count = len(candidate.spots)
             self.notes.append(
                 Note(NoteKind.NOT_LISTED, f"not all sets of the {count} `{text}` are listed")
@@ -277,10 +280,12 @@ class _Detector:
             if len(subset) == 1:
                 part = parts[operator.term._order[subset[0]]]
                 assert not isinstance(part, Const)
-                return self.scores[part.digest]
-            candidate = self.candidates.add_subset(operator.points, subset)
+                return self.scores.get(part.digest, 0.0)  # 0 for a variable that was left out
+            candidate = self.candidates.with_subset(operator.points, subset)
+            before = self.found.setdefault(candidate.term.digest, candidate)
+            before.spots += [spot for spot in candidate.spots if spot not in before.spots]
             self.clock.total += candidate.term.digest not in self.scores
-            self._measure(Listing([candidate], self.program.points))
+            self._measure(Listing([before], self.program.points))
             return self.scores[candidate.term.digest]
 
         settled = settle_operator(
@@ -291,12 +296,12 @@ class _Detector:
             delta=self.delta,
             budget=self.budget.search,
         )
-        text = self.program.text_of(operator.term)
+        text = self.program.brief(operator.term)
         if settled.excluded:
             self.notes.append(
                 Note(
                     NoteKind.PRUNED,
-                    f"{settled.excluded:,} operand subsets of `{shortened(text)}` are not listed: "
+                    f"{settled.excluded:,} operand subsets of `{text}` are not listed: "
                     "a bound on association or influence shows that none is a witness",
                 )
             )
@@ -306,7 +311,7 @@ class _Detector:
 
     def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
         positions = tuple(self.program.points.position(spot) for spot in spots)
-        unsettled = Unsettled(what, self.program.text_of(term), positions, count)
+        unsettled = Unsettled(what, self.program.brief(term), positions, count)
         self.unsettled[what, term.digest] = unsettled
 
 

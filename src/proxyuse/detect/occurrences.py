@@ -119,19 +119,33 @@ def measure_occurrences(
     if all_sets and _set_count(len(spots)) <= budget:
         listed |= {chosen: influence(chosen) for chosen in _disjoint_sets(points, spots)}
         result.all_listed = True
-    elif settle:
+    elif settle and not apart and not _excluded(engine, arrangement, listed, singles, delta):
         most = max(*singles, *listed.values())
         effort = min(budget, EFFORT_WHEN_FOUND) if most > delta else budget
-        strongest, exact = together, True
-        if not apart:
-            strongest, exact = _strongest(points, arrangement, influence, effort)
+        strongest, exact = _strongest(points, arrangement, influence, effort)
         if influence(strongest) > most:
             listed[strongest] = influence(strongest)
-        open_ = not exact and influence(strongest) <= delta
-        if open_ and not (arrangement.disjoint and engine.occurrence_bound(spots) <= delta):
+        if not exact and influence(strongest) <= delta:
             result.unmeasured = _set_count(len(spots)) - len(spots) - len(known)
     result.influences = {tuple(sorted(s)): i for s, i in listed.items() if len(s) > 1}
     return result
+
+
+def _excluded(
+    engine: Engine,
+    arrangement: Arrangement,
+    listed: dict[SpotSet, float],
+    singles: Sequence[float],
+    delta: float,
+) -> bool:
+    """Whether a bound shows that no set has the influence to be a witness.
+
+    It costs about as much as a few influences, so of few sets all are measured instead.
+    """
+    few = len(arrangement.spots) <= 3
+    if few or not arrangement.disjoint or max(*singles, *listed.values()) > delta:
+        return False
+    return engine.occurrence_bound(arrangement.spots) <= delta
 
 
 def near(total: float, delta: float) -> bool:

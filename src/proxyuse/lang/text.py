@@ -8,11 +8,13 @@ Cost: linear in the length of the text. No recursion.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import assert_never
 
 from proxyuse.errors import LanguageError
+from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -248,6 +250,31 @@ def _sum(operands: tuple[Term, ...]) -> list[_Piece]:
 def shortened(text: str) -> str:
     """A text that may be long, for a message or a note."""
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def brief(term: Term, precision: Precision) -> str:
+    """The beginning of a term's text, for a message or a note; cheap however large the term.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.parse import parse_term
+    >>> brief(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64)
+    "ite(age <= 30, 'no', 'yes')"
+    """
+    pruned, _ = _beginning(term, 64)
+    return shortened(term_text(pruned, precision, width=sys.maxsize))
+
+
+def _beginning(term: Term, room: int) -> tuple[Term, int]:
+    """A term of which only the first nodes are left, and how many more there was room for."""
+    if room <= 0:
+        return Var("..."), 0
+    parts = []
+    room -= 1
+    for part in children(term):
+        kept, room = _beginning(part, room)
+        parts.append(kept)
+    return rebuild(term, tuple(parts)), room
 
 
 def precision_of(term: Term) -> Precision:

@@ -24,7 +24,7 @@ def _step(wiring: Wiring, nodes: Array, left: Array) -> Array:
     return np.asarray(wiring.nodes[nodes, 3 - left.astype(np.intp)])
 
 
-def _leaves_below(wiring: Wiring, rows: Array, nodes: Array) -> Array:
+def leaves_below(wiring: Wiring, rows: Array, nodes: Array) -> Array:
     """The leaves at which rows end from nodes (or leaves) on."""
     nodes = nodes.copy()
     walking = np.flatnonzero(nodes >= 0)
@@ -83,10 +83,10 @@ def find_leaves(wiring: Wiring, begin: Array, leaves: Array, start: int, stop: i
     """Fill in at which leaf each row ends from some nodes on (nodes x rows)."""
     rows = np.arange(start, stop)
     for place, node in enumerate(begin):
-        leaves[place, rows] = _leaves_below(wiring, rows, np.full(len(rows), node))
+        leaves[place, rows] = leaves_below(wiring, rows, np.full(len(rows), node))
 
 
-def _rooms(wiring: Wiring, leads: Array, said: Array) -> Array:
+def rooms(wiring: Wiring, leads: Array, said: Array) -> Array:
     """By how much the leads must at least change before the output does."""
     scores = np.concatenate([np.zeros((len(leads), 1), dtype=np.int64), leads], axis=1)
     behind = scores.max(axis=1, keepdims=True) - scores
@@ -100,7 +100,7 @@ def count_singles(
     flips: Array, changes: Array, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count for each node what its test and its subtree change, one at a time."""
-    room = _rooms(wiring, leads[start:stop], said[start:stop])
+    room = rooms(wiring, leads[start:stop], said[start:stop])
     near = start + np.flatnonzero(room <= spans.max())
     leaves = ends[:, near]
     for tree, span in enumerate(spans):
@@ -117,7 +117,7 @@ def count_singles(
                     break
                 here = nodes[inner]
                 left = _goes_left(wiring, rows[inner], here)
-                other = _leaves_below(wiring, rows[inner], _step(wiring, here, ~left))
+                other = leaves_below(wiring, rows[inner], _step(wiring, here, ~left))
                 flipped = changed[inner, other - first]
                 sides = 1 - left[flipped].astype(np.intp)
                 np.add.at(flips, (here[flipped], sides), mass[inner][flipped])
@@ -276,7 +276,7 @@ class _Block:
         self.rows = np.arange(start, stop)
         self.leads, self.said = leads[self.rows], said[self.rows]
         self.weights = weights[self.rows]
-        self.room = _rooms(wiring, self.leads, self.said)
+        self.room = rooms(wiring, self.leads, self.said)
         self.rises = (self.leads.shape[1] > 1) | (self.leads[:, 0] <= 0)
 
     def count(self, hole: _Hole, own: Array, masses: Array) -> tuple[Any, Any, Any]:

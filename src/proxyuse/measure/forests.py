@@ -189,6 +189,11 @@ class ForestEngine(TreeEngine):
             first += size - 1
         return tables
 
+    @cached_property
+    def _pair_masses(self) -> Array:
+        """The masses by pair."""
+        return self._pair_counts[0].sum(axis=1).astype(self._masses.dtype)
+
     def _marked_pairs(self, block: slice) -> Array:
         """Count on bitsets: each binary digit of the weights, with and without each value of Z."""
         plan, rows = self._trees, block.stop - block.start
@@ -296,7 +301,7 @@ class ForestEngine(TreeEngine):
     def _singles(self) -> tuple[Array, Array]:
         """Influence and reach by program point; missing where no tree's node stands."""
         plan, kind = self._trees, self._masses.dtype
-        pair_masses = self._pair_counts[0].sum(axis=1).astype(kind)
+        pair_masses = self._pair_masses
         lowest, highest = (ends[plan.first_node[:-1], 2] for ends in self._ranges)
         spans = highest - lowest
 
@@ -329,13 +334,26 @@ class ForestEngine(TreeEngine):
         """The influence of what stands at each position, through that position alone."""
         if not self._summed:
             return super().influences(spots)
-        return [self.influence([spot]) for spot in spots]
+        found = self._at_points(self._singles[0], spots)
+        self.ways[Way.FOREST] += int(np.count_nonzero(~np.isnan(found)))
+        for place in np.flatnonzero(np.isnan(found)).tolist():
+            found[place] = self.influence([spots[place]])
+        return found.tolist()  # type: ignore[no-any-return]
 
     def reaches(self, spots: Sequence[Spot]) -> list[float]:
         """The share of rows that evaluate each position."""
         if not self._summed:
             return super().reaches(spots)
-        return [self.reach([spot]) for spot in spots]
+        found = self._at_points(self._singles[1], spots)
+        for place in np.flatnonzero(np.isnan(found)).tolist():
+            found[place] = self.reach([spots[place]])
+        return found.tolist()  # type: ignore[no-any-return]
+
+    def _at_points(self, known: Array, spots: Sequence[Spot]) -> Array:
+        """What is known at positions; missing for sets of operands."""
+        found = known[[point for point, _ in spots]]
+        found[[place for place, spot in enumerate(spots) if spot.operands]] = np.nan
+        return found
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
@@ -376,6 +394,11 @@ class ForestEngine(TreeEngine):
         nodes = enumerate(self._trees.points.tolist())
         return {point + step: node for node, point in nodes for step in range(3)}
 
+    @cached_property
+    def _readers(self) -> tuple[list[int], list[int]]:
+        """How many nodes read each variable, and how many have each test."""
+        return np.bincount(self._wiring.variable).tolist(), np.bincount(self._wiring.test).tolist()
+
     def _known_together(self, spots: Sequence[Spot]) -> Together | None:
         """What is counted of a test, a variable or a subtree at some of its nodes."""
         places = [self._node_at.get(spot.point) for spot in spots]
@@ -388,7 +411,7 @@ class ForestEngine(TreeEngine):
         tests = not isinstance(term, Var)
         number = self._wiring.test if tests else self._wiring.variable
         name = int(number[nodes[0]])
-        if len(nodes) == np.count_nonzero(number == name):
+        if len(nodes) == self._readers[tests][name]:
             found = self._tests_together if tests else self._variables_together
             return Together(*(column[name] for column in found))
         chosen = np.full(len(number), -1, dtype=np.int32)
@@ -459,38 +482,55 @@ class ForestEngine(TreeEngine):
         way, no smaller number of nodes changes what all of them do not, and their influence
         bounds that of any set of them.
         """
+        key = tuple(nodes.tolist())
+        if key not in self._subtrees:
+            self._subtrees[key] = self._count_subtrees(nodes)
+        return self._subtrees[key]
+
+    def _count_subtrees(self, nodes: Array) -> Together:
         plan, wiring = self._trees, self._wiring
         ends, leads, said = self._stand
-        own = np.empty((1, self.n_rows), dtype=np.int32)
-        self._map(lambda block: self._loops.find_leaves(wiring, nodes[:1], own, *block))
         there = ends[plan.tree_of[nodes]]
         inside = (there >= plan.leaf_from[nodes, None]) & (there < plan.leaf_to[nodes, None])
-        rows = np.flatnonzero(inside.any(axis=0))
+        reached = inside.any(axis=0)
+        low, high = (ends_[nodes, 2] for ends_ in self._ranges)
+        rows = np.flatnonzero(reached & (self._room <= (high - low).sum()))
+        inside = inside[:, rows]
+        own = forest_rows.leaves_below(wiring, rows, np.full(len(rows), nodes[0]))
         shifts = plan.leaf_from[nodes] - plan.leaf_from[nodes[0]]  # copies have the same leaves
         leaves = np.arange(plan.leaf_from[nodes[0]], plan.leaf_to[nodes[0]])
         scores = plan.scores[leaves + shifts[:, None]]  # nodes x leaves x classes
         alike = bool((scores == scores[0]).all())
-        masses = self._pair_counts[0].sum(axis=1).astype(self._masses.dtype)
-        changes, bound = masses[0] * 0, masses[0] * 0
+        weights = self._masses[rows]
+        changes, bound = weights[:0].sum(), weights[:0].sum()
         for leaf in leaves:
             tried = leads[rows]
             for node in range(len(nodes)):
-                step = scores[node, leaf - leaves[0]] - scores[node, own[0, rows] - leaves[0]]
-                tried = tried + np.where(inside[node, rows, None], step, 0)
+                step = scores[node, leaf - leaves[0]] - scores[node, own - leaves[0]]
+                tried = tried + np.where(inside[node, :, None], step, 0)
             outputs, unsure = forest_rows.outputs_of(wiring, tried)
             if unsure.any():
                 moved = ends[:, rows[unsure]]
-                for node, shift, here in zip(nodes, shifts, inside[:, rows[unsure]], strict=True):
+                for node, shift, here in zip(nodes, shifts, inside[:, unsure], strict=True):
                     moved[plan.tree_of[node], here] = leaf + shift
                 outputs[unsure] = forest_rows.exact_outputs(wiring, moved)
-            mass = masses[plan.pairs.first[leaf] + plan.depth[nodes[0]]]
+            mass = self._pair_masses[plan.pairs.first[leaf] + plan.depth[nodes[0]]]
             changed = outputs != said[rows]
-            changes += mass * self._masses[rows[changed]].sum()
-            movable = changed | unsure | (not alike)
-            bound += mass * self._masses[rows[movable]].sum()
-        reach = self._masses[rows].sum() / self.total
+            changes += mass * weights[changed].sum()
+            bound += mass * weights[changed | unsure | (not alike)].sum()
         pairs = self.total * self.total
-        return Together(changes / pairs, reach, bound / pairs)
+        return Together(changes / pairs, self._masses[reached].sum() / self.total, bound / pairs)
+
+    @cached_property
+    def _subtrees(self) -> dict[tuple[int, ...], Together]:
+        """What was counted of subtrees at several nodes."""
+        return {}
+
+    @cached_property
+    def _room(self) -> Array:
+        """By how much each row's leads must change before its output does."""
+        _, leads, said = self._stand
+        return forest_rows.rooms(self._wiring, leads, said)
 
     def occurrence_bound(self, spots: Sequence[Spot]) -> float:
         """An upper bound on the influence through any set of these disjoint positions."""
