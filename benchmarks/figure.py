@@ -68,7 +68,10 @@ def _drawn(curve: Curve, number: int, x: object, y: object) -> list[str]:
     assert callable(y)
     colour = COLOURS[number % len(COLOURS)]
     slope, start = np.polyfit(np.log(curve.sizes), np.log(curve.seconds), 1)
-    ends = [(size, math.exp(start + slope * math.log(size))) for size in (curve.sizes[0], curve.sizes[-1])]
+    ends = [
+        (size, math.exp(start + slope * math.log(size)))
+        for size in (curve.sizes[0], curve.sizes[-1])
+    ]
     (x1, y1), (x2, y2) = ((x(size), y(time)) for size, time in ends)
     lines = [_line(x1, y1, x2, y2, colour, 1.5)]
     for size, time in zip(curve.sizes, curve.seconds, strict=True):

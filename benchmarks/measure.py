@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 
 from benchmarks.entries import ENTRIES, Entry
-from benchmarks.timing import NotThereYetError, tell
+from benchmarks.timing import tell
 
 THREAD_COUNTS = (
     "OMP_NUM_THREADS",
@@ -35,10 +35,7 @@ def measure(entry: Entry) -> None:
             return
         os.sched_setaffinity(0, allowed[: entry.cores])
     module, function = entry.function.split(":")
-    try:
-        getattr(import_module(module), function)()
-    except NotThereYetError as reason:
-        tell(absent=str(reason))
+    getattr(import_module(module), function)()
 
 
 if __name__ == "__main__":

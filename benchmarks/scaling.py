@@ -35,7 +35,10 @@ def audit_seconds(program: pu.Program, data: samples.Adult) -> tuple[float, int]
 def by_rows() -> list[Curve]:
     """A tree of 500 leaves, a forest of 20 trees of depth 6, and one linear classifier."""
     curves = []
-    for name, program in (("tree, 500 leaves", samples.tree()[1]), ("forest, 20 trees", _forest(20, 6))):
+    for name, program in (
+        ("tree, 500 leaves", samples.tree()[1]),
+        ("forest, 20 trees", _forest(20, 6)),
+    ):
         times = [audit_seconds(program, samples.adult(rows))[0] for rows in ROWS]
         curves.append(Curve(name, ROWS, tuple(times)))
     times = []

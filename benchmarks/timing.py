@@ -12,10 +12,6 @@ RUNS = 7
 PATIENCE = 30.0  # seconds after which no further run is begun
 
 
-class NotThereYetError(Exception):
-    """What is to be measured does not exist."""
-
-
 def tell(**facts: object) -> None:
     """Hand facts to the process that started this one, at once: it may end this one any time."""
     print(json.dumps(facts), flush=True)

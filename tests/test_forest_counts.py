@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from proxyuse.detect.candidates import Candidates
-from proxyuse.lang.nodes import Add
 from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.forest_plan import forest_plan
 from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.naive import NaiveEngine
 from tests.forest_cases import ForestCase, forest_case
@@ -29,7 +27,9 @@ def check_case(case: ForestCase, *, compiled: bool, threads: int = 1) -> None:
     expected = naive.associations(terms, NMI)
     np.testing.assert_allclose(fast.associations(terms, NMI), expected, rtol=0, atol=1e-12)
     for candidate in candidates:
-        for one, other in zip(naive.tables(candidate.term), fast.tables(candidate.term), strict=True):
+        for one, other in zip(
+            naive.tables(candidate.term), fast.tables(candidate.term), strict=True
+        ):
             np.testing.assert_allclose(one.masses, other.masses, rtol=1e-12)
             assert one.rows == other.rows
         sets = [[spot] for spot in candidate.spots]
@@ -42,7 +42,9 @@ def check_case(case: ForestCase, *, compiled: bool, threads: int = 1) -> None:
             wanted = naive.influence(spots) * pairs
             largest = max(largest, wanted)
             where = (str(program), str(candidate.term), spots)
-            assert fast.influence(spots) * pairs == pytest.approx(wanted, rel=1e-12, abs=1e-9), where
+            assert fast.influence(spots) * pairs == pytest.approx(wanted, rel=1e-12, abs=1e-9), (
+                where
+            )
             assert fast.reach(spots) == pytest.approx(naive.reach(spots), rel=1e-12), where
         if len(plain) > 1:
             assert fast.occurrence_bound(plain) * pairs >= largest - 1e-9

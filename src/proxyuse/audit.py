@@ -17,9 +17,9 @@ from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
-from proxyuse.measure.forests import ForestEngine
 from proxyuse.models.registry import translate
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.words import describe_findings

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from proxyuse.detect.subsets import settle_operator
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Term, children
-from proxyuse.lang.positions import Position, Spot
-from proxyuse.lang.text import shortened
+from proxyuse.lang.positions import Points, Position, Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Engine
 from proxyuse.notes import Note, NoteKind
@@ -61,18 +61,25 @@ class Unsettled:
     ----------
     what : ``operand subsets``, ``occurrence sets`` or ``positions``.
     term : the beginning of the operator's or the repeated term's text.
-    positions : where it stands.
     count : how many were not measured.
     """
 
     what: str
     term: str
-    positions: tuple[Position, ...]
     count: int
+    _points: Points = field(repr=False, compare=False)
+    _spots: tuple[Spot, ...] = field(repr=False)
+
+    @property
+    def positions(self) -> tuple[Position, ...]:
+        """Where the term stands."""
+        return tuple(self._points.position(spot) for spot in self._spots)
 
     def __str__(self) -> str:
-        at = ", ".join(map(str, self.positions[:3])) + (", ..." if len(self.positions) > 3 else "")
-        return f"{self.count:,} {self.what} of `{self.term}` (at {at}) were not measured"
+        first = ", ".join(str(self._points.position(spot)) for spot in self._spots[:3])
+        at = first + (", ..." if len(self._spots) > 3 else "")
+        count = f"{self.count:,}" if self.count < 10**15 else f"{Decimal(self.count):.2e}"
+        return f"{count} {self.what} of `{self.term}` (at {at}) were not measured"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +183,7 @@ class _Detector:
                 reaches[order],
             )
         )
-        if self.candidates.large:
+        if self.candidates.large and self.budget.search:
             self._score(listing.terms, strongest, owners, influences)
         self.clock.done += len(listing.terms)
 
@@ -310,8 +317,8 @@ class _Detector:
             self._leave_open("operand subsets", operator.term, spots, settled.open)
 
     def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
-        positions = tuple(self.program.points.position(spot) for spot in spots)
-        unsettled = Unsettled(what, self.program.brief(term), positions, count)
+        brief = self.program.brief(term)
+        unsettled = Unsettled(what, brief, count, self.program.points, spots)
         self.unsettled[what, term.digest] = unsettled
 
 

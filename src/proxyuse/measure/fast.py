@@ -151,7 +151,9 @@ class FastEngine(NaiveEngine):
             case Form.SHIFT:
                 other = self._other_output(spot, context, values)
             case Form.OTHER if self._alone(spot):
-                outputs = support_of(self._outcome(spot, np.arange(self.n_rows), values), self.n_rows)
+                outputs = support_of(
+                    self._outcome(spot, np.arange(self.n_rows), values), self.n_rows
+                )
                 other = self.total - outputs.masses(self.weights)[outputs.codes]
             case Form.OTHER:
                 return Way.VALUES, self._grouped(spot, context, values)

@@ -390,7 +390,7 @@ def count_variables(
     most = 0
     for hole in range(len(ordered)):
         most = max(most, first_cell[hole + 1] - first_cell[hole])
-    space = np.zeros((size, most + 1, classes), dtype=np.int64)
+    space = np.zeros(size * (most + 1) * classes, dtype=np.int64)
     everything = masses[first_cell[0] : first_cell[1]].sum()
     for hole in range(len(ordered)):
         whole = mixed[hole] or classes > 1
@@ -425,6 +425,8 @@ def count_variables(
         if n_near == 0:
             continue
         begin, end = first_cell[hole], first_cell[hole + 1]
+        width = end - begin + 1
+        added = space[: n_near * width * classes].reshape(n_near, width, classes)
         for place in range(hole_first[hole], hole_first[hole + 1]):
             top = hole_nodes[place]
             cut = nodes[top, 1]
@@ -441,13 +443,13 @@ def count_variables(
                     if room[row] > limit[row]:
                         continue
                     cells = codes[start + row]
-                    sums = space[slot[row]]
+                    sums = added[slot[row]]
                     most_here = np.int64(0)
                     if first[top]:
                         part[row] += widest[row]
                         widest[row] = 0
                         # Cells one by one: all without order, else the missing number.
-                        for cell in range(0, 1 if ordered[hole] else end - begin):
+                        for cell in range(1 if ordered[hole] else end - begin):
                             if masses[begin + cell] != 0:
                                 new = _held_leaf(nodes, cells, holes, held, lookup, top, hole,
                                                  cell - 1)  # fmt: skip
@@ -490,9 +492,9 @@ def count_variables(
                         limit[row] += most_here - could
         for place in range(n_near):
             row = met[place]
-            sums = space[place]
+            sums = added[place]
             if room[row] > limit[row]:
-                sums[: end - begin + 1] = 0
+                sums[:] = 0
                 continue
             own_cell = 1 + codes[start + row, wiring.variable[hole_nodes[hole_first[hole]]]]
             total = masses[0] * 0

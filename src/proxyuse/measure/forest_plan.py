@@ -50,6 +50,7 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.cells import Test, by_variable, tested_variable
+from proxyuse.measure.places import Places
 from proxyuse.program import Program
 
 MOST_CLASSES = 64
@@ -113,6 +114,7 @@ class ForestPlan:
     tests, test_of : the distinct tests, and which one each node has.
     variables, variable_of : the variables, and which one each test reads.
     tests_of : the tests of each variable.
+    places : which terms are tests and subtrees.
     left, right : children of a node: an inner node, or -1 - leaf.
     first_node, first_leaf : where each tree's nodes and leaves begin, and the end of the last.
     leaf_from, leaf_to : the leaves below each node.
@@ -136,6 +138,7 @@ class ForestPlan:
     variables: tuple[str, ...]
     variable_of: Array
     tests_of: tuple[tuple[Test, ...], ...]
+    places: Places
     left: Array
     right: Array
     first_node: Array
@@ -299,6 +302,10 @@ class _Layout:
             variables=names,
             variable_of=variable_of,
             tests_of=tests_of,
+            places=Places(
+                tests={test.digest: i for i, test in enumerate(tests)},
+                nodes={self.points.terms[p].digest: node for node, p in enumerate(self.nodes)},
+            ),
             left=np.array(self.sides[0]),
             right=np.array(self.sides[1]),
             first_node=np.array(self.first_node),
@@ -377,7 +384,11 @@ def _pairs(depth: Array, parent: Array, leaf_parent: Array, value_of: Array) -> 
 
 
 def _vote(
-    program: Program, chain: list[int], core: int, sums: list[tuple[float, list[int]]], layout: _Layout
+    program: Program,
+    chain: list[int],
+    core: int,
+    sums: list[tuple[float, list[int]]],
+    layout: _Layout,
 ) -> Vote | None:
     points = program.points
     above = [points.terms[point] for point in chain]
@@ -484,7 +495,11 @@ def _switch(
     if comparison.relation in (Relation.EQ, Relation.NE) or len(numbers) != len(layout.leaves):
         return None
     others = [p for p in children(comparison) if isinstance(p, Const) and type(p.value) is float]
-    if len(others) != 1 or others[0].value != others[0].value or not all(map(math.isfinite, numbers)):
+    if (
+        len(others) != 1
+        or others[0].value != others[0].value
+        or not all(map(math.isfinite, numbers))
+    ):
         return None
     whole = points.replace({Spot(core): _HOLE})
     compare = Points(whole).terms[judge]  # what stands above the core keeps its number

@@ -108,7 +108,9 @@ def count_singles(
         chosen = np.flatnonzero(room[near - start] <= span)
         for part in _pieces(chosen, (last - first) * len(wiring.base)):
             rows = near[part]
-            changed = _changed_by_leaf(wiring, leads, said, rows, leaves[:, part], tree, first, last)
+            changed = _changed_by_leaf(
+                wiring, leads, said, rows, leaves[:, part], tree, first, last
+            )
             mass = weights[rows]
             nodes = np.full(len(part), wiring.roots[tree])
             for depth in range(len(wiring.nodes)):

@@ -96,7 +96,9 @@ def wired(plan: ForestPlan, columns: Sequence[Cells], categories: Sequence[bool]
             lookup += [np.array([lost]), holds]
             filled += 1 + len(holds)
     at, exchanged = plan.test_of, swapped[plan.test_of]
-    left, right = (np.where(exchanged, *s) for s in ((plan.right, plan.left), (plan.left, plan.right)))
+    left, right = (
+        np.where(exchanged, *s) for s in ((plan.right, plan.left), (plan.left, plan.right))
+    )
     vote = plan.vote
     return Wiring(
         codes=np.column_stack(codes).astype(np.int32),

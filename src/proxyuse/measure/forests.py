@@ -36,27 +36,21 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from proxyuse.lang.evaluate import Array, Values, constant, evaluate_all
-from proxyuse.lang.nodes import Add, Const, Ite, Term, Var
+from proxyuse.lang.nodes import Ite, Term, Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import forest_rows
-from proxyuse.measure.association import (
-    Association,
-    NormalizedMutualInformation,
-    associations_of,
-)
-from proxyuse.measure.cells import Cells, cells_of
+from proxyuse.measure.association import Association, NormalizedMutualInformation
 from proxyuse.measure.engine import Way
 from proxyuse.measure.forest_plan import ForestPlan, forest_plan
 from proxyuse.measure.forest_wiring import Wiring, wired
 from proxyuse.measure.influence import QuantitativeInputInfluence, differ
 from proxyuse.measure.parallel import mapped, worth_compiling
-from proxyuse.measure.support import Support, cut
 from proxyuse.measure.tables import JointTable
 from proxyuse.measure.trees import MOST_MASS, MOST_WEIGHT, Tested, TreeEngine
 
 T = TypeVar("T")
 
-BLOCK = 1 << 14
+BLOCK = 1 << 13
 TEST_BLOCK, VARIABLE_BLOCK = 1 << 13, 1 << 9  # so that what is added to stays in the cache
 SECONDS_A_WALK = 1e-6  # of one row through one tree in NumPy, everything included
 
@@ -351,8 +345,8 @@ class ForestEngine(TreeEngine):
 
     def _at_points(self, known: Array, spots: Sequence[Spot]) -> Array:
         """What is known at positions; missing for sets of operands."""
-        found = known[[point for point, _ in spots]]
-        found[[place for place, spot in enumerate(spots) if spot.operands]] = np.nan
+        found = known[[spot[0] for spot in spots]]
+        found[[place for place, spot in enumerate(spots) if spot[1]]] = np.nan
         return found
 
     def influence(self, spots: Sequence[Spot]) -> float:
@@ -566,7 +560,9 @@ class ForestEngine(TreeEngine):
         with np.errstate(all="ignore"):
             said = self._outcome(spot, everyone, values)
             first, last = (differ(said, self._outcome(spot, everyone, tip)) for tip in tips)
-            low = np.searchsorted(added[order], -rest - plan.slack, "left" if plan.slack else "right")
+            low = np.searchsorted(
+                added[order], -rest - plan.slack, "left" if plan.slack else "right"
+            )
             high = np.searchsorted(added[order], -rest + plan.slack, "right")
             mass = np.concatenate([[0.0], np.cumsum(self.weights[order])])
             moved = np.where(first, mass[low], 0.0) + np.where(last, mass[-1] - mass[high], 0.0)
@@ -585,31 +581,17 @@ class ForestEngine(TreeEngine):
         pairs = self._trees.pairs
         return [np.add.reduceat(t[pairs.order], pairs.groups) for t in self._pair_counts]
 
-    @cached_property
-    def _place_of(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
-        """The number of each test and the first node of each subtree, by the term's digest."""
-        plan = self._trees
-        tests = {test.digest: number for number, test in enumerate(plan.tests)}
-        terms = (self.points.terms[point] for point in plan.points.tolist())
-        return tests, {term.digest: node for node, term in enumerate(terms)}
-
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
         if not self._summed:
             return super().associations(terms, measure)
+        asked = self._trees.places.asked(terms)
         found = np.empty((len(terms), len(self.protected)))
-        tests, nodes = self._place_of
-        of_test = self._each(self._test_tables, measure)
-        of_node = self._node_associations(measure)
-        others = []
-        for place, term in enumerate(terms):
-            if (test := tests.get(term.digest)) is not None:
-                found[place] = of_test[test]
-            elif (node := nodes.get(term.digest)) is not None and of_node[node, 0] >= 0:
-                found[place] = of_node[node]
-            else:
-                others.append(place)
-        found[others] = super().associations([terms[place] for place in others], measure)
+        found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
+        found[asked.at_node] = self._node_associations(measure)[asked.nodes]
+        # Subtrees with too many values to take them raw are left to be cut into bins.
+        others = np.union1d(asked.others, asked.at_node[found[asked.at_node, 0] < 0])
+        found[others] = super().associations([terms[i] for i in others], measure)
         return found
 
     def _node_associations(self, measure: Association) -> Array:
@@ -632,7 +614,7 @@ class ForestEngine(TreeEngine):
         if isinstance(term, Var) and term.name in self._trees.variables:
             tally = self._tallies[self._trees.variables.index(term.name)]
             return self._tables_of(term, tally.support, tally.tables)
-        if (number := self._place_of[0].get(term.digest)) is not None:
+        if (number := self._trees.places.tests.get(term.digest)) is not None:
             both = np.array([False, True])
             return [self._table(i, t[number], both) for i, t in enumerate(self._test_tables)]
         return super().tables(term)
@@ -645,12 +627,16 @@ class ForestEngine(TreeEngine):
         if not self._summed:
             return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary)
         plan = self._trees
-        known: Values = {}
-        for tree, point in enumerate(plan.roots.tolist()):
-            leaves = range(plan.first_leaf[tree], plan.first_leaf[tree + 1])
-            values = [constant(plan.leaves[leaf], self.vocabulary) for leaf in leaves]
-            places = self._stand[0][tree] - plan.first_leaf[tree]
-            known[id(self.points.terms[point])] = np.concatenate(values)[places]
+        ends, _, _ = self._stand
+
+        def values_of(tree: int) -> Array:
+            leaves = plan.leaves[plan.first_leaf[tree] : plan.first_leaf[tree + 1]]
+            said = np.concatenate([constant(leaf, self.vocabulary) for leaf in leaves])
+            return np.take(said, ends[tree] - plan.first_leaf[tree], axis=0)
+
+        found = mapped(values_of, range(plan.trees), self.threads)
+        terms = (self.points.terms[point] for point in plan.roots.tolist())
+        known = {id(term): values for term, values in zip(terms, found, strict=True)}
         return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary, known)
 
 

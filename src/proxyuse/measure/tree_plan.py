@@ -16,6 +16,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite, Term, Value, is_missing, sorted_values
 from proxyuse.measure.cells import Test, by_variable, tested_variable
+from proxyuse.measure.places import Places
 from proxyuse.program import Program
 
 MOST_CLASSES = 16
@@ -68,25 +69,6 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """Terms, and what they are in a tree.
-
-    Attributes
-    ----------
-    at_test, tests : the places of those that are tests, and which ones they are.
-    at_node, nodes : the same for subtrees.
-    others : the places of the others.
-    """
-
-    terms: Sequence[Term]
-    at_test: Array
-    tests: Array
-    at_node: Array
-    nodes: Array
-    others: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TreePlan:
     """A decision tree as arrays over its inner nodes in preorder.
 
@@ -99,7 +81,7 @@ class TreePlan:
     after : for each node, the next one that is not inside its subtree.
     depths : the nodes of each depth.
     classes : the constants at the leaves.
-    node_of_term, test_of_term : places by digest.
+    places : which terms are tests and subtrees.
     tests_of, readers : for each variable its tests, and how many nodes have one of them.
     """
 
@@ -113,12 +95,10 @@ class TreePlan:
     after: Array
     depths: tuple[Array, ...]
     classes: tuple[Value, ...]
-    node_of_term: dict[bytes, int]
-    test_of_term: dict[bytes, int]
+    places: Places
     tests_of: tuple[tuple[Test, ...], ...]
     readers: tuple[int, ...]
     _walks: dict[tuple[bytes, ...], Walk] = field(default_factory=dict)
-    _asked: dict[int, Asked] = field(default_factory=dict)
 
     def walk(self, truths: Sequence[Array]) -> Walk:
         """The walks, given what the tests of each variable say in its cells."""
@@ -127,26 +107,6 @@ class TreePlan:
             self._walks.clear()
             self._walks[key] = _walk(self, truths)
         return self._walks[key]
-
-    def asked(self, terms: Sequence[Term]) -> Asked:
-        """Which of some terms are tests and which are subtrees; kept for the last ones asked."""
-        known = self._asked.get(id(terms))
-        if known is not None and known.terms is terms:
-            return known
-        tests = [self.test_of_term.get(term.digest, -1) for term in terms]
-        nodes = [self.node_of_term.get(term.digest, -1) for term in terms]
-        test, node = np.array(tests, dtype=np.intp), np.array(nodes, dtype=np.intp)
-        asked = Asked(
-            terms=terms,
-            at_test=np.flatnonzero(test >= 0),
-            tests=test[test >= 0],
-            at_node=np.flatnonzero(node >= 0),
-            nodes=node[node >= 0],
-            others=np.flatnonzero((test < 0) & (node < 0)),
-        )
-        self._asked.clear()
-        self._asked[id(terms)] = asked
-        return asked
 
 
 @lru_cache(maxsize=8)
@@ -193,8 +153,10 @@ def tree_plan(program: Program) -> TreePlan | None:
         after=np.searchsorted(inner, [points.end(point) for point in inner]),
         depths=_by_depth(ends),
         classes=classes,
-        node_of_term={points.terms[p].digest: node for node, p in enumerate(inner)},
-        test_of_term={test.digest: i for i, test in enumerate(ordered)},
+        places=Places(
+            tests={test.digest: i for i, test in enumerate(ordered)},
+            nodes={points.terms[p].digest: node for node, p in enumerate(inner)},
+        ),
         tests_of=tests_of,
         readers=tuple(np.bincount(variable_of[test_of]).tolist()),
     )

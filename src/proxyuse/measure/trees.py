@@ -246,7 +246,7 @@ class TreeEngine(FastEngine):
         if plan is None:
             return super().associations(terms, measure)
         found = np.empty((len(terms), len(self._names)))
-        asked = plan.asked(terms)
+        asked = plan.places.asked(terms)
         found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
         found[asked.at_node] = self._each(self._subtree_tables, measure)[asked.nodes]
         found[asked.others] = super().associations([terms[i] for i in asked.others], measure)
@@ -262,12 +262,12 @@ class TreeEngine(FastEngine):
         if plan is not None and isinstance(term, Var) and term.name in plan.variables:
             tally = self._tallies[plan.variables.index(term.name)]
             return self._tables_of(term, tally.support, tally.tables)
-        if plan is not None and term.digest in plan.test_of_term:
-            place = plan.test_of_term[term.digest]
+        if plan is not None and term.digest in plan.places.tests:
+            place = plan.places.tests[term.digest]
             both = np.array([False, True])
             return [self._table(i, t[place], both) for i, t in enumerate(self._test_tables)]
-        if plan is not None and term.digest in plan.node_of_term:
-            place = plan.node_of_term[term.digest]
+        if plan is not None and term.digest in plan.places.nodes:
+            place = plan.places.nodes[term.digest]
             said = np.concatenate([constant(v, self.vocabulary) for v in plan.classes])
             return [self._table(i, t[place], said) for i, t in enumerate(self._subtree_tables)]
         return super().tables(term)
