@@ -182,8 +182,7 @@ def test_hundreds_of_cells_and_protected_values_are_counted(compiled: bool) -> N
         counts_of(program, population, compiled=False),
         counts_of(program, population, compiled=compiled, block_rows=1024, threads=3),
     )
-    engine = TreeEngine(program, population, threads=3)
-    engine.compiled = compiled
+    engine = TreeEngine(program, population, threads=3, compiled=compiled)
     whole = NaiveEngine(program, population)
     spots = [Spot(point) for point, term in enumerate(program.points.terms) if term == Var("x")]
     assert engine.influence(spots) == whole.influence(spots)

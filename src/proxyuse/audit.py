@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
 from proxyuse.detect.measured import Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
@@ -198,8 +200,7 @@ def audit(
     _check_thresholds(epsilon, delta, max_support, bins)
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
-    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral) or threads < 1:
-        raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
+    _check_threads(threads)
     _check_option("budget", budget, Budget)
     _check_option("sampling", sampling, Sampling)
     _check_option(
@@ -282,6 +283,12 @@ def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int 
         raise DataError(
             "max_support must be at least 2 and bins at least 1 (bins=None keeps raw values)"
         )
+
+
+def _check_threads(threads: object) -> None:
+    whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
+    if not whole or threads < 1:  # type: ignore[operator]
+        raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
 
 
 def _check_option(name: str, value: object, kind: type, parts: tuple[str, ...] = ()) -> None:

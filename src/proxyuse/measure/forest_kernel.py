@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 
 from proxyuse.lang.evaluate import Array
@@ -21,7 +20,7 @@ from proxyuse.measure.forest_wiring import Wiring
 def _ones(context: Any, word: Any) -> Any:
     """How many bits of a word are set."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), build
@@ -30,7 +29,8 @@ def _ones(context: Any, word: Any) -> Any:
 @inlined
 def _next(nodes: Array, cells: Array, node: int) -> int:
     """The child to which a row with these cells goes; without a branch, which would be a guess."""
-    return nodes[node, 2 + np.int64(cells[nodes[node, 0]] >= nodes[node, 1])]
+    below: int = nodes[node, 2 + np.int64(cells[nodes[node, 0]] >= nodes[node, 1])]
+    return below
 
 
 @called
@@ -71,7 +71,7 @@ def _winner(leads: Array, slack: int) -> int:
 
 
 @inlined
-def _room(outputs: Array, leads: Array, slack: int, said: int) -> int:
+def _room(outputs: Array, leads: Array, slack: int, said: int) -> Any:
     """By how much the leads must at least change before the output does."""
     best = np.int64(0)
     for c in range(len(leads)):
@@ -207,7 +207,8 @@ def _exact_output(wiring: Wiring, row: int, holes: Array, held: Array, lookup: A
     for tree in range(len(wiring.roots)):
         leaves[tree] = _held_leaf(wiring.nodes, wiring.codes[row], holes, held, lookup,
                                   wiring.roots[tree], hole, cell)  # fmt: skip
-    return wiring.outputs[_exact_winner(wiring, leaves)]
+    output: int = wiring.outputs[_exact_winner(wiring, leaves)]
+    return output
 
 
 @inlined

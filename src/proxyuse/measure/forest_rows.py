@@ -51,8 +51,10 @@ def exact_outputs(wiring: Wiring, leaves: Array) -> Array:
             total = total + part
         scores.append(total / wiring.divisors[number])
     if wiring.threshold == wiring.threshold:
-        return wiring.outputs[(scores[0] >= wiring.threshold).astype(np.intp)]
-    return wiring.outputs[np.argmax(scores, axis=0)]
+        winners = (scores[0] >= wiring.threshold).astype(np.intp)
+    else:
+        winners = np.argmax(scores, axis=0)
+    return np.asarray(wiring.outputs[winners])
 
 
 def outputs_of(wiring: Wiring, leads: Array) -> tuple[Array, Array]:
@@ -91,7 +93,7 @@ def rooms(wiring: Wiring, leads: Array, said: Array) -> Array:
     scores = np.concatenate([np.zeros((len(leads), 1), dtype=np.int64), leads], axis=1)
     behind = scores.max(axis=1, keepdims=True) - scores
     behind[wiring.outputs == said[:, None]] = 1 << 62
-    return behind.min(axis=1) - wiring.slack
+    return np.asarray(behind.min(axis=1) - wiring.slack)
 
 
 def count_singles(
@@ -303,7 +305,7 @@ class _Block:
             outputs[mine, at] = self.said[part]
             unsure[mine, at] = False
             unsure[masses == 0] = False
-            for cell in np.flatnonzero(unsure.any(axis=1)):
+            for cell in np.flatnonzero(unsure.any(axis=1)).tolist():
                 near_ = np.flatnonzero(unsure[cell])
                 ends = [hole.leaves(rows[near_], t, cell - 1) for t in range(len(wiring.roots))]
                 outputs[cell, near_] = exact_outputs(wiring, np.stack(ends))

@@ -186,7 +186,7 @@ class ForestEngine(TreeEngine):
     @cached_property
     def _pair_masses(self) -> Array:
         """The masses by pair."""
-        return self._pair_counts[0].sum(axis=1).astype(self._masses.dtype)
+        return np.asarray(self._pair_counts[0].sum(axis=1).astype(self._masses.dtype))
 
     def _marked_pairs(self, block: slice) -> Array:
         """Count on bitsets: each binary digit of the weights, with and without each value of Z."""
@@ -632,7 +632,7 @@ class ForestEngine(TreeEngine):
         def values_of(tree: int) -> Array:
             leaves = plan.leaves[plan.first_leaf[tree] : plan.first_leaf[tree + 1]]
             said = np.concatenate([constant(leaf, self.vocabulary) for leaf in leaves])
-            return np.take(said, ends[tree] - plan.first_leaf[tree], axis=0)
+            return np.asarray(np.take(said, ends[tree] - plan.first_leaf[tree], axis=0))
 
         found = mapped(values_of, range(plan.trees), self.threads)
         terms = (self.points.terms[point] for point in plan.roots.tolist())
