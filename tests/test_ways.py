@@ -1,0 +1,99 @@
+"""Audits say how influence was found: in bulk, from contexts, value by value, or by definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import proxyuse as pu
+from proxyuse.measure.engine import Way
+from proxyuse.notes import NoteKind
+
+ROWS = 40
+RNG = np.random.default_rng(3)
+DATA: dict[str, Any] = {
+    "x": RNG.integers(0, 6, ROWS),
+    "y": RNG.normal(size=ROWS),
+    "c": RNG.choice(["a", "b", "d"], ROWS),
+}
+Z = {"z": np.arange(ROWS) % 2}
+
+
+def method(program: str, **options: Any) -> str:
+    found = pu.audit(pu.Program.parse(program), DATA, Z, **options)
+    (note,) = (note for note in found.notes if note.kind is NoteKind.METHOD)
+    return note.text
+
+
+TREE = "ite(x <= 2, ite(y <= 0, 0, 1), ite(x <= 4, 1, 0))"
+FOREST = "ite(ite(x <= 2, 0.5, 1) + ite(y <= 0, ite(x <= 2, 0, 0.7), 1) > 1.2, 1, 0)"
+VOTE = "argmax(ite(x <= 2, [1, 0], [0.3, 0.7]) + ite(y <= 0, [0.2, 0.8], [1, 0]), 'no', 'yes')"
+LINEAR = "ite(0.5 * x + 2 * y > 0.3, 1, 0)"
+NESTED = "ite(ite(x + y <= 2, y, x) <= 1, 0, 1)"
+CATEGORIES = "ite(c == 'a', x, y)"
+
+
+@pytest.mark.parametrize(
+    ("program", "ways"),
+    [
+        (TREE, ["from counts of the whole tree"]),
+        (FOREST, ["from counts of the sum of trees", "from thresholds and branches"]),
+        (VOTE, ["from counts of the sum of trees", "from thresholds and branches"]),
+        (LINEAR, ["from thresholds and branches"]),
+        (NESTED, ["from thresholds and branches", "by trying each distinct value"]),
+        (CATEGORIES, ["by trying each distinct value", "from thresholds and branches"]),
+    ],
+    ids=["tree", "sum", "vote", "linear", "repeated", "categories"],
+)
+def test_the_ways_are_named_and_no_others(program: str, ways: list[str]) -> None:
+    text = method(program)
+    for way in ways:
+        assert way in text
+    others = {way.value for way in Way} - set(ways)
+    assert not [way for way in others if way in text]
+
+
+def test_fractional_weights_of_a_tree_are_counted_as_a_sum_of_one() -> None:
+    text = method(TREE, weights=RNG.uniform(0.5, 2, ROWS))
+    assert "from counts of the sum of trees" in text
+    assert "whole tree" not in text
+
+
+def test_other_measures_are_left_to_the_definition() -> None:
+    text = method("x + y", influence=pu.SquaredChange())
+    assert text.endswith("by evaluating the program for each distinct value")
+    text = method(FOREST, sampling=pu.Sampling(alpha=0.1, beta=0.1))
+    assert text.endswith("from sampled pairs of rows")
+
+
+def test_the_note_is_not_among_those_a_reader_is_shown() -> None:
+    found = pu.audit(pu.Program.parse(TREE), DATA, Z)
+    assert "from counts" not in str(found)
+
+
+def test_variables_can_be_left_out_and_that_is_said() -> None:
+    whole = pu.audit(pu.Program.parse(FOREST), DATA, Z, epsilon=0)
+    found = pu.audit(pu.Program.parse(FOREST), DATA, Z, epsilon=0, variables=False)
+    kept = [d for d in whole.decompositions if d.term not in ("x", "y")]
+    assert [d.id for d in found.decompositions] == [d.id for d in kept]
+    assert not found.complete
+    assert {(item.what, item.term, item.count) for item in found.unsettled} >= {
+        ("positions", "x", 2),
+        ("positions", "y", 1),
+    }
+
+
+@pytest.mark.parametrize("program", [TREE, FOREST, VOTE, LINEAR])
+def test_threads_change_nothing(program: str) -> None:
+    one, three = (pu.audit(pu.Program.parse(program), DATA, Z, threads=k) for k in (1, 3))
+    assert [(d.id, d.influence, d.reach, d.associations) for d in one.decompositions] == [
+        (d.id, d.influence, d.reach, d.associations) for d in three.decompositions
+    ]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True, None])
+def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
+    with pytest.raises(pu.DataError, match=r"threads is .* whole number of 1 or more"):
+        pu.audit(pu.Program.parse(TREE), DATA, Z, threads=threads)
