@@ -23,6 +23,7 @@ from sklearn.tree import (
 from proxyuse.errors import LanguageError, ProxyUseError, TranslationError
 from proxyuse.lang.nodes import Const, Precision
 from proxyuse.lang.positions import Position, Spot
+from proxyuse.models.features import Raw
 from proxyuse.models.registry import translate
 from proxyuse.models.tree_table import LEAF, TreeTable
 from proxyuse.program import Origin, Program
@@ -292,7 +293,7 @@ def table(left, right, feature=None, threshold=None, leaves=None):
 def test_a_sound_table_becomes_nested_ites():
     sound = table([1, LEAF, 3, LEAF, LEAF], [2, LEAF, 4, LEAF, LEAF], [0, 0, 1, 0, 0])
     sound.check(2)
-    term, origins = sound.term(["a", "b"], Origin("t", 7))
+    term, origins = sound.term([Raw("a"), Raw("b")], Origin("t", 7))
     assert str(term) == "ite(a <= 0, 1, ite(b <= 0, 3, 4))"
     assert origins[id(term)] == Origin("t", 7, 0)
 

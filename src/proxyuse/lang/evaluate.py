@@ -338,6 +338,8 @@ def _called(function: Function, parts: list[Array]) -> Array:
             powers = np.exp(x - np.max(x, axis=1, keepdims=True))
             shares: Array = powers / np.sum(powers, axis=1, keepdims=True)
             return shares
+        case Function.FILL:
+            return np.asarray(np.where(np.isnan(x), parts[1], x))
         case Function.DIV:
             dividend, divisor = _aligned([x, parts[1]])
             quotient: Array = dividend / divisor

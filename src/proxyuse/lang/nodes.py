@@ -46,7 +46,10 @@ class Relation(StrEnum):
 
 
 class Function(StrEnum):
-    """Functions that are neither associative nor lazy."""
+    """Functions that are neither associative nor lazy.
+
+    ``fill(x, y)`` is x, or y where x is missing.
+    """
 
     EXP = "exp"
     LOG = "log"
@@ -55,9 +58,10 @@ class Function(StrEnum):
     SIGMOID = "sigmoid"
     SOFTMAX = "softmax"
     DIV = "div"
+    FILL = "fill"
 
 
-ARITY = {function: 2 if function is Function.DIV else 1 for function in Function}
+ARITY = {f: 2 if f in (Function.DIV, Function.FILL) else 1 for f in Function}
 
 
 class Node:

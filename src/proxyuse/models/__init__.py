@@ -1,5 +1,5 @@
 """Models become programs. One translator a family; none of the model libraries is imported."""
 
-from proxyuse.models.registry import translate
+from proxyuse.models.registry import register, translate
 
-__all__ = ["translate"]
+__all__ = ["register", "translate"]

@@ -1,66 +1,175 @@
 """Which translator takes which model, found by the dotted name of the model's class.
 
 Names are looked up along the class's bases, so a subclass of a supported class is supported.
-A translator's module is imported when its model arrives; a model's library never is.
+A translator's module is imported when its model arrives; a model's library never is. Other
+packages add translators with `register`, or by an entry point of the group
+``proxyuse.translators`` whose name is the class's dotted name.
+
+A translator takes a fitted model and the features it is given, and says what it computes:
+
+- of a **model**, its `Body`;
+- of a **transformer**, the features it computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from importlib.metadata import entry_points
+from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
+from proxyuse.models.body import Body
+from proxyuse.models.features import Feature, Inputs
+from proxyuse.models.supported import SUPPORTED
 from proxyuse.program import Program
 
+ModelTranslator = Callable[[Any, Inputs], Body]
+TransformerTranslator = Callable[[Any, Inputs], Sequence[Feature]]
+T = TypeVar("T", bound=Callable[..., Any])
 
-class Translator(Protocol):
-    """A function from a fitted model to a program."""
-
-    def __call__(self, model: object, feature_names: Sequence[str] | None) -> Program:
-        """Translate; names are given if the caller knows them better than the model."""
-        ...
+GROUP = "proxyuse.translators"
 
 
-_TREE = "proxyuse.models.sklearn_tree:translate_tree"
-_FOREST = "proxyuse.models.sklearn_forest:translate_forest"
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A translator: of models or of transformers, as a function or as ``module:function``."""
 
-TRANSLATORS: dict[str, str] = {
-    "sklearn.tree._classes.DecisionTreeClassifier": _TREE,
-    "sklearn.tree._classes.DecisionTreeRegressor": _TREE,
-    "sklearn.ensemble._forest.RandomForestClassifier": _FOREST,
-    "sklearn.ensemble._forest.RandomForestRegressor": _FOREST,
-    "sklearn.ensemble._forest.ExtraTreesClassifier": _FOREST,
-    "sklearn.ensemble._forest.ExtraTreesRegressor": _FOREST,
-}
-"""For a model's class, the module and function that translate it."""
+    role: Literal["model", "transformer"]
+    function: str | Callable[..., Any]
+
+    def load(self) -> Callable[..., Any]:
+        """The function."""
+        if not isinstance(self.function, str):
+            return self.function
+        module, name = self.function.split(":")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
 
 
-def translate(model: object, feature_names: Sequence[str] | None = None) -> Program:
+_REGISTERED: dict[str, Entry] = {}
+
+
+def register(*names: str, role: Literal["model", "transformer"] = "model") -> Callable[[T], T]:
+    """Let a function translate models (or transformers) of classes given by dotted name.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.nodes import Const
+    >>> class AlwaysYes:
+    ...     feature_names_in_ = ["age"]
+    ...     n_features_in_ = 1
+    >>> @register(f"{AlwaysYes.__module__}.AlwaysYes")
+    ... def translate_always_yes(model, inputs):
+    ...     return Body(Const("yes"), ("yes",))
+    >>> print(translate(AlwaysYes()))
+    lambda age .
+    'yes'
+    """
+
+    def add(function: T) -> T:
+        for name in names:
+            _REGISTERED[name] = Entry(role, function)
+        return function
+
+    return add
+
+
+def find(model: object) -> Entry | None:
+    """The translator of a model, if there is one."""
+    for cls in type(model).__mro__:
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if name in _REGISTERED:
+            return _REGISTERED[name]
+        if name in SUPPORTED:
+            return Entry(SUPPORTED[name].role, SUPPORTED[name].function)
+        for point in entry_points(group=GROUP, name=name):
+            return Entry("model", point.load())
+    return None
+
+
+def translate(
+    model: object, feature_names: Sequence[str] | None = None, *, opaque: bool = False
+) -> Program:
     """Turn a fitted model into a program that predicts the same.
 
     Parameters
     ----------
-    model : a fitted scikit-learn DecisionTree, RandomForest or ExtraTrees classifier or regressor
-        (ExtraTree included), or a program, which is handed back.
+    model : a fitted model of a supported class (see the table in the documentation), or a
+        program, which is handed back.
     feature_names : names for the model's inputs, in order; by default those it was fitted with,
         or x0, x1, ... if it has seen none.
+    opaque : whether the outputs of transformers that cannot be translated become variables.
     """
     if isinstance(model, Program):
         return model
-    for cls in type(model).__mro__:
-        found = TRANSLATORS.get(f"{cls.__module__}.{cls.__qualname__}")
-        if found is not None:
-            module, function = found.split(":")
-            translator: Translator = getattr(import_module(module), function)
-            return translator(model, feature_names)
     if isinstance(model, type):
         raise TranslationError(f"{model.__name__} is a class; pass a fitted model of that class")
     if isinstance(model, str):
         raise TranslationError("a model or program is needed; for text use Program.parse(text)")
-    supported = ", ".join(sorted(name.rsplit(".", 1)[1] for name in TRANSLATORS))
+    if find(model) is None:
+        raise _unsupported(model, "")
+    names = input_names(model, feature_names)
+    body = model_body(model, Inputs.raw(names, opaque=opaque))
+    return Program.traced(body.output, names, body.origins)
+
+
+def model_body(model: object, inputs: Inputs) -> Body:
+    """What a model computes from features."""
+    entry = find(model)
+    if entry is None or entry.role != "model":
+        raise _unsupported(model, inputs.step)
+    body: Body = entry.load()(model, inputs)
+    return body
+
+
+def transformed(transformer: object, inputs: Inputs) -> Inputs:
+    """The features that a transformer computes from others."""
+    if transformer == "passthrough" or transformer is None:
+        return inputs
+    entry = find(transformer)
+    if entry is None or entry.role != "transformer":
+        raise _unsupported(transformer, inputs.step)
+    return inputs.having(entry.load()(transformer, inputs))
+
+
+def _unsupported(model: object, step: str) -> TranslationError:
     cls = type(model)
-    raise TranslationError(
-        f"cannot translate a {cls.__module__}.{cls.__qualname__}; supported: {supported}, "
+    where = f" (step {step!r})" if step else ""
+    supported = ", ".join(sorted({name.rsplit(".", 1)[1] for name in SUPPORTED}))
+    return TranslationError(
+        f"cannot translate a {cls.__module__}.{cls.__qualname__}{where}; supported: {supported}, "
         "and programs"
     )
+
+
+def check_fitted(model: Any, fitted: str, inputs: Inputs | None = None) -> None:
+    """Refuse a model without the attribute that fitting makes, or with several outputs."""
+    kind = type(model).__name__
+    where = f" (step {inputs.step!r})" if inputs is not None and inputs.step else ""
+    if not hasattr(model, fitted):
+        raise TranslationError(f"this {kind}{where} is not fitted; call fit first")
+    outputs = getattr(model, "n_outputs_", 1)
+    if outputs != 1:
+        raise TranslationError(f"this {kind}{where} has {outputs} outputs; only one is supported")
+
+
+def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, ...]:
+    """What the model's inputs are called, as many as it was fitted with."""
+    kind = type(model).__name__
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    count = getattr(model, "n_features_in_", None)
+    if count is None and feature_names is None:
+        raise TranslationError(f"this {kind} is not fitted; call fit first")
+    if feature_names is None:
+        feature_names = [f"x{i}" for i in range(int(count))]  # type: ignore[arg-type]
+    if isinstance(feature_names, str | bytes) or not hasattr(feature_names, "__getitem__"):
+        raise TranslationError(f"feature_names is a sequence of names, not {feature_names!r}")
+    names = tuple(str(name) for name in feature_names)
+    if count is not None and len(names) != int(count):
+        raise TranslationError(
+            f"{len(names)} feature names for a {kind} fitted on {count} features"
+        )
+    return names

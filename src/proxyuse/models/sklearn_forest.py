@@ -12,53 +12,40 @@ class wins a tie may change from call to call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from proxyuse.lang.build import add, const
-from proxyuse.lang.nodes import (
-    Argmax,
-    Call,
-    Const,
-    Function,
-    Term,
-)
-from proxyuse.models.sklearn_tree import check_fitted, input_names, tree_term
-from proxyuse.program import Origin, Program
+from proxyuse.lang.build import add
+from proxyuse.lang.nodes import Call, Const, Function, Term
+from proxyuse.models.body import Body, Origins, labels, largest
+from proxyuse.models.features import Inputs
+from proxyuse.models.registry import check_fitted
+from proxyuse.models.sklearn_tree import leaf_numbers, leaf_shares, origin_of, tree_term
 
 
-def translate_forest(model: Any, feature_names: Sequence[str] | None) -> Program:
+def translate_forest(model: Any, inputs: Inputs) -> Body:
     """Translate a forest of trees, random or extremely random, classifier or regressor."""
-    check_fitted(model, "estimators_")
-    kind = type(model).__name__
-    names = input_names(model, feature_names)
+    check_fitted(model, "estimators_", inputs)
     votes = hasattr(model, "classes_")
     trees: list[Term] = []
-    origins: dict[int, Origin] = {}
+    origins: Origins = {}
     for number, estimator in enumerate(model.estimators_):
-        tree = estimator.tree_
-        leaves = _shares(tree) if votes else _numbers(tree)
-        term, places = tree_term(tree, leaves, names, Origin(kind, tree=number))
+        leaves = leaf_shares(estimator.tree_) if votes else leaf_numbers(estimator.tree_)
+        origin = origin_of(model, inputs, tree=number)
+        term, places = tree_term(estimator.tree_, leaves, inputs, origin)
         trees.append(term)
         origins |= places
-    term = _mean(trees)
-    if votes:
-        term = Argmax(term, tuple(const(label).value for label in model.classes_))
-    origins.setdefault(id(term), Origin(kind))
-    return Program.traced(term, names, origins)
+    mean = mean_of(trees)
+    origins.setdefault(id(mean), origin_of(model, inputs))
+    if not votes:
+        return Body(mean, origins=origins)
+    classes = labels(model.classes_)
+    vote = largest(mean, classes)
+    origins[id(vote)] = origin_of(model, inputs)
+    return Body(vote, classes, mean, origins=origins)
 
 
-def _shares(tree: Any) -> list[Const]:
-    """For each node the share of each class."""
-    return [Const(tuple(shares)) for shares in tree.value[:, 0, :].tolist()]
-
-
-def _numbers(tree: Any) -> list[Const]:
-    return [Const(number) for number in tree.value[:, 0, 0].tolist()]
-
-
-def _mean(trees: list[Term]) -> Term:
-    """The trees' sum in their order, divided by their number."""
-    if len(trees) == 1:
-        return trees[0]
-    return Call(Function.DIV, (add(*trees), Const(float(len(trees)))))
+def mean_of(terms: list[Term]) -> Term:
+    """The sum of terms in their order, divided by their number."""
+    if len(terms) == 1:
+        return terms[0]
+    return Call(Function.DIV, (add(*terms), Const(float(len(terms)))))

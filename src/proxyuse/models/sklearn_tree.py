@@ -12,60 +12,47 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.errors import TranslationError
-from proxyuse.lang.build import const
-from proxyuse.lang.nodes import (
-    Const,
-    Precision,
-    Term,
-)
+from proxyuse.lang.nodes import Const, Precision, Term
+from proxyuse.models.body import Body, Origins, labels
+from proxyuse.models.features import Inputs
+from proxyuse.models.registry import check_fitted
 from proxyuse.models.tree_table import TreeTable
-from proxyuse.program import Origin, Program
+from proxyuse.program import Origin
 
 
-def translate_tree(model: Any, feature_names: Sequence[str] | None) -> Program:
+def translate_tree(model: Any, inputs: Inputs) -> Body:
     """Translate a DecisionTreeClassifier or DecisionTreeRegressor."""
-    check_fitted(model, "tree_")
-    names = input_names(model, feature_names)
-    values = model.tree_.value[:, 0, :]
-    if hasattr(model, "classes_"):
-        labels = [const(label) for label in model.classes_]
-        leaves = [labels[best] for best in np.argmax(values, axis=1)]
-    else:
-        leaves = [Const(value) for value in values[:, 0].tolist()]
-    term, origins = tree_term(model.tree_, leaves, names, Origin(type(model).__name__, tree=0))
-    return Program.traced(term, names, origins)
+    check_fitted(model, "tree_", inputs)
+    tree = model.tree_
+    origin = origin_of(model, inputs, tree=0)
+    if not hasattr(model, "classes_"):
+        term, origins = tree_term(tree, leaf_numbers(tree), inputs, origin)
+        return Body(term, origins=origins)
+    classes = labels(model.classes_)
+    said = [Const(classes[best]) for best in np.argmax(tree.value[:, 0, :], axis=1)]
+    term, origins = tree_term(tree, said, inputs, origin)
+    shares, more = tree_term(tree, leaf_shares(tree), inputs, origin)
+    return Body(term, classes, shares, origins=origins | more)
 
 
-def check_fitted(model: Any, fitted: str) -> None:
-    """Refuse a model without the attribute that fitting makes, or with several outputs."""
-    kind = type(model).__name__
-    if not hasattr(model, fitted):
-        raise TranslationError(f"this {kind} is not fitted; call fit first")
-    if model.n_outputs_ != 1:
-        raise TranslationError(f"this {kind} has {model.n_outputs_} outputs; only one is supported")
+def origin_of(model: Any, inputs: Inputs, **numbers: int) -> Origin:
+    """Where the parts of a model come from: its step, or its class where it has none."""
+    return Origin(inputs.step or type(model).__name__, **numbers)
 
 
-def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, ...]:
-    """What the model's inputs are called, as many as it was fitted with."""
-    count = int(model.n_features_in_)
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", None)
-    if feature_names is None:
-        feature_names = [f"x{i}" for i in range(count)]
-    if isinstance(feature_names, str | bytes) or not hasattr(feature_names, "__getitem__"):
-        raise TranslationError(f"feature_names is a sequence of names, not {feature_names!r}")
-    names = tuple(str(name) for name in feature_names)
-    if len(names) != count:
-        raise TranslationError(
-            f"{len(names)} feature names for a {type(model).__name__} fitted on {count} features"
-        )
-    return names
+def leaf_shares(tree: Any) -> list[Const]:
+    """For each node the share of each class."""
+    return [Const(tuple(shares)) for shares in tree.value[:, 0, :].tolist()]
+
+
+def leaf_numbers(tree: Any) -> list[Const]:
+    """For each node the number a regressor says."""
+    return [Const(number) for number in tree.value[:, 0, 0].tolist()]
 
 
 def tree_term(
-    tree: Any, leaves: Sequence[Const], names: Sequence[str], origin: Origin
-) -> tuple[Term, dict[int, Origin]]:
+    tree: Any, leaves: Sequence[Const], inputs: Inputs, origin: Origin
+) -> tuple[Term, Origins]:
     """A fitted `tree_` as a term, its nodes saying `leaves`, with the origins of its parts."""
     left = np.asarray(tree.children_left)
     table = TreeTable(
@@ -77,5 +64,5 @@ def tree_term(
         leaves=leaves,
         precision=Precision.FLOAT32,
     )
-    table.check(len(names))
-    return table.term(names, origin)
+    table.check(len(inputs.features))
+    return table.term(inputs.features, origin)

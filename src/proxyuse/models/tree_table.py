@@ -12,7 +12,9 @@ import numpy as np
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Compare, Const, Ite, Precision, Relation, Term, Var
+from proxyuse.lang.nodes import TRUE, Const, Ite, Precision, Term
+from proxyuse.models.body import Origins
+from proxyuse.models.features import Feature, Test
 from proxyuse.program import Origin
 
 LEAF = -1
@@ -76,15 +78,18 @@ class TreeTable:
         if seen != n:
             raise TranslationError("the tree has a cycle")
 
-    def term(self, names: Sequence[str], origin: Origin) -> tuple[Term, dict[int, Origin]]:
-        """The tree as nested ites, and the origin of each by the identity of the node object."""
-        variables = [Var(name) for name in names]
+    def term(self, features: Sequence[Feature], origin: Origin) -> tuple[Term, Origins]:
+        """The tree as nested ites, and the origin of each by the identity of the node object.
+
+        A node of which every row goes the same way is left out.
+        """
+        tests: dict[tuple[int, float, bool], Test] = {}
         lefts, rights = self.left.tolist(), self.right.tolist()
-        features = self.feature.tolist()
+        numbers = self.feature.tolist()
         thresholds = self.threshold.astype(np.float64).tolist()
         missing_lefts = self.missing_left.astype(np.bool_).tolist()
         built: dict[int, Term] = {}
-        origins: dict[int, Origin] = {}
+        origins: Origins = {}
         stack = [(0, False)]
         while stack:
             node, ready = stack.pop()
@@ -95,14 +100,16 @@ class TreeTable:
             if left == LEAF:
                 term: Term = Const(self.leaves[node].value)
             else:
-                guard = Compare(
-                    Relation.LE,
-                    variables[features[node]],
-                    Const(thresholds[node]),
-                    self.precision,
-                    missing_lefts[node],
-                )
-                term = Ite(guard, built.pop(left), built.pop(right))
+                key = (numbers[node], thresholds[node], missing_lefts[node])
+                if key not in tests:
+                    tests[key] = features[key[0]].at_most(key[1], self.precision, key[2])
+                test, sides = tests[key], (built.pop(left), built.pop(right))
+                if test.opposite:
+                    sides = sides[::-1]
+                if isinstance(test.term, Const):
+                    built[node] = sides[0] if test.term == TRUE else sides[1]
+                    continue
+                term = Ite(test.term, *sides)
             built[node] = term
             origins[id(term)] = Origin(origin.step, origin.tree, node)
         return built[0], origins
