@@ -25,6 +25,7 @@ from proxyuse.errors import (
 from proxyuse.lang.positions import Position
 from proxyuse.measure.association import NormalizedMutualInformation
 from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
+from proxyuse.models.decisions import Positive, Threshold, TopK
 from proxyuse.models.registry import translate
 from proxyuse.notes import Note, NoteKind
 from proxyuse.population import Population
@@ -45,12 +46,15 @@ __all__ = [
     "ParseError",
     "Population",
     "Position",
+    "Positive",
     "Program",
     "Progress",
     "ProxyUseError",
     "QuantitativeInputInfluence",
     "Sampling",
     "SquaredChange",
+    "Threshold",
+    "TopK",
     "TranslationError",
     "Unsettled",
     "Witness",

@@ -22,12 +22,12 @@ from proxyuse.measure.association import Association, NormalizedMutualInformatio
 from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
-from proxyuse.models.registry import translate
+from proxyuse.models.decisions import Decision
+from proxyuse.models.subject import subject_of
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.words import describe_findings
 from proxyuse.population import Population
 from proxyuse.program import Program
-from proxyuse.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,6 +147,8 @@ def audit(
     all_sets: bool = False,
     witnesses_only: bool = False,
     variables: bool = True,
+    decision: Decision | None = None,
+    opaque: bool = False,
     threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Audit:
@@ -181,6 +183,10 @@ def audit(
         Skip the influence of computations that cannot be witnesses.
     variables : bool
         Whether to measure the variables too; without them the result is not complete.
+    decision : Threshold, Positive or TopK, optional
+        What is decided, where that is not what the model predicts.
+    opaque : bool
+        Whether the outputs of transformers that cannot be translated become variables.
     threads : int
         How many threads may count at the same time; the results do not depend on it.
     progress : callable, optional
@@ -215,7 +221,8 @@ def audit(
     loss: Influence = influence or QuantitativeInputInfluence()
     if sampling is not None and not loss.bounded:
         raise DataError(f"the error bound of sampling does not hold for {loss.name}; leave it out")
-    program = _translated(model, X, protected)
+    subject = subject_of(model, X, _named(protected), decision, opaque=opaque)
+    program = subject.program
     population = Population.build(
         X,
         protected=protected,
@@ -238,6 +245,7 @@ def audit(
         tick=clock.tick,
         threads=threads,
     )
+    rounded = subject.check(engine.outputs, engine.frame, population.kept)
     detection = detect(
         engine,
         program,
@@ -257,6 +265,7 @@ def audit(
         )
     witnesses.sort(key=lambda w: (-w.association, -w.influence, w.size, w.id, w.protected))
     notes = _notes(program, population, engine, detection, sampling, max_support, bins)
+    notes = (*rounded, *notes)
     return Audit(
         program,
         population,
@@ -297,20 +306,6 @@ def _check_option(name: str, value: object, kind: type, parts: tuple[str, ...] =
         return
     if isinstance(value, type) or not parts or not all(hasattr(value, part) for part in parts):
         raise DataError(f"{name} is {value!r}; pass an instance, such as {kind.__name__}()")
-
-
-def _translated(model: object, X: object, protected: object) -> Program:
-    """The model's program; a model that saw no names takes those of the data, if they fit."""
-    program = translate(model)
-    if program is model or hasattr(model, "feature_names_in_"):
-        return program
-    names = Table.of(X, program.inputs).names
-    kept_out = _named(protected)
-    features = [name for name in names if name not in kept_out]
-    for fitting in (names, features):
-        if len(fitting) == len(program.inputs):
-            return translate(model, fitting)
-    return program
 
 
 def _named(protected: object) -> set[str]:

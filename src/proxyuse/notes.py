@@ -23,6 +23,7 @@ class NoteKind(StrEnum):
     EXPLICIT_USE = "explicit use"
     MISSING = "missing"
     METHOD = "method"
+    ROUNDED = "rounded"
 
 
 @dataclass(frozen=True, slots=True)

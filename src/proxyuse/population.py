@@ -52,6 +52,8 @@ class Population:
     protected : tuple of Protected
     notes : tuple of Note
         What was dropped, and which values are missing.
+    kept : ndarray of bool, optional
+        Which of the rows that were given are there; None for all.
     total : float
         The sum of the weights, rounded once at most.
     whole_weights : bool
@@ -71,6 +73,7 @@ class Population:
     weights: npt.NDArray[np.float64]
     protected: tuple[Protected, ...]
     notes: tuple[Note, ...] = ()
+    kept: npt.NDArray[np.bool_] | None = None
 
     total: float = field(init=False)
     whole_weights: bool = field(init=False)
@@ -155,7 +158,7 @@ class Population:
                 f"weights reach from {mass.min():g} to {mass.max():g}, too far for exact sums; "
                 "scale them, e.g. so that their mean is 1"
             )
-        return cls(columns, mass, attributes, tuple(notes))
+        return cls(columns, mass, attributes, tuple(notes), None if keep.all() else keep)
 
 
 def _wanted(table: Table, names: Sequence[str]) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, Values, constant, evaluate_all
+from proxyuse.lang.evaluate import Array, Values, constant, evaluate, evaluate_all
 from proxyuse.lang.nodes import Ite, Term, Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import forest_rows
@@ -621,13 +621,22 @@ class ForestEngine(TreeEngine):
 
     # What the rest of the engine asks for
 
+    def outputs(self) -> Array:
+        """What the program says of each row."""
+        known = self._tree_values if self._forest is not None else {}
+        found = evaluate(self.program.term, self.frame.arrays, self.vocabulary, known)
+        return self._full(found)
+
     @cached_property
     def _values(self) -> Values:
         """The values of the trees and of every node object above them."""
-        if not self._summed:
-            return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary)
-        plan = self._trees
-        ends, _, _ = self._stand
+        known = self._tree_values if self._summed else {}
+        return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary, known)
+
+    @cached_property
+    def _tree_values(self) -> Values:
+        """What each tree says of each row."""
+        plan, (ends, _, _) = self._trees, self._stand
 
         def values_of(tree: int) -> Array:
             leaves = plan.leaves[plan.first_leaf[tree] : plan.first_leaf[tree + 1]]
@@ -636,8 +645,7 @@ class ForestEngine(TreeEngine):
 
         found = mapped(values_of, range(plan.trees), self.threads)
         terms = (self.points.terms[point] for point in plan.roots.tolist())
-        known = {id(term): values for term, values in zip(terms, found, strict=True)}
-        return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary, known)
+        return {id(term): values for term, values in zip(terms, found, strict=True)}
 
 
 def _packed(rows: Array) -> Array:

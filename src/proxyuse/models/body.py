@@ -28,6 +28,7 @@ class Body:
     scores : what `decision_function` says: a number for two classes (large ones speak for the
         second), else a vector; None if the model has none.
     origins : where parts came from.
+    tolerance : how far, relative to their size, the model's own sums may be from the program's.
 
     The terms may share node objects; a program is made of one of them.
     """
@@ -37,6 +38,7 @@ class Body:
     probabilities: Term | None = None
     scores: Term | None = None
     origins: Origins = field(default_factory=dict)
+    tolerance: float = 1e-9
 
 
 def labels(classes: object) -> tuple[Value, ...]:

@@ -20,8 +20,10 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
+from proxyuse.lang.nodes import variables
 from proxyuse.models.body import Body
-from proxyuse.models.features import Feature, Inputs
+from proxyuse.models.decisions import Decision, decided
+from proxyuse.models.features import Feature, Inputs, Raw
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.program import Program
 
@@ -34,16 +36,21 @@ GROUP = "proxyuse.translators"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A translator: of models or of transformers, as a function or as ``module:function``."""
+    """A translator: of models or of transformers, as a function or as ``module:function``.
+
+    What may be either has a second function for where it is used as a transformer.
+    """
 
     role: Literal["model", "transformer"]
     function: str | Callable[..., Any]
+    as_transformer: str = ""
 
-    def load(self) -> Callable[..., Any]:
+    def load(self, role: Literal["model", "transformer"] = "model") -> Callable[..., Any]:
         """The function."""
-        if not isinstance(self.function, str):
-            return self.function
-        module, name = self.function.split(":")
+        function = self.as_transformer if role != self.role else self.function
+        if not isinstance(function, str):
+            return function
+        module, name = function.split(":")
         found: Callable[..., Any] = getattr(import_module(module), name)
         return found
 
@@ -83,14 +90,19 @@ def find(model: object) -> Entry | None:
         if name in _REGISTERED:
             return _REGISTERED[name]
         if name in SUPPORTED:
-            return Entry(SUPPORTED[name].role, SUPPORTED[name].function)
+            line = SUPPORTED[name]
+            return Entry(line.role, line.function, line.as_transformer)
         for point in entry_points(group=GROUP, name=name):
             return Entry("model", point.load())
     return None
 
 
 def translate(
-    model: object, feature_names: Sequence[str] | None = None, *, opaque: bool = False
+    model: object,
+    feature_names: Sequence[str] | None = None,
+    *,
+    decision: Decision | None = None,
+    opaque: bool = False,
 ) -> Program:
     """Turn a fitted model into a program that predicts the same.
 
@@ -100,19 +112,33 @@ def translate(
         program, which is handed back.
     feature_names : names for the model's inputs, in order; by default those it was fitted with,
         or x0, x1, ... if it has seen none.
-    opaque : whether the outputs of transformers that cannot be translated become variables.
+    decision : Threshold or Positive, where what is decided is not what the model predicts.
+    opaque : whether the outputs of transformers that cannot be translated become variables, named
+        as `get_feature_names_out` names them, with the step in front: ``prep__pca__pca0``. They
+        are further inputs of the program, which the data must have as columns.
     """
     if isinstance(model, Program):
         return model
+    names = input_names(model, feature_names)
+    body = body_of(model, names, opaque=opaque)
+    if decision is not None:
+        body = decided(body, decision)
+    opaque_ones = tuple(name for name in variables(body.output) if name not in names)
+    return Program.traced(body.output, names + opaque_ones, body.origins)
+
+
+def body_of(model: object, names: Sequence[str], *, opaque: bool = False) -> Body:
+    """What a model computes from raw columns of some names."""
+    return model_body(model, Inputs.raw(names, opaque=opaque))
+
+
+def _check_model(model: object) -> None:
     if isinstance(model, type):
         raise TranslationError(f"{model.__name__} is a class; pass a fitted model of that class")
     if isinstance(model, str):
         raise TranslationError("a model or program is needed; for text use Program.parse(text)")
     if find(model) is None:
         raise _unsupported(model, "")
-    names = input_names(model, feature_names)
-    body = model_body(model, Inputs.raw(names, opaque=opaque))
-    return Program.traced(body.output, names, body.origins)
 
 
 def model_body(model: object, inputs: Inputs) -> Body:
@@ -124,14 +150,34 @@ def model_body(model: object, inputs: Inputs) -> Body:
     return body
 
 
-def transformed(transformer: object, inputs: Inputs) -> Inputs:
-    """The features that a transformer computes from others."""
-    if transformer == "passthrough" or transformer is None:
+def transformed(transformer: object, inputs: Inputs, outputs: int | None = None) -> Inputs:
+    """The features that a transformer computes from others.
+
+    How many they are need only be given for transformers that may be opaque without names.
+    """
+    if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return inputs
     entry = find(transformer)
-    if entry is None or entry.role != "transformer":
-        raise _unsupported(transformer, inputs.step)
-    return inputs.having(entry.load()(transformer, inputs))
+    try:
+        if entry is None or not (entry.role == "transformer" or entry.as_transformer):
+            raise _unsupported(transformer, inputs.step)
+        return inputs.having(entry.load("transformer")(transformer, inputs))
+    except TranslationError as error:
+        names = _output_names(transformer, outputs) if inputs.opaque else None
+        if names is None:
+            raise
+        if not inputs.step:
+            raise TranslationError(f"{error}; there is no step to name its outputs after") from None
+        prefix = inputs.step.replace(" > ", "__")
+        return inputs.having([Raw(f"{prefix}__{name}") for name in names])
+
+
+def _output_names(transformer: Any, outputs: int | None) -> list[str] | None:
+    """What a transformer calls its outputs, or their numbers; None if nothing is known of them."""
+    try:
+        return [str(name) for name in transformer.get_feature_names_out()]
+    except Exception:  # no such method, not fitted, or a library's own refusal
+        return None if outputs is None else [str(number) for number in range(outputs)]
 
 
 def _unsupported(model: object, step: str) -> TranslationError:
@@ -157,10 +203,12 @@ def check_fitted(model: Any, fitted: str, inputs: Inputs | None = None) -> None:
 
 def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, ...]:
     """What the model's inputs are called, as many as it was fitted with."""
+    _check_model(model)
     kind = type(model).__name__
+    first = _first_part(model)
     if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", None)
-    count = getattr(model, "n_features_in_", None)
+        feature_names = getattr(first, "feature_names_in_", None)
+    count = getattr(first, "n_features_in_", None)
     if count is None and feature_names is None:
         raise TranslationError(f"this {kind} is not fitted; call fit first")
     if feature_names is None:
@@ -173,3 +221,13 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
             f"{len(names)} feature names for a {kind} fitted on {count} features"
         )
     return names
+
+
+def _first_part(model: Any) -> Any:
+    """What sees the raw columns: the first step of a pipeline that is not passed through."""
+    while hasattr(model, "steps"):
+        steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+        if not steps:
+            break
+        model = steps[0]
+    return model

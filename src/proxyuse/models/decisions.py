@@ -1,0 +1,192 @@
+"""What is decided, where that is not simply what the model predicts.
+
+Deployed is often not the class with the largest probability but a threshold on one of them, or
+the best so many of a list. A decision turns a model's `Body` into one whose output is that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from proxyuse.errors import TranslationError
+from proxyuse.lang.build import add, const, mul
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import (
+    Add,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Relation,
+    Term,
+    Value,
+    Vector,
+    children,
+    postorder,
+    value_text,
+)
+from proxyuse.models.body import Body, Origins
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The positive class where its probability is at least a threshold, else the other one.
+
+    With more than two classes, whether it is.
+
+    Attributes
+    ----------
+    probability : between 0 and 1.
+    positive : the label; by default the second of two classes.
+    """
+
+    probability: float
+    positive: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Positive:
+    """Whether one class is predicted, whichever of the others is.
+
+    Attributes
+    ----------
+    label : of the class.
+    """
+
+    label: object
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Whether a row is among the k with the largest probability of the positive class.
+
+    A regressor's rows are ordered by what it predicts. Rows that tie with the k-th are in.
+
+    Attributes
+    ----------
+    k : how many.
+    positive : the label; by default the second of two classes.
+    """
+
+    k: int
+    positive: object = None
+
+
+Decision = Threshold | Positive | TopK
+
+
+def decided(body: Body, decision: Decision, cut: float | None = None) -> Body:
+    """A body whose output is a decision; for TopK, `cut` is the k-th largest score."""
+    match decision:
+        case Threshold(probability, positive):
+            if not 0 <= probability <= 1:
+                raise TranslationError(f"a probability lies between 0 and 1, not {probability!r}")
+            place = _place(body, positive)
+            score, origins = scored(body, positive)
+            outputs: tuple[Value, Value] = (True, False)
+            if len(body.classes) == 2:
+                outputs = body.classes[place], body.classes[1 - place]
+            return _above(body, score, origins, probability, outputs)
+        case Positive(label):
+            chosen = Const(body.classes[_place(body, label)])
+            output = Compare(Relation.EQ, body.output, chosen)
+            return replace(body, output=output)
+        case TopK():
+            if cut is None:
+                raise TranslationError(
+                    "the best k are known on rows of data alone: pass TopK to audit"
+                )
+            score, origins = scored(body, decision.positive)
+            return _above(body, score, origins, cut, (True, False))
+
+
+def scored(body: Body, positive: object = None) -> tuple[Term, Origins]:
+    """The number by which rows are ordered, and where its parts came from."""
+    if not body.classes:
+        return body.output, body.origins
+    place = _place(body, positive)
+    if body.probabilities is None:
+        raise TranslationError("the model has no probabilities; decide by what it predicts")
+    return component(body.probabilities, place, body.origins)
+
+
+def _above(
+    body: Body, score: Term, origins: Origins, cut: float, outputs: tuple[Value, Value]
+) -> Body:
+    test = Compare(Relation.GE, score, Const(float(cut)))
+    output = test if outputs == (True, False) else Ite(test, Const(outputs[0]), Const(outputs[1]))
+    return replace(body, output=output, origins=origins)
+
+
+def _place(body: Body, positive: object) -> int:
+    """Which class is meant."""
+    if not body.classes:
+        raise TranslationError("a regressor has no classes to decide by; pass TopK, or nothing")
+    texts = [value_text(label) for label in body.classes]
+    if positive is None:
+        if len(texts) != 2:
+            raise TranslationError(f"which class is positive? there are {', '.join(texts)}")
+        return 1
+    wanted = value_text(const(positive).value)
+    if wanted not in texts:
+        raise TranslationError(f"{positive!r} is not a class of the model: {', '.join(texts)}")
+    return texts.index(wanted)
+
+
+def component(vector: Term, place: int, origins: Origins) -> tuple[Term, Origins]:
+    """One entry of a term that is a vector, as a term, and the origins with those of new nodes.
+
+    Linear in the size of the term.
+    """
+    made: dict[int, Term] = {}
+    found = dict(origins)
+    for term in postorder(vector):
+        new = _component(term, place, made)
+        if new is None:
+            continue
+        made[id(term)] = new
+        if id(term) in origins:
+            found[id(new)] = origins[id(term)]
+    if id(vector) not in made:
+        raise TranslationError("one probability of this model cannot be taken by itself")
+    return made[id(vector)], found
+
+
+def _component(term: Term, place: int, made: dict[int, Term]) -> Term | None:
+    """The entry of one node from those of its children; None for what is no vector."""
+    match term:
+        case Const(tuple() as values):
+            return Const(values[place])
+        case Vector(items):
+            return items[place]
+        case Ite(guard, then, otherwise) if id(then) in made and id(otherwise) in made:
+            return Ite(guard, made[id(then)], made[id(otherwise)])
+        case Add(operands) if any(id(part) in made for part in operands):
+            return add(*(made.get(id(part), part) for part in operands))
+        case Call(Function.DIV, (dividend, divisor)) if id(dividend) in made:
+            return Call(Function.DIV, (made[id(dividend)], divisor))
+        case Call(Function.SOFTMAX, (Vector(items),)):
+            return _softmax_entry(items, place)
+        case _ if any(id(part) in made for part in children(term)):
+            raise TranslationError("one probability of this model cannot be taken by itself")
+        case _:
+            return None
+
+
+def _softmax_entry(items: tuple[Term, ...], place: int) -> Term:
+    """One entry of a softmax: for two, the sigmoid of their difference."""
+    if len(items) == 2:
+        difference = add(items[place], mul(Const(-1.0), items[1 - place]))
+        return Call(Function.SIGMOID, (difference,))
+    powers = [Call(Function.EXP, (item,)) for item in items]
+    return Call(Function.DIV, (powers[place], add(*powers)))
+
+
+def kth_largest(scores: Array, k: int) -> float:
+    """The k-th largest of some scores."""
+    if not 1 <= k <= len(scores):
+        raise TranslationError(f"the best {k} of {len(scores)} rows; pass a k between 1 and those")
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])

@@ -1,0 +1,125 @@
+"""A model that is to be audited: its program on some data, and whether the two agree there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from proxyuse.errors import TranslationError
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Const, Ite
+from proxyuse.models.body import Body
+from proxyuse.models.checks import compare, model_rows
+from proxyuse.models.decisions import (
+    Decision,
+    Positive,
+    Threshold,
+    TopK,
+    decided,
+    kth_largest,
+)
+from proxyuse.models.registry import body_of, input_names
+from proxyuse.notes import Note, NoteKind
+from proxyuse.program import Frame, Program
+from proxyuse.table import Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A program, the model it came from, and what that says of the data.
+
+    Attributes
+    ----------
+    program : what is measured.
+    expected : what the model says of each row, None if there is no model to ask.
+    """
+
+    program: Program
+    expected: Array | None = None
+    tolerance: float = 1e-9
+    name: str = ""
+
+    def check(
+        self, outputs: Callable[[], Array], frame: Frame, kept: Array | None
+    ) -> tuple[Note, ...]:
+        """Raise an error where the program is wrong; count the rows decided by rounding.
+
+        `outputs` gives the program's outputs on the rows that were kept, None for all.
+        """
+        if self.expected is None:
+            return ()
+        found = outputs()
+        if found.dtype == np.int32:
+            found = frame.vocabulary.decode(found)
+        expected = self.expected if kept is None else self.expected[kept]
+        agreement = compare(self.program, found, expected, frame, self.tolerance)
+        agreement.require(self.name)
+        count = len(agreement.by_rounding)
+        if not count:
+            return ()
+        text = f"{count} of {agreement.rows} rows are decided by how the model's sums are rounded"
+        return (Note(NoteKind.ROUNDED, text),)
+
+
+def subject_of(
+    model: Any, X: object, protected: set[str], decision: Decision | None, *, opaque: bool
+) -> Subject:
+    """Translate a model for some data; a program is taken as it is.
+
+    A model that saw no names takes those of the data, if they fit.
+    """
+    if isinstance(model, Program):
+        if decision is not None:
+            raise TranslationError("a decision is made from a model; write it into the program")
+        return Subject(model)
+    names = _names(model, X, protected)
+    body = body_of(model, names, opaque=opaque)
+    rows = model_rows(model, X, names)
+    expected = None
+    if decision is None:
+        expected = np.asarray(model.predict(rows))
+    else:
+        body, expected = _decided(model, body, decision, rows)
+    program = Program.traced(body.output, names, body.origins)
+    return Subject(program, expected, body.tolerance, type(model).__name__)
+
+
+def _names(model: Any, X: object, protected: set[str]) -> tuple[str, ...]:
+    names = input_names(model, None)
+    if hasattr(model, "feature_names_in_"):
+        return names
+    given = Table.of(X, names).names
+    for fitting in (given, [name for name in given if name not in protected]):
+        if len(fitting) == len(names):
+            return tuple(fitting)
+    return names
+
+
+def _decided(model: Any, body: Body, decision: Decision, rows: Any) -> tuple[Body, Array]:
+    """The body that decides, and the decisions as the model's own numbers make them."""
+    match decision:
+        case Positive(label):
+            made = decided(body, decision)
+            return made, np.asarray(model.predict(rows)) == label
+        case Threshold(probability, positive):
+            made = decided(body, decision)
+            scores = _scores(model, body, positive, rows)
+            enough = scores >= probability
+            match made.output:
+                case Ite(_, Const(yes), Const(no)):
+                    return made, np.where(enough, np.array(yes, object), np.array(no, object))
+            return made, enough
+        case TopK(k, positive):
+            scores = _scores(model, body, positive, rows)
+            cut = kth_largest(scores, k)
+            return decided(body, decision, cut), scores >= cut
+
+
+def _scores(model: Any, body: Body, positive: object, rows: Any) -> Array:
+    if not body.classes:
+        return np.asarray(model.predict(rows), dtype=np.float64)
+    place = 1 if positive is None else list(model.classes_).index(positive)
+    return np.asarray(model.predict_proba(rows), dtype=np.float64)[:, place]
