@@ -8,7 +8,7 @@ import proxyuse as pu
 from benchmarks import samples
 from benchmarks.timing import compare
 
-SINGLE_TERMS = pu.Budget(subsets=0, search=0)
+SINGLE_TERMS = pu.Budget(subsets=0, search=0, grow=0)
 
 
 def single_terms() -> None:

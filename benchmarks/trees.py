@@ -15,7 +15,7 @@ from benchmarks import samples
 from benchmarks.timing import compare, tell
 
 # The trees' subsets are another matter: there are 2^100 of them.
-NO_SUBSETS = pu.Budget(subsets=0, search=0)
+NO_SUBSETS = pu.Budget(subsets=0, search=0, grow=0)
 
 MILLION = 1_000_000
 

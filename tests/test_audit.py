@@ -393,7 +393,7 @@ def test_what_is_not_settled_is_said():
     rng = np.random.default_rng(0)
     data = {name: rng.integers(0, 9, 40) for name in names} | {"z": rng.integers(0, 2, 40)}
     program = pu.Program.parse(f"ite({' + '.join(names)} <= 20, 0, 1)")
-    result = pu.audit(program, data, "z", budget=pu.Budget(subsets=4, search=4))
+    result = pu.audit(program, data, "z", budget=pu.Budget(subsets=4, search=4, grow=4))
     assert not result.complete
     assert result.unsettled
     assert "unsettled: " in str(result)

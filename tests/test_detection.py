@@ -243,6 +243,7 @@ budgets = st.builds(
     pu.Budget,
     subsets=st.sampled_from([0, 1, 2, 3, 5]),
     search=st.sampled_from([0, 1, 2, 4, 8, 16, 64]),
+    grow=st.sampled_from([0, 1, 2, 8]),
     occurrences=st.sampled_from([0, 1, 2, 5]),
 )
 

@@ -207,6 +207,9 @@ def audit(
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
     _check_threads(threads)
+    _check_switches(
+        all_sets=all_sets, witnesses_only=witnesses_only, variables=variables, opaque=opaque
+    )
     _check_option("budget", budget, Budget)
     _check_option("sampling", sampling, Sampling)
     _check_option(
@@ -298,6 +301,12 @@ def _check_threads(threads: object) -> None:
     whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
     if not whole or threads < 1:  # type: ignore[operator]
         raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
+
+
+def _check_switches(**switches: object) -> None:
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise DataError(f"{name} is {value!r}; pass True or False")
 
 
 def _check_option(name: str, value: object, kind: type, parts: tuple[str, ...] = ()) -> None:

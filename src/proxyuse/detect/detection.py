@@ -39,18 +39,22 @@ class Budget:
     Attributes
     ----------
     subsets : subsets of the operands of one operator that are listed in full.
-    search : subsets of one operator that are looked at when there are more than that.
+    search : sets of operands that may be looked at to exclude their subsets, when there are more.
+    grow : subsets of one operator that are measured when they cannot be excluded.
     occurrences : sets of occurrences of one repeated term that may be measured to find the
         strongest.
     """
 
     subsets: int = 16_384
     search: int = 256
+    grow: int = 64
     occurrences: int = 256
 
     def __post_init__(self) -> None:
-        if min(self.subsets, self.search, self.occurrences) < 0:
-            raise DataError("a budget cannot be negative")
+        for name in ("subsets", "search", "grow", "occurrences"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise DataError(f"a budget's {name} is {value!r}; pass a whole number of 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,7 @@ class _Detector:
                 reaches[order],
             )
         )
-        if self.candidates.large and self.budget.search:
+        if self.candidates.large and self.budget.grow:
             self._score(listing.terms, strongest, owners, influences)
         self.clock.done += len(listing.terms)
 
@@ -302,6 +306,7 @@ class _Detector:
             epsilon=self.epsilon if self.association.information_bound else None,
             delta=self.delta,
             budget=self.budget.search,
+            grow=self.budget.grow,
         )
         text = self.program.brief(operator.term)
         if settled.excluded:

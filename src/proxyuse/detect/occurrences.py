@@ -177,8 +177,10 @@ def _together(points: Points, spots: Iterable[Spot]) -> SpotSet:
 
     Points of one term never overlap: a term is not inside itself.
     """
-    chosen: list[Spot] = []
     subsets = [spot for spot in spots if spot.operands]
+    if not subsets:
+        return frozenset(spots)
+    chosen: list[Spot] = []
     for spot in sorted(spots):
         rivals = chosen if spot.operands else [other for other in chosen if other.operands]
         if not subsets or all(points.disjoint(spot, other) for other in rivals):

@@ -37,8 +37,9 @@ def settle_operator(
     epsilon: float | None,
     delta: float,
     budget: int,
+    grow: int,
 ) -> Settled:
-    """Measure or exclude the subsets of an operator's operands, as far as `budget` sets go.
+    """Exclude the subsets of an operator's operands, as far as `budget` sets go, or measure some.
 
     `measure` measures one subset and says how close it is to being a witness (1 and more: it
     is). A single operand may be asked for too. Without `epsilon`, what operands tell about the
@@ -49,7 +50,7 @@ def settle_operator(
         for subset in remaining:
             measure(subset)
         return Settled(len(remaining), operator.subsets - len(remaining), 0)
-    measured = _grow(operator, measure, budget)
+    measured = _grow(operator, measure, grow) if grow else 0
     return Settled(measured, 0, operator.subsets - measured)
 
 
@@ -74,7 +75,8 @@ def _remaining(
             continue
         if subset != everything:
             left.append(subset)
-        stack += [(subset[:i] + subset[i + 1 :], i) for i in range(first, len(subset))]
+        smaller = [(subset[:i] + subset[i + 1 :], i) for i in range(first, len(subset))]
+        stack += reversed(smaller)  # those with most subsets next, to know soon how many there are
     return left
 
 

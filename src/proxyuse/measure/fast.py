@@ -111,6 +111,7 @@ class FastEngine(NaiveEngine):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._path: list[tuple[int, Context]] = []
+        self._fold: tuple[Spot, list[Array]] | None = None
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
@@ -141,11 +142,11 @@ class FastEngine(NaiveEngine):
         match context.form:
             case Form.PASS:
                 support = support_of(values, self.n_rows)
-                other = self.total - support.masses(self.weights)[support.codes]
+                other = _rest(support.masses(self.weights))[support.codes]
             case Form.FLIP:
                 truth = truth_of(values)
                 mass = float(np.dot(truth, self.weights))
-                other = np.where(truth, self.total - mass, mass)
+                other = np.where(truth, float(np.dot(~truth, self.weights)), mass)
             case Form.SIDE:
                 other = self._other_side(spot, context, values)
             case Form.SHIFT:
@@ -154,7 +155,7 @@ class FastEngine(NaiveEngine):
                 outputs = support_of(
                     self._outcome(spot, np.arange(self.n_rows), values), self.n_rows
                 )
-                other = self.total - outputs.masses(self.weights)[outputs.codes]
+                other = _rest(outputs.masses(self.weights))[outputs.codes]
             case Form.OTHER:
                 return Way.VALUES, self._grouped(spot, context, values)
         return Way.CONTEXT, float(np.dot(np.where(context.rows, other, 0.0), self.weights))
@@ -202,14 +203,15 @@ class FastEngine(NaiveEngine):
             return result
         low = self._judged(spot, context, rows, np.full(len(rows), numbers[0]))
         below = self._low_side(spot, context, numbers, rows, low)
-        low_mass = np.concatenate([[0.0], np.cumsum(masses)])[below]
+        masses_upto = np.concatenate([[0.0], np.cumsum(masses)])
+        low_mass = masses_upto[below]
         own_low = codes < below
         if len(numbers) < len(support):
             missing = self._judged(spot, context, rows, np.full(len(rows), np.nan))
             missing_low = ~differ(missing, low)
             low_mass = low_mass + np.where(missing_low, masses[-1], 0.0)
             own_low = np.where(codes == len(numbers), missing_low, own_low)
-        result[rows] = np.where(own_low, self.total - low_mass, low_mass)
+        result[rows] = np.where(own_low, masses_upto[-1] - low_mass, low_mass)
         return result
 
     def _low_side(
@@ -273,8 +275,8 @@ class FastEngine(NaiveEngine):
     def _upward(self, spot: Spot, rows: Array, values: Array, top: int) -> Array:
         point = spot.point
         if spot.operands:
-            rest = self._rest(spot)
-            parts = [*(self._at(part, rows) for part in rest), values]
+            rest = self._folded(spot)
+            parts = [*(part if len(part) == 1 else part[rows] for part in rest), values]
             values = apply(self.points.terms[point], parts, {}, self.vocabulary)
         while point != top:
             parent = self.points.parents[point]
@@ -295,6 +297,18 @@ class FastEngine(NaiveEngine):
     def _at(self, term: Term, rows: Array) -> Array:
         values = self._values[id(term)]
         return values if len(values) == 1 else np.asarray(values[rows])
+
+    def _folded(self, spot: Spot) -> list[Array]:
+        """What the operands that a subset leaves come to, from left to right; kept for the last.
+
+        The subset stands behind them, so they come to the same whatever it is.
+        """
+        if self._fold is None or self._fold[0] != spot:
+            parts = [self._value(part) for part in self._rest(spot)]
+            if len(parts) > 1:
+                parts = [apply(self.points.terms[spot.point], parts, {}, self.vocabulary)]
+            self._fold = spot, parts
+        return self._fold[1]
 
     def _rest(self, spot: Spot) -> list[Term]:
         """The operands that a subset leaves, as written."""
@@ -486,6 +500,11 @@ class FastEngine(NaiveEngine):
             parts.insert(place, support.values)
             outcomes.append(apply(term, parts, {}, self.vocabulary))
         return np.asarray(np.unique(np.array(outcomes), axis=1, return_inverse=True)[1]).ravel()
+
+
+def _rest(masses: Array) -> Array:
+    """For each of some masses what the others have; nothing but 0 where there are no others."""
+    return np.asarray(masses.sum() - masses if len(masses) > 1 else np.zeros(1))
 
 
 def _looked_up(numbers: Array, thresholds: Array) -> Array:

@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from proxyuse.measure.forest_plan import ForestPlan, forest_plan
 from proxyuse.measure.forest_wiring import Wiring, wired
 from proxyuse.measure.influence import QuantitativeInputInfluence, differ
 from proxyuse.measure.parallel import mapped, worth_compiling
+from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
 from proxyuse.measure.trees import MOST_MASS, MOST_WEIGHT, Tested, TreeEngine
 
@@ -52,7 +53,8 @@ T = TypeVar("T")
 
 BLOCK = 1 << 13
 TEST_BLOCK, VARIABLE_BLOCK = 1 << 13, 1 << 9  # so that what is added to stays in the cache
-SECONDS_A_WALK = 1e-6  # of one row through one tree in NumPy, everything included
+SECONDS_A_WALK = 1e-6  # of one row through one tree in NumPy
+SECONDS_A_NODE = 3e-4  # of one node in NumPy, for what it takes beside the rows
 
 
 class Together(NamedTuple):
@@ -107,7 +109,8 @@ class ForestEngine(TreeEngine):
     def _compiles(self) -> bool:
         if self._compiled is not None or self._plan is not None:
             return super()._compiles
-        return worth_compiling(self.n_rows * self._trees.trees * SECONDS_A_WALK)
+        walks, nodes = self.n_rows * self._trees.trees, len(self._trees.points)
+        return worth_compiling(walks * SECONDS_A_WALK + nodes * SECONDS_A_NODE)
 
     @cached_property
     def _loops(self) -> ModuleType:
@@ -151,14 +154,15 @@ class ForestEngine(TreeEngine):
         return nodes
 
     @cached_property
-    def _left_masses(self) -> Array:
-        """For each test the mass of the rows that it leads to the left."""
+    def _side_masses(self) -> Array:
+        """For each test the mass of the rows that it leads to the left, and to the right."""
         wiring = self._wiring
-        found = np.empty(len(self._node_of_test), dtype=self._masses.dtype)
+        found = np.empty((len(self._node_of_test), 2), dtype=self._masses.dtype)
         for test, node in enumerate(self._node_of_test.tolist()):
             masses = self._cell_masses[wiring.variable[node]]
             begin = wiring.held[node]
-            found[test] = masses @ wiring.lookup[begin : begin + len(masses)]
+            left = wiring.lookup[begin : begin + len(masses)]
+            found[test] = masses @ left, masses @ ~left
         return found
 
     def _blocks(self) -> list[slice]:
@@ -311,8 +315,7 @@ class ForestEngine(TreeEngine):
             return flips, changes
 
         flips, subtrees = (np.sum(parts, axis=0) for parts in zip(*self._map(count), strict=True))
-        left = self._left_masses[self._wiring.test]
-        right = self._masses.sum() - left
+        left, right = self._side_masses[self._wiring.test].T
         tests = flips[:, 0] * right + flips[:, 1] * left
         influence = np.full(len(self.points), np.nan)
         reach = np.full(len(self.points), np.nan)
@@ -430,8 +433,7 @@ class ForestEngine(TreeEngine):
         numbers = np.arange(len(names))
         first, intervals = _above_of_same_hole(chosen, self._wiring, self._trees.parent)
         if tests:
-            left = self._left_masses[names]
-            masses = np.column_stack([left, self._masses.sum() - left])
+            masses = self._side_masses[names]
             first_cell = numbers
             ordered = np.ones(len(names), dtype=np.bool_)
             mixed = np.isin(numbers, chosen[(chosen >= 0) & ~first])
@@ -440,11 +442,11 @@ class ForestEngine(TreeEngine):
             masses = np.concatenate(parts)
             first_cell = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
             ordered = ~np.isin(numbers, chosen[~self._wiring.ordered & (chosen >= 0)])
-            cuts = self._wiring.nodes[:, 1]
-            idle = (cuts <= intervals[:, 0]) | (cuts >= intervals[:, 1])
-            mixed = np.isin(numbers, chosen[idle & (chosen >= 0) & ~first]) | ~ordered
             widths = np.append(np.diff(first_cell) - 1, 0)[chosen]  # the missing number is none
             intervals[:, 1] = np.minimum(intervals[:, 1], widths)
+            cuts = self._wiring.nodes[:, 1]
+            idle = (cuts <= intervals[:, 0]) | (cuts >= intervals[:, 1])
+            mixed = np.isin(numbers, chosen[idle & (chosen >= 0)]) | ~ordered
         inside = np.flatnonzero(chosen >= 0)
         nodes = inside[np.argsort(chosen[inside], kind="stable")].astype(np.int32)
         begins = np.searchsorted(chosen[nodes], np.arange(len(names) + 1))
@@ -472,9 +474,9 @@ class ForestEngine(TreeEngine):
     def _subtrees_together(self, nodes: Array) -> Together:
         """Of one subtree at several nodes: it moves the leads once for each that a row reaches.
 
-        The leads with which an output wins are a convex set. Where all nodes move them the same
-        way, no smaller number of nodes changes what all of them do not, and their influence
-        bounds that of any set of them.
+        The leads with which a class wins are a convex set. Where each class has an output of its
+        own and all nodes move the leads the same way, no smaller number of nodes changes what all
+        of them do not, and their influence bounds that of any set of them.
         """
         key = tuple(nodes.tolist())
         if key not in self._subtrees:
@@ -494,7 +496,8 @@ class ForestEngine(TreeEngine):
         shifts = plan.leaf_from[nodes] - plan.leaf_from[nodes[0]]  # copies have the same leaves
         leaves = np.arange(plan.leaf_from[nodes[0]], plan.leaf_to[nodes[0]])
         scores = plan.scores[leaves + shifts[:, None]]  # nodes x leaves x classes
-        alike = bool((scores == scores[0]).all())
+        outputs = self._wiring.outputs
+        alike = bool((scores == scores[0]).all()) and len(set(outputs.tolist())) == len(outputs)
         weights = self._masses[rows]
         changes, bound = weights[:0].sum(), weights[:0].sum()
         for leaf in leaves:
@@ -502,16 +505,17 @@ class ForestEngine(TreeEngine):
             for node in range(len(nodes)):
                 step = scores[node, leaf - leaves[0]] - scores[node, own - leaves[0]]
                 tried = tried + np.where(inside[node, :, None], step, 0)
-            outputs, unsure = forest_rows.outputs_of(wiring, tried)
+            said_now, unsure = forest_rows.outputs_of(wiring, tried)
             if unsure.any():
                 moved = ends[:, rows[unsure]]
                 for node, shift, here in zip(nodes, shifts, inside[:, unsure], strict=True):
                     moved[plan.tree_of[node], here] = leaf + shift
-                outputs[unsure] = forest_rows.exact_outputs(wiring, moved)
+                said_now[unsure] = forest_rows.exact_outputs(wiring, moved)
             mass = self._pair_masses[plan.pairs.first[leaf] + plan.depth[nodes[0]]]
-            changed = outputs != said[rows]
+            changed = said_now != said[rows]
             changes += mass * weights[changed].sum()
-            bound += mass * weights[changed | unsure | (not alike)].sum()
+            open_ = unsure | (self._room[rows] <= 0) | (not alike)
+            bound += mass * weights[changed | open_].sum()
         pairs = self.total * self.total
         return Together(changes / pairs, self._masses[reached].sum() / self.total, bound / pairs)
 
@@ -553,25 +557,78 @@ class ForestEngine(TreeEngine):
         added = np.zeros(self.n_rows, dtype=np.int64)
         for tree in trees:
             added += plan.scores[ends[tree], 0]
-        rest = leads[:, 0] - added
+        missing = added - leads[:, 0]  # what they must add for a tie
+        order = np.argsort(added, kind="stable")
+        side: Literal["left", "right"] = "left" if plan.slack else "right"
+        low = np.searchsorted(added[order], missing - plan.slack, side)
+        high = np.searchsorted(added[order], missing + plan.slack, "right")
+        mass = np.concatenate([[0.0], np.cumsum(self.weights[order])])
+        if plan.vote.outputs[0] == plan.vote.outputs[1]:
+            return 0.0
+        moved = np.where(leads[:, 0] > 0, mass[low], mass[-1] - mass[high])
+        unsure = np.flatnonzero((low < high) | (np.abs(leads[:, 0]) <= plan.slack))
+        if plan.slack and len(unsure):
+            moved[unsure] = self._moved_by_subset(spot, unsure, order, low, high, mass)
+        return float(np.dot(moved, self.weights)) / (self.total * self.total)
+
+    def _moved_by_subset(
+        self, spot: Spot, rows: Array, order: Array, low: Array, high: Array, mass: Array
+    ) -> Array:
+        """For rows near a tie, the mass of other rows whose values change the output."""
         values = self.values(self.points.term_at(spot))
-        everyone, order = np.arange(self.n_rows), np.argsort(added, kind="stable")
-        tips = [np.broadcast_to(values[order[[i]]], values.shape) for i in (0, -1)]
         with np.errstate(all="ignore"):
-            said = self._outcome(spot, everyone, values)
-            first, last = (differ(said, self._outcome(spot, everyone, tip)) for tip in tips)
-            low = np.searchsorted(
-                added[order], -rest - plan.slack, "left" if plan.slack else "right"
-            )
-            high = np.searchsorted(added[order], -rest + plan.slack, "right")
-            mass = np.concatenate([[0.0], np.cumsum(self.weights[order])])
-            moved = np.where(first, mass[low], 0.0) + np.where(last, mass[-1] - mass[high], 0.0)
-            for row in np.flatnonzero(low < high):
+            said = self._outcome(spot, rows, values[rows])
+            tips = [np.broadcast_to(values[order[[i]]], values[rows].shape) for i in (0, -1)]
+            first, last = (differ(said, self._outcome(spot, rows, tip)) for tip in tips)
+            sure_low, sure_high = mass[low[rows]], mass[-1] - mass[high[rows]]
+            moved = np.where(first, sure_low, 0.0) + np.where(last, sure_high, 0.0)
+            for place, row in enumerate(rows.tolist()):
                 others = order[low[row] : high[row]]
                 outcomes = self._outcome(spot, np.full(len(others), row), values[others])
-                changed = differ(np.broadcast_to(said[[row]], outcomes.shape), outcomes)
-                moved[row] += self.weights[others[changed]].sum()
-        return float(np.dot(moved, self.weights)) / (self.total * self.total)
+                changed = differ(np.broadcast_to(said[[place]], outcomes.shape), outcomes)
+                moved[place] += self.weights[others[changed]].sum()
+        return np.asarray(moved)
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
+        """An upper bound on the influence of any subset of some operands of one operator.
+
+        For trees, the share of rows whose lead all of them together can move far enough.
+        """
+        below = self.points.below(operator)
+        trees = [self._tree_at.get(below[step], -1) for step in operands] if self._summed else [-1]
+        if min(trees) < 0:
+            return super().operands_bound(operator, operands)
+        ends, leads, _ = self._stand
+        reach = np.zeros(self.n_rows, dtype=np.int64)
+        for tree in trees:
+            scores = self._trees.scores[ends[tree]]
+            low, high = scores.min(axis=0), scores.max(axis=0)
+            if scores.shape[1] > 1:
+                reach += 2 * (high - low).max()
+            else:
+                reach += np.where(leads[:, 0] > 0, scores[:, 0] - low, high - scores[:, 0])
+        return float(self.weights[self._room <= reach].sum() / self.total)
+
+    def support(self, term: Term) -> Support:
+        """The distinct values of a term, not cut; those of trees from their leaves."""
+        tree = self._tree_of_term.get(id(term)) if self._summed else None
+        if tree is None:
+            return super().support(term)
+        plan, ends = self._trees, self._stand[0][tree]
+        leaves = np.arange(plan.first_leaf[tree], plan.first_leaf[tree + 1])
+        numbers = plan.value_of[leaves]
+        present = np.bincount(numbers[ends - leaves[0]], minlength=numbers.max() + 1) > 0
+        place = np.cumsum(present) - 1
+        first = np.full(len(present), -1)
+        first[numbers[::-1]] = np.arange(len(leaves))[::-1]
+        said = np.concatenate([constant(plan.leaves[leaf], self.vocabulary) for leaf in leaves])
+        return Support(place[numbers[ends - leaves[0]]], said[first[present]])
+
+    @cached_property
+    def _tree_of_term(self) -> dict[int, int]:
+        """The tree that a node object is."""
+        points = enumerate(self._trees.roots.tolist())
+        return {id(self.points.terms[point]): tree for tree, point in points}
 
     # Association
 
@@ -587,8 +644,10 @@ class ForestEngine(TreeEngine):
             return super().associations(terms, measure)
         asked = self._trees.places.asked(terms)
         found = np.empty((len(terms), len(self.protected)))
-        found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
-        found[asked.at_node] = self._node_associations(measure)[asked.nodes]
+        if len(asked.at_test):
+            found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
+        if len(asked.at_node):
+            found[asked.at_node] = self._node_associations(measure)[asked.nodes]
         # Subtrees with too many values to take them raw are left to be cut into bins.
         others = np.union1d(asked.others, asked.at_node[found[asked.at_node, 0] < 0])
         found[others] = super().associations([terms[i] for i in others], measure)

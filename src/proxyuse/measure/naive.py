@@ -304,6 +304,8 @@ class NaiveEngine:
         for step in operands:
             support = self.support(children(term)[term._order[step]])
             codes = np.unique(codes * len(support) + support.codes, return_inverse=True)[1]
+            if codes.max() + 1 == self.n_rows:  # all rows differ already
+                break
         joint = Support(codes, np.arange(codes.max() + 1))
         return joint_masses(joint, [z for _, z in self.protected], self.weights)
 

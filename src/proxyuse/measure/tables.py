@@ -49,7 +49,8 @@ class JointTable:
 
 def labels_of(support: Support, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The values of a support as text."""
-    lows = [value_text(first_value(support.values[i:], vocabulary)) for i in range(len(support))]
+    values = support.values + 0.0 if support.values.dtype == np.float64 else support.values  # no -0
+    lows = [value_text(first_value(values[i:], vocabulary)) for i in range(len(support))]
     if support.upper is None:
         return tuple(lows)
     highs = [value_text(float(high)) for high in support.upper]

@@ -76,7 +76,10 @@ class TreeEngine(FastEngine):
         exact = self._pairs is None and isinstance(self._loss, QuantitativeInputInfluence)
         whole = self.population.whole_weights and self.weights.max() < MOST_WEIGHT
         counted = whole and self.total < MOST_MASS
-        return tree_plan(self.program) if exact and counted else None
+        plan = tree_plan(self.program) if exact and counted else None
+        if plan is None or isinstance(plan.classes[0], float) is False:
+            return plan
+        return plan if len(plan.classes) <= self._max_support else None
 
     @property
     def _tree(self) -> TreePlan:
@@ -154,7 +157,7 @@ class TreeEngine(FastEngine):
             for table, by_cell in zip(tables, tally.cell_tables, strict=True):
                 holding = tally.cells.truth @ by_cell
                 table[own, 1] = holding
-                table[own, 0] = by_cell.sum(axis=0) - holding
+                table[own, 0] = ~tally.cells.truth @ by_cell
         return tables
 
     @cached_property

@@ -45,6 +45,7 @@ from proxyuse.lang.nodes import (
     Var,
     Vector,
     children,
+    sorted_values,
     value_text,
 )
 from proxyuse.lang.positions import Points, Spot
@@ -117,7 +118,7 @@ def _is_tree_node(term: Term) -> bool:
 def _sum(points: Points, point: int) -> tuple[float, tuple[int, ...]]:
     divisor = 1.0
     match points.terms[point]:
-        case Call(Function.DIV, (_, Const(float() as number))) if number > 0:
+        case Call(Function.DIV, (_, Const(float() as number))) if _plain(number):
             divisor, point = number, points.below(point)[0]
     term = points.terms[point]
     if not isinstance(term, Add):
@@ -125,6 +126,11 @@ def _sum(points: Points, point: int) -> tuple[float, tuple[int, ...]]:
     below = points.below(point)
     written = sorted(range(len(below)), key=lambda step: term._order[step])
     return divisor, tuple(below[step] for step in written)
+
+
+def _plain(divisor: float) -> bool:
+    """Whether quotients are in the order of what is divided, and neither vanish nor overflow."""
+    return 1e-100 < divisor < 1e100
 
 
 def vote_of(
@@ -175,12 +181,14 @@ def _largest_vote(
     match between:
         case []:
             pass
-        case [Call(Function.DIV, (_, Const(float() as number)))] if number > 0:
+        case [Call(Function.DIV, (_, Const(float() as number)))] if _plain(number):
             if any(divisor != 1 for divisor, _ in sums):
                 return None
             sums = [(number, operands) for _, operands in sums]
         case _:
             return None
+    if len({divisor for divisor, _ in sums}) > 1:  # the largest sum need not win
+        return None
     said = list(labels) or [float(c) for c in range(len(columns))]
     if len(said) != len(columns) or not 2 <= len(said) <= MOST_CLASSES:
         return None
@@ -318,8 +326,8 @@ def _key(value: Value) -> str:
 
 
 def _classes(leaves: Sequence[Value]) -> list[Value]:
-    """The distinct values, as they come."""
-    return list({_key(value): value for value in reversed(leaves)}.values())
+    """The distinct values, sorted."""
+    return sorted_values({_key(value): value for value in leaves}.values())
 
 
 def leaf_numbers(leaves: Sequence[Value], vote: Vote) -> Array | None:
@@ -349,7 +357,7 @@ def fixed_point(
     largest = np.maximum.reduceat(np.abs(values).max(axis=1), first_leaf[:-1])
     threshold = 0.0 if math.isnan(vote.threshold) else abs(vote.threshold)
     size = float(largest.sum() + np.abs(vote.constants).sum() + threshold)
-    if not 1e-200 < size < 1e200:
+    if not 1e-100 < size < 1e100:
         return None
     digits = 50 - math.frexp(size)[1]
     exact = all(_multiples(numbers, digits) for numbers in (values, vote.constants))
