@@ -121,4 +121,26 @@ ENTRIES = (
         seconds=300,
         cores=2,
     ),
+    Entry(
+        name="xgboost",
+        what="guards and subtrees of 300 XGBoost trees of depth 6 : predict",
+        function="benchmarks.boosted:audit_of_300",
+        limit=10,
+        seconds=240,
+    ),
+    Entry(
+        name="translate",
+        what="1,000 XGBoost trees of depth 6 into a program : their JSON dump",
+        function="benchmarks.boosted:translation_of_1000",
+        limit=10,
+        seconds=240,
+    ),
+    Entry(
+        name="memory-boosted",
+        what="guards and subtrees of 1,000 XGBoost trees, peak memory",
+        function="benchmarks.boosted:memory_of_1000",
+        limit=4,
+        unit="GB",
+        seconds=300,
+    ),
 )

@@ -262,6 +262,8 @@ def called(function: str, arguments: Sequence[Any]) -> Any:
     x = number(arguments[0])
     if function == "div":
         return divided(x, number(arguments[1]))
+    if function == "fill":
+        return number(arguments[1]) if math.isnan(x) else x
     if math.isnan(x):
         return x
     match function:

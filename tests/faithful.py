@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from proxyuse.datasets import load_adult, load_contraceptive, load_student
+from proxyuse.lang.nodes import Compare, Const, Var
 from proxyuse.models.registry import translate
 
 
@@ -18,6 +19,16 @@ def says_the_same(model, X, program=None):
     expected, found = model.predict(X), program.predict(X)
     assert found.tolist() == expected.tolist()
     return program
+
+
+def thresholds(program):
+    """The columns a program compares with numbers, and the numbers, each pair once."""
+    found = set()
+    for term in program.points.terms:
+        match term:
+            case Compare(_, Var(name), Const(float() as limit)):
+                found.add((name, limit))
+    return sorted(found)
 
 
 DATA = {

@@ -104,6 +104,8 @@ class Maker:
                 inner = self.make(self.pick(["number", "boolean"]), depth - 1)
                 if self.chance(3):
                     return Call(Function.DIV, (inner, Const(self.pick([2.0, -4.0]))))
+                if self.chance(3):
+                    return Call(Function.FILL, (inner, self.make("number", 0)))
                 return Call(Function.ABS, (inner,))
             case _:
                 return self.ite("number", depth)

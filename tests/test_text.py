@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from proxyuse.errors import LanguageError, ParseError
 from proxyuse.lang.build import add, conj, disj, lookup, member, mul, vector
 from proxyuse.lang.nodes import (
+    ARITY,
     FALSE,
     TRUE,
     Add,
@@ -62,6 +63,10 @@ values = numbers | st.booleans() | words | st.lists(numbers, min_size=1, max_siz
 present = values.filter(lambda value: not is_missing(value))
 
 
+UNARY = [function for function in Function if ARITY[function] == 1]
+BINARY = [function for function in Function if ARITY[function] == 2]
+
+
 @cache
 def _deeper(depth):
     inner = terms(depth)
@@ -91,8 +96,8 @@ def _deeper(depth):
                      max_size=3, unique_by=lambda pair: pair[0]),
             values,
         ),
-        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from([*Function][:-1]), inner),
-        st.builds(lambda x, y: Call(Function.DIV, (x, y)), inner, inner),
+        st.builds(lambda f, x: Call(f, (x,)), st.sampled_from(UNARY), inner),
+        st.builds(lambda f, x, y: Call(f, (x, y)), st.sampled_from(BINARY), inner, inner),
     )  # fmt: skip
 
 

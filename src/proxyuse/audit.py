@@ -60,7 +60,7 @@ class Audit:
     @property
     def complete(self) -> bool:
         """Whether every computation that is a witness on these rows is among the witnesses."""
-        return not self.unsettled
+        return not self.unsettled and all(note.kind is not NoteKind.OPAQUE for note in self.notes)
 
     @cached_property
     def explicit_use(self) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ def audit(
         )
     witnesses.sort(key=lambda w: (-w.association, -w.influence, w.size, w.id, w.protected))
     notes = _notes(program, population, engine, detection, sampling, max_support, bins)
-    notes = (*rounded, *notes)
+    notes = (*rounded, *_opaque_notes(subject.opaque), *notes)
     return Audit(
         program,
         population,
@@ -324,6 +324,13 @@ def _named(protected: object) -> set[str]:
     if isinstance(protected, list | tuple):
         return {str(name) for name in protected if isinstance(name, str | int)}
     return {str(protected)} if isinstance(protected, str | int) else set()
+
+
+def _opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:
+    if not names:
+        return ()
+    text = f"what is computed inside {', '.join(names)} was not looked at"
+    return (Note(NoteKind.OPAQUE, text),)
 
 
 def _notes(

@@ -24,6 +24,7 @@ class NoteKind(StrEnum):
     MISSING = "missing"
     METHOD = "method"
     ROUNDED = "rounded"
+    OPAQUE = "opaque"
 
 
 @dataclass(frozen=True, slots=True)

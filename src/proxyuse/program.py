@@ -112,7 +112,8 @@ class Program:
             if id(node) in origins:
                 by_point[point] = origins[id(node)]
             point += 1
-            stack.extend(reversed(children(node)))
+            if parts := children(node):
+                stack.extend(parts[::-1])
         return cls(term, inputs, by_point)
 
     @cached_property

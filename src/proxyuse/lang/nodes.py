@@ -130,8 +130,9 @@ class Const(Node):
 
     def __post_init__(self) -> None:
         value = self.value
-        vector = isinstance(value, tuple) and value and all(type(v) is float for v in value)
-        if not (type(value) in (float, bool, str) or vector):
+        if type(value) in (float, bool, str):
+            return
+        if not (isinstance(value, tuple) and value and all(type(v) is float for v in value)):
             raise LanguageError(
                 f"{value!r} ({type(value).__name__}) is not a constant of the language: "
                 "use a float, bool, str or a non-empty tuple of floats, or build it with const()"
@@ -336,8 +337,13 @@ MISSING = Const(math.nan)
 
 def need_terms(what: str, parts: object) -> None:
     """Refuse parts that are not terms in a tuple."""
-    if type(parts) is not tuple or not all(isinstance(part, Node) for part in parts):
-        raise LanguageError(f"{what} is made of terms, given in a tuple, not {parts!r}")
+    if type(parts) is tuple:
+        for part in parts:
+            if not isinstance(part, Node):
+                break
+        else:
+            return
+    raise LanguageError(f"{what} is made of terms, given in a tuple, not {parts!r}")
 
 
 def _need_constants(what: str, values: object) -> None:
@@ -350,6 +356,12 @@ def _need_constants(what: str, values: object) -> None:
 def is_missing(value: Value) -> bool:
     """Whether a value is the missing value."""
     return isinstance(value, float) and math.isnan(value)
+
+
+def compares_words(comparison: Compare) -> bool:
+    """Whether a comparison is with a category, so that there is nothing to round."""
+    sides = (comparison.left, comparison.right)
+    return any(isinstance(side, Const) and isinstance(side.value, str) for side in sides)
 
 
 def value_text(value: Value) -> str:
@@ -398,17 +410,17 @@ def sorted_values(values: Iterable[Value]) -> list[Value]:
 
 def children(term: Term) -> tuple[Term, ...]:
     """The direct sub-terms, in written order."""
-    match term:
+    match term:  # most terms are made of these three
         case Const() | Var():
             return ()
+        case Ite():
+            return (term.guard, term.then, term.otherwise)
+        case Compare():
+            return (term.left, term.right)
         case Add() | Mul() | And() | Or():
             return term.operands
         case Not(operand) | Member(operand) | Argmax(operand) | Lookup(operand):
             return (operand,)
-        case Compare(_, left, right):
-            return (left, right)
-        case Ite(guard, then, otherwise):
-            return (guard, then, otherwise)
         case Vector(items):
             return items
         case Call(_, arguments):
@@ -475,7 +487,17 @@ def postorder(root: Term) -> Iterator[Term]:
 
 def variables(term: Term) -> tuple[str, ...]:
     """The names of the variables a term uses, in order of first appearance."""
-    return tuple(dict.fromkeys(node.name for node in postorder(term) if isinstance(node, Var)))
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack: list[Term] = [term]
+    while stack:
+        node = stack.pop()
+        if type(node) is Var:
+            found[node.name] = None
+        elif (parts := children(node)) and id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(parts[::-1])
+    return tuple(found)
 
 
 def _summarised(root: Node) -> Node:

@@ -13,7 +13,8 @@ The grammar, loosest binding first::
     relation ::= "==" | "!=" | "<" | "<=" | ">" | ">="
 
 ``float32(x) <= 3`` is a comparison that rounds its left side, not a term in a comparison; after
-the header ``float32:`` every comparison does, and ``float64(x) <= 3`` is the exception. ``?``
+the header ``float32:`` every comparison does, but for those with a string, where there is nothing
+to round, and ``float64(x) <= 3`` is the exception. ``?``
 behind a relation or ``in`` means "true when a value is missing". ``a - b`` is ``a + -1 * b``.
 Names that are not plain words stand in backquotes, strings in single or double quotes.
 
@@ -49,6 +50,7 @@ from proxyuse.lang.nodes import (
     Term,
     Value,
     Var,
+    compares_words,
 )
 from proxyuse.lang.text import ADD, AND, COMPARE, KEYWORDS, MUL, NOT, OR
 
@@ -226,7 +228,7 @@ class _Parser:
                 return left
             self.at += 1
             if binding == COMPARE:
-                left = yield self._comparison(token.text, left, Precision(self.precision))
+                left = yield self._comparison(token.text, left)
                 compared = True
                 continue
             compared = False
@@ -242,7 +244,7 @@ class _Parser:
     def _continues(self, operator: str, binding: int) -> bool:
         return any(self._peek(sign) for sign in (("+", "-") if binding == ADD else (operator,)))
 
-    def _comparison(self, sign: str, left: Term, precision: Precision) -> _Rule:
+    def _comparison(self, sign: str, left: Term, own: Precision | None = None) -> _Rule:
         missing = self._accept("?")
         if sign == "in":
             start = self.tokens[self.at].start
@@ -253,7 +255,10 @@ class _Parser:
             self._expect("}")
             return self._built(start, lambda: member(left, members, missing))
         right: Term = yield self._term(COMPARE + 1)
-        return Compare(Relation(sign), left, right, precision, missing)
+        made = Compare(Relation(sign), left, right, own or Precision(self.precision), missing)
+        if own is None and compares_words(made):
+            return Compare(made.relation, left, right, Precision.FLOAT64, missing)
+        return made
 
     def _operand(self) -> _Rule:
         token = self.tokens[self.at]

@@ -34,6 +34,7 @@ from proxyuse.lang.nodes import (
     Var,
     Vector,
     children,
+    compares_words,
     postorder,
     quoted,
     value_text,
@@ -198,7 +199,7 @@ def _template(term: Term, precision: Precision) -> list[_Piece]:
             return ["not ", _slot(operand, NOT)]
         case Compare(relation, left, right, own_precision, missing):
             sign = f" {relation}{'?' if missing else ''} "
-            if own_precision is precision:
+            if own_precision is (Precision.FLOAT64 if compares_words(term) else precision):
                 return [_slot(left, ADD), sign, _slot(right, ADD)]
             return [f"{own_precision}(", _Slot(left), ")", sign, _slot(right, ADD)]
         case Member(operand, members, missing):
@@ -278,6 +279,10 @@ def _beginning(term: Term, room: int) -> tuple[Term, int]:
 
 
 def precision_of(term: Term) -> Precision:
-    """The precision to print by: float32 if every comparison has it, else float64."""
-    used = {node.precision for node in postorder(term) if isinstance(node, Compare)}
+    """The precision to print by: float32 if every comparison of numbers has it, else float64."""
+    used = {
+        node.precision
+        for node in postorder(term)
+        if isinstance(node, Compare) and not compares_words(node)
+    }
     return Precision.FLOAT32 if used == {Precision.FLOAT32} else Precision.FLOAT64

@@ -158,7 +158,22 @@ def count_singles(
             if room > spans[tree]:
                 continue
             own = leaves[tree]
-            for leaf in range(first_leaf[tree], first_leaf[tree + 1]):
+            first, last = first_leaf[tree], first_leaf[tree + 1]
+            if len(tried) == 1:  # most often; without a branch a leaf
+                rest = leads[row, 0] - scores[own, 0]
+                unsure = np.int64(0)
+                for leaf in range(first, last):
+                    lead = rest + scores[leaf, 0]
+                    changed[leaf] = outputs[np.int64(lead > 0)] != said[row]
+                    unsure += np.int64(slack > 0) & np.int64(abs(lead) <= slack)
+                if unsure > 0:
+                    for leaf in range(first, last):
+                        if abs(rest + scores[leaf, 0]) <= slack:
+                            leaves[tree] = leaf
+                            changed[leaf] = outputs[_exact_winner(wiring, leaves)] != said[row]
+                    leaves[tree] = own
+                first = last
+            for leaf in range(first, last):
                 for c in range(len(tried)):
                     tried[c] = leads[row, c] - scores[own, c] + scores[leaf, c]
                 winner = _winner(tried, slack)
@@ -172,8 +187,7 @@ def count_singles(
             while node >= 0:
                 total = pair_masses[0] * 0
                 for leaf in range(leaf_from[node], leaf_to[node]):
-                    if changed[leaf]:
-                        total += pair_masses[first_pair[leaf] + depth]
+                    total += changed[leaf] * pair_masses[first_pair[leaf] + depth]
                 changes[node] += weights[row] * total
                 below = _next(nodes, cells, node)
                 side = 0 if below == nodes[node, 2] else 1

@@ -29,7 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, Vocabulary, evaluate, first_value
+from proxyuse.lang.bisection import last_with_first_answer
+from proxyuse.lang.evaluate import Array, Vocabulary, evaluate, first_value, truth_of
 from proxyuse.lang.nodes import (
     Add,
     Argmax,
@@ -263,7 +264,7 @@ def _monotone(term: Term) -> bool:
 def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
     """The smallest sum for which a comparison says something else than for small sums.
 
-    With it, what it says below. Bisection over the float64 numbers.
+    With it, what it says below.
     """
     comparison = points.terms[judge]
     assert isinstance(comparison, Compare)
@@ -274,34 +275,13 @@ def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
     whole = points.replace({Spot(core): _HOLE})
     compare = Points(whole).terms[judge]  # what stands above the core keeps its number
 
-    def says(number: float) -> bool:
+    def says(numbers: Array) -> Array:
         with np.errstate(all="ignore"):
-            values = {_HOLE.name: np.array([number])}
-            return bool(evaluate(compare, values, Vocabulary())[0])
+            found = evaluate(compare, {_HOLE.name: numbers}, Vocabulary())
+        return truth_of(found)
 
-    low, high = (float(np.nextafter(end, 0.0)) for end in (-np.inf, np.inf))
-    first = says(low)
-    if says(high) == first:
-        return None
-    below, above = _ordinal(low), _ordinal(high)
-    while above - below > 1:
-        middle = (below + above) // 2
-        if says(_from_ordinal(middle)) == first:
-            below = middle
-        else:
-            above = middle
-    return _from_ordinal(above), first
-
-
-def _ordinal(number: float) -> int:
-    """The place of a float64 number among all of them."""
-    bits = int(np.float64(number).view(np.int64))
-    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
-
-
-def _from_ordinal(place: int) -> float:
-    number = float(np.int64(abs(place)).view(np.float64))
-    return number if place >= 0 else -number
+    last, first = last_with_first_answer(says)
+    return None if last == math.inf else (float(np.nextafter(last, math.inf)), first)
 
 
 def _outputs(points: Points, judge: int, said: list[Value]) -> Array:

@@ -6,6 +6,7 @@ it on models of the new family. An audit asks the first of its questions of the 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from proxyuse.columns import Kind
 from proxyuse.errors import TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.models.registry import translate
+from proxyuse.models.registry import body_of, input_names, program_of
 from proxyuse.program import Frame, Program
 from proxyuse.table import Table
 
@@ -115,7 +116,17 @@ def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
         rows = pd.DataFrame(
             {c.name: c.decode() if c.kind is Kind.CATEGORY else c.values for c in columns}
         )
-    return rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
+    named = hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster"
+    return rows if named else rows.to_numpy()
+
+
+def predictions(model: Any, rows: Any) -> Array:
+    """What a model predicts; a native booster of XGBoost wants a matrix of its own."""
+    if type(model).__module__.startswith("xgboost") and type(model).__name__ == "Booster":
+        names = None if hasattr(rows, "columns") else model.feature_names
+        matrix = sys.modules["xgboost"].DMatrix(rows, feature_names=names, enable_categorical=True)
+        return np.asarray(model.predict(matrix))
+    return np.asarray(model.predict(rows))
 
 
 def check_translation(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> Program:
@@ -133,9 +144,11 @@ def check_translation(model: Any, X: Any, feature_names: Sequence[str] | None = 
     >>> print(check_translation(model, X))
     lambda x0, x1 . float32: ite(x0 <= 2.5, 0, 1)
     """
-    program = translate(model, feature_names)
-    check_predictions(model, program, X)
-    check_predictions(model, program, at_thresholds(program, X))
+    names = input_names(model, feature_names)
+    body = body_of(model, names)
+    program = program_of(body, names)
+    check_predictions(model, program, X, body.tolerance)
+    check_predictions(model, program, at_thresholds(program, X), body.tolerance)
     if Program.parse(str(program)).term != program.term:
         raise TranslationError("the program's text does not read back as an equal program")
     if not program.origins:
@@ -148,7 +161,7 @@ def check_predictions(model: Any, program: Program, X: Any, tolerance: float = 1
     table = Table.of(X, program.inputs)
     rows = model_rows(model, X, program.inputs)
     frame = Frame(table.column(name) for name in program.variables)
-    agreement = compare(program, program.predict(X), model.predict(rows), frame, tolerance)
+    agreement = compare(program, program.predict(X), predictions(model, rows), frame, tolerance)
     agreement.require(type(model).__name__)
     return agreement
 

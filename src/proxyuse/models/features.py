@@ -5,9 +5,12 @@ features: it compares them with thresholds, or weighs and adds them. A feature k
 either of these of the column it comes from, so that no scaled or encoded value is ever spoken of:
 
 - `Raw`: the column itself;
-- `Mapped`: a monotone function of one column of numbers (scalers, imputers, binning). A
-  threshold of the feature is a threshold of the column: the largest number of the column that
-  the library's own arithmetic still puts below it, found by bisection over float64;
+- `Filled`: the column with one value in place of the missing ones (imputers);
+- `Mapped`: a monotone function of one column of numbers (scalers). A threshold of the feature is
+  a threshold of the column: the largest number of the column that the library's own arithmetic
+  still puts below it, found by bisection over float64;
+- `Stepped`: a number for each of some intervals of one column of numbers (binning). A threshold
+  of the feature is one of the column, or an interval;
 - `Coded`: a number for each value of one column (one-hot, ordinal, target encoding). A threshold
   of the feature is a set of the column's values;
 - `Computed`: any other term (products, sums over columns);
@@ -22,17 +25,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from proxyuse.lang.build import add, lookup, member, mul
+from proxyuse.errors import TranslationError
+from proxyuse.lang.bisection import last_with_first_answer as last_with_first_answer
+from proxyuse.lang.build import add, conj, disj, lookup, member, mul
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import (
     FALSE,
     TRUE,
+    Call,
     Compare,
     Const,
+    Function,
+    Ite,
     Precision,
     Relation,
     Term,
@@ -85,6 +93,44 @@ class Raw:
     ) -> Test:
         """The comparison itself."""
         return Test(_comparison(Var(self.name), threshold, precision, missing, strict))
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A column with a value in place of the missing ones.
+
+    Attributes
+    ----------
+    name : the column.
+    fill : what stands in for a missing value, a number or a category.
+    gone : what is replaced: missing values, or a category that says so.
+    """
+
+    name: str
+    fill: float | str
+    gone: Value = math.nan
+
+    def term(self) -> Term:
+        """The column where it is there."""
+        column = Var(self.name)
+        if isinstance(self.fill, float):
+            return Call(Function.FILL, (column, Const(self.fill)))
+        lost = is_missing(self.gone)
+        members = ["\0" if lost else self.gone]
+        return Ite(member(column, members, missing=lost), Const(self.fill), column)
+
+    def at_most(
+        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
+    ) -> Test:
+        """A comparison of the column, answered where it is missing as for what stands in."""
+        if isinstance(self.fill, str):
+            raise TranslationError(
+                f"the column {self.name!r} holds categories and is compared with a number; "
+                "encode it first"
+            )
+        answer = Fixed(self.fill).at_most(threshold, precision, missing, strict=strict)
+        lost = answer.term == TRUE
+        return Test(_comparison(Var(self.name), threshold, precision, lost, strict))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,9 +210,66 @@ class Mapped:
 
         lost = bool(answers(np.array([np.nan]))[0])
         switch, first = last_with_first_answer(answers)
-        column = Var(self.name)
-        relation = Relation.LE if first else Relation.GT
-        return Test(Compare(relation, column, Const(switch), Precision.FLOAT64, lost))
+        if switch == math.inf:
+            return _only_missing(self.name, first, lost, numbers=True)
+        return Test(up_to(self.name, switch, lost) if first else beyond(self.name, switch, lost))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stepped:
+    """A number for each of some intervals of one column of numbers.
+
+    Attributes
+    ----------
+    name : the column.
+    cuts : the last number of each interval but the last one, ascending.
+    numbers : the feature in each interval, one more than cuts.
+    missing : the feature where the column is missing.
+    """
+
+    name: str
+    cuts: tuple[float, ...]
+    numbers: tuple[float, ...]
+    missing: float
+
+    def term(self) -> Term:
+        """Nested ites; a missing value takes the first interval that has its number."""
+        cuts, numbers = _joined(self.cuts, self.numbers)
+        home = next((i for i, number in enumerate(numbers) if _same(number, self.missing)), -1)
+        term: Term = Const(numbers[-1])
+        for i in reversed(range(len(cuts))):
+            term = Ite(up_to(self.name, cuts[i], i == home), Const(numbers[i]), term)
+        if home >= 0:
+            return term
+        return Ite(_where_missing(self.name, numbers=True), Const(self.missing), term)
+
+    def at_most(
+        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
+    ) -> Test:
+        """Whether the column is in some intervals."""
+
+        def answer(number: float) -> bool:
+            test = Fixed(number).at_most(threshold, precision, missing, strict=strict)
+            return test.term == TRUE
+
+        lost = answer(self.missing)
+        cuts, answers = _joined(self.cuts, [answer(number) for number in self.numbers])
+        if not cuts:
+            return _only_missing(self.name, answers[0], lost, numbers=True)
+        if len(cuts) == 1:
+            one_side = up_to if answers[0] else beyond
+            return Test(one_side(self.name, cuts[0], lost))
+        opposite = answers[0] and answers[-1]
+        lost = lost != opposite
+        ends = [-math.inf, *cuts, math.inf]
+        parts: list[Term] = []
+        for i, held in enumerate(answers):
+            if held == opposite:
+                continue
+            sides = [beyond(self.name, ends[i], lost)] if i else []
+            sides += [up_to(self.name, ends[i + 1], lost)] if i < len(cuts) else []
+            parts.append(conj(*sides))
+        return Test(disj(*parts), opposite)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,15 +307,102 @@ class Coded:
 
         otherwise, lost = answer(self.default), answer(self.missing)
         chosen = [value for value, number in self.numbers.items() if answer(number) != otherwise]
-        if not chosen and lost == otherwise:
-            return Test(TRUE if otherwise else FALSE)
-        if not chosen:  # only a missing value is told apart: no value of the column is in a set
-            return Test(member(Var(self.name), ["\0"], missing=True), opposite=not lost)
+        if not chosen:
+            numbers = not any(isinstance(value, str) for value in self.numbers)
+            return _only_missing(self.name, otherwise, lost, numbers=numbers)
+        column, apart = Var(self.name), lost != otherwise
         if len(chosen) == 1:
-            relation = Relation.NE if otherwise else Relation.EQ
-            value = Const(chosen[0])
-            return Test(Compare(relation, Var(self.name), value, Precision.FLOAT64, lost))
-        return Test(member(Var(self.name), chosen, missing=lost != otherwise), opposite=otherwise)
+            equal = Compare(Relation.EQ, column, Const(chosen[0]), Precision.FLOAT64, apart)
+            return Test(equal, opposite=otherwise)
+        return Test(member(column, chosen, missing=apart), opposite=otherwise)
+
+
+def up_to(name: str, cut: float, missing: bool) -> Term:
+    """Whether a column is at most a number, said with the shorter of two equivalent numbers."""
+    after = _shorter(cut)
+    if after is not None:
+        return Compare(Relation.LT, Var(name), Const(after), Precision.FLOAT64, missing)
+    return Compare(Relation.LE, Var(name), Const(cut), Precision.FLOAT64, missing)
+
+
+def beyond(name: str, cut: float, missing: bool) -> Term:
+    """Whether a column is above a number, said with the shorter of two equivalent numbers."""
+    after = _shorter(cut)
+    if after is not None:
+        return Compare(Relation.GE, Var(name), Const(after), Precision.FLOAT64, missing)
+    return Compare(Relation.GT, Var(name), Const(cut), Precision.FLOAT64, missing)
+
+
+def _shorter(cut: float) -> float | None:
+    """The next number, if it is far shorter to write: 30 instead of 29.999999999999996."""
+    after = float(np.nextafter(cut, math.inf))
+    return after if len(repr(after)) + 3 < len(repr(cut)) else None
+
+
+def _only_missing(name: str, present: bool, lost: bool, *, numbers: bool) -> Test:
+    """The test that says `present` of every value of a column and `lost` where it is missing."""
+    if present == lost:
+        return Test(TRUE if present else FALSE)
+    return Test(_where_missing(name, numbers=numbers), opposite=present)
+
+
+def _where_missing(name: str, *, numbers: bool) -> Term:
+    """Whether a column of numbers or categories is missing: it never has the value compared."""
+    if numbers:
+        return Compare(Relation.GT, Var(name), Const(math.inf), Precision.FLOAT64, True)
+    return member(Var(name), ["\0"], missing=True)
+
+
+N = TypeVar("N", float, bool)
+
+
+def _joined(cuts: Sequence[float], numbers: Sequence[N]) -> tuple[list[float], list[N]]:
+    """The same steps, without empty ones and with equal neighbours made one."""
+    ends, kept = [*cuts, math.inf], [numbers[0]]
+    found: list[float] = []
+    begin = -math.inf
+    for i, number in enumerate(numbers):
+        if i and ends[i] <= begin:
+            continue
+        if i and not _same(number, kept[-1]):
+            found.append(ends[i - 1])
+            kept.append(number)
+        begin = ends[i]
+    return found, kept
+
+
+_OPPOSITES = {
+    Relation.EQ: Relation.NE,
+    Relation.NE: Relation.EQ,
+    Relation.LT: Relation.GE,
+    Relation.GE: Relation.LT,
+    Relation.LE: Relation.GT,
+    Relation.GT: Relation.LE,
+}
+
+
+def above(
+    feature: Feature, threshold: float, precision: Precision, *, or_equal: bool = False
+) -> Test:
+    """Whether a feature is above a threshold (or at it); a missing one is not."""
+    below = feature.at_most(threshold, precision, missing=True, strict=or_equal)
+    match below.term:
+        case Const(bool() as always):
+            return Test(FALSE if always else TRUE, below.opposite)
+        case Compare(relation, left, right, rounding, missing) if relation is not Relation.EQ:
+            term = Compare(_OPPOSITES[relation], left, right, rounding, not missing)
+            return Test(term, below.opposite)
+        case _:
+            return replace(below, opposite=not below.opposite)
+
+
+def choice(test: Test, then: Term, otherwise: Term) -> Term:
+    """One of two terms by a test; that term alone where the test is always or never true."""
+    if test.opposite:
+        then, otherwise = otherwise, then
+    if isinstance(test.term, Const):
+        return then if test.term == TRUE else otherwise
+    return Ite(test.term, then, otherwise)
 
 
 def _same(first: float, second: float) -> bool:
@@ -226,40 +416,6 @@ def _comparison(
     return Compare(relation, term, Const(threshold), precision, missing)
 
 
-def last_with_first_answer(answers: Callable[[Array], Array]) -> tuple[float, bool]:
-    """The largest number for which a monotone question is answered as for the smallest.
-
-    With it, that answer. Bisection over all float64 numbers, from minus to plus infinity.
-
-    Examples
-    --------
-    >>> last_with_first_answer(lambda numbers: numbers * 0.5 <= 1.5)
-    (3.0, True)
-    """
-    low, high = _place(-math.inf), _place(math.inf)
-    first = bool(answers(np.array([-math.inf]))[0])
-    if bool(answers(np.array([math.inf]))[0]) == first:
-        return math.inf, first
-    while high - low > 1:
-        middle = (low + high) // 2
-        if bool(answers(np.array([_number(middle)]))[0]) == first:
-            low = middle
-        else:
-            high = middle
-    return _number(low), first
-
-
-def _place(number: float) -> int:
-    """The place of a float64 number among all of them."""
-    bits = int(np.float64(number).view(np.int64))
-    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
-
-
-def _number(place: int) -> float:
-    number = float(np.int64(abs(place)).view(np.float64))
-    return number if place >= 0 else -number
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
     """The features a model is given, and where in the whole it stands.
@@ -269,11 +425,13 @@ class Inputs:
     features : in the model's order.
     step : the names of the steps around the model, for origins and errors.
     opaque : whether what cannot be translated may become variables of its own.
+    sparse : whether the library holds the features in a sparse matrix, which it scales otherwise.
     """
 
     features: tuple[Feature, ...]
     step: str = ""
     opaque: bool = False
+    sparse: bool = False
 
     @classmethod
     def raw(cls, names: Sequence[str], *, opaque: bool = False) -> Inputs:
@@ -293,40 +451,63 @@ def weighted_sum(features: Sequence[Feature], weights: Sequence[float], offset: 
     """``weights[0] * features[0] + ... + offset``, said in raw columns.
 
     What is weighed of one column becomes one term: a factor times the column where features are
-    affine, a table where they are codes. Weights of 0 are left out.
+    affine, a table where they are codes, a tree where they are steps. Weights of 0 are left out.
     """
-    factors: dict[tuple[str, float | None], float] = {}
-    tables: dict[str, list[tuple[float, Coded]]] = {}
-    parts: list[Term] = []
-    for feature, weight in zip(features, weights, strict=True):
+    return add(*(term for term, _ in weighted_terms(features, weights, offset)))
+
+
+def weighted_terms(
+    features: Sequence[Feature], weights: Sequence[float], offset: float
+) -> list[tuple[Term, int | None]]:
+    """The operands of `weighted_sum`, each with the number of the first weight in it.
+
+    None for what is constant.
+    """
+    factors: dict[tuple[str, float | None], list[tuple[int, float]]] = {}
+    tables: dict[str, list[tuple[int, float, Coded]]] = {}
+    trees: dict[str, list[tuple[int, float, Stepped]]] = {}
+    parts: list[tuple[Term, int | None]] = []
+    for number, (feature, weight) in enumerate(zip(features, weights, strict=True)):
         if weight == 0:
             continue
         match feature:
             case Raw(name):
-                factors[name, None] = factors.get((name, None), 0.0) + weight
+                factors.setdefault((name, None), []).append((number, weight))
+            case Filled(name, float() as fill):
+                factors.setdefault((name, fill), []).append((number, weight))
             case Mapped(affine=(slope, shift)):
                 key = (feature.name, feature.fill)
-                factors[key] = factors.get(key, 0.0) + weight * slope
+                factors.setdefault(key, []).append((number, weight * slope))
                 offset += weight * shift
             case Coded():
-                tables.setdefault(feature.name, []).append((weight, feature))
-            case Fixed(number):
-                offset += weight * number
+                tables.setdefault(feature.name, []).append((number, weight, feature))
+            case Stepped():
+                trees.setdefault(feature.name, []).append((number, weight, feature))
+            case Fixed(value):
+                offset += weight * value
             case _:
-                parts.append(mul(Const(weight), feature.term()))
-    numbers = [mul(Const(factor), filled(name, fill)) for (name, fill), factor in factors.items()]
-    sums = [_one_table(name, coded) for name, coded in tables.items()]
-    terms = [*numbers, *sums, *parts]
+                parts.append((mul(Const(weight), feature.term()), number))
+    terms: list[tuple[Term, int | None]] = [
+        (mul(Const(float(sum(w for _, w in found))), filled(name, fill)), found[0][0])
+        for (name, fill), found in factors.items()
+    ]
+    terms += [
+        (_one_table(name, [(weight, feature) for _, weight, feature in found]), found[0][0])
+        for name, found in tables.items()
+    ]
+    terms += [
+        (_one_tree(name, [(weight, feature) for _, weight, feature in found]), found[0][0])
+        for name, found in trees.items()
+    ]
+    terms += parts
     if offset != 0 or not terms:
-        terms.append(Const(offset))
-    return add(*terms) if len(terms) > 1 else terms[0]
+        terms.append((Const(offset), None))
+    return terms
 
 
 def filled(name: str, fill: float | None) -> Term:
     """A column, with a number in place of missing ones if given."""
-    from proxyuse.lang.nodes import Call, Function
-
-    return Var(name) if fill is None else Call(Function.FILL, (Var(name), Const(fill)))
+    return Var(name) if fill is None else Filled(name, fill).term()
 
 
 def _one_table(name: str, coded: list[tuple[float, Coded]]) -> Term:
@@ -339,3 +520,16 @@ def _one_table(name: str, coded: list[tuple[float, Coded]]) -> Term:
     default = math.fsum(w * feature.default for w, feature in coded)
     missing = math.fsum(w * feature.missing for w, feature in coded)
     return Coded(name, numbers, default, missing).term()
+
+
+def _one_tree(name: str, stepped: list[tuple[float, Stepped]]) -> Term:
+    cuts = sorted({cut for _, feature in stepped for cut in feature.cuts})
+    places = [np.searchsorted(feature.cuts, [*cuts, math.inf]) for _, feature in stepped]
+    numbers = [
+        math.fsum(
+            w * feature.numbers[place] for (w, feature), place in zip(stepped, at, strict=True)
+        )
+        for at in zip(*places, strict=True)
+    ]
+    missing = math.fsum(w * feature.missing for w, feature in stepped)
+    return Stepped(name, tuple(cuts), tuple(numbers), missing).term()

@@ -123,8 +123,14 @@ def translate(
     body = body_of(model, names, opaque=opaque)
     if decision is not None:
         body = decided(body, decision)
-    opaque_ones = tuple(name for name in variables(body.output) if name not in names)
-    return Program.traced(body.output, names + opaque_ones, body.origins)
+    return program_of(body, names)
+
+
+def program_of(body: Body, names: Sequence[str]) -> Program:
+    """The program that says what a body does; opaque variables become further inputs."""
+    known = set(names)
+    opaque = [name for name in variables(body.output) if name not in known]
+    return Program.traced(body.output, [*names, *opaque], body.origins)
 
 
 def body_of(model: object, names: Sequence[str], *, opaque: bool = False) -> Body:
@@ -206,9 +212,9 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
     _check_model(model)
     kind = type(model).__name__
     first = _first_part(model)
+    seen, count = _seen(first)
     if feature_names is None:
-        feature_names = getattr(first, "feature_names_in_", None)
-    count = getattr(first, "n_features_in_", None)
+        feature_names = seen
     if count is None and feature_names is None:
         raise TranslationError(f"this {kind} is not fitted; call fit first")
     if feature_names is None:
@@ -223,11 +229,31 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
     return names
 
 
+def _does_nothing(step: Any) -> bool:
+    return step is None or isinstance(step, str) or getattr(step, "func", step) is None
+
+
 def _first_part(model: Any) -> Any:
     """What sees the raw columns: the first step of a pipeline that is not passed through."""
     while hasattr(model, "steps"):
-        steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+        steps = [step for _, step in model.steps if not _does_nothing(step)]
         if not steps:
             break
         model = steps[0]
     return model
+
+
+def _seen(model: Any) -> tuple[Sequence[str] | None, int | None]:
+    """The names of the inputs a model was fitted with, if it knows them, and their number."""
+    names = getattr(model, "feature_names_in_", None)
+    count = getattr(model, "n_features_in_", None)
+    if count is None and hasattr(model, "num_features"):  # a booster of XGBoost
+        try:
+            return model.feature_names, model.num_features()
+        except ValueError:  # it saw no data
+            return None, None
+    if count is None and hasattr(model, "num_feature"):  # a booster of LightGBM
+        names, count = model.feature_name(), model.num_feature()
+        unnamed = list(names) == [f"Column_{i}" for i in range(count)]
+        return None if unnamed else names, count
+    return names, count

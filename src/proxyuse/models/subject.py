@@ -12,7 +12,7 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite
 from proxyuse.models.body import Body
-from proxyuse.models.checks import compare, model_rows
+from proxyuse.models.checks import compare, model_rows, predictions
 from proxyuse.models.decisions import (
     Decision,
     Positive,
@@ -21,7 +21,7 @@ from proxyuse.models.decisions import (
     decided,
     kth_largest,
 )
-from proxyuse.models.registry import body_of, input_names
+from proxyuse.models.registry import body_of, input_names, program_of
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Frame, Program
 from proxyuse.table import Table
@@ -35,12 +35,16 @@ class Subject:
     ----------
     program : what is measured.
     expected : what the model says of each row, None if there is no model to ask.
+    tolerance : how far the model's sums may be from the program's.
+    name : the model's class.
+    opaque : variables that stand for what steps compute that were not translated.
     """
 
     program: Program
     expected: Array | None = None
     tolerance: float = 1e-9
     name: str = ""
+    opaque: tuple[str, ...] = ()
 
     def check(
         self, outputs: Callable[[], Array], frame: Frame, kept: Array | None
@@ -80,11 +84,12 @@ def subject_of(
     rows = model_rows(model, X, names)
     expected = None
     if decision is None:
-        expected = np.asarray(model.predict(rows))
+        expected = predictions(model, rows)
     else:
         body, expected = _decided(model, body, decision, rows)
-    program = Program.traced(body.output, names, body.origins)
-    return Subject(program, expected, body.tolerance, type(model).__name__)
+    program = program_of(body, names)
+    opaque_names = program.inputs[len(names) :]
+    return Subject(program, expected, body.tolerance, type(model).__name__, opaque_names)
 
 
 def _names(model: Any, X: object, protected: set[str]) -> tuple[str, ...]:

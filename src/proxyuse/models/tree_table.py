@@ -5,16 +5,17 @@ Every library's trees pass through here, so that a malformed one is refused in o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from proxyuse.errors import TranslationError
+from proxyuse.lang.build import member
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import TRUE, Const, Ite, Precision, Term
+from proxyuse.lang.nodes import TRUE, Const, Ite, Precision, Term, Value, postorder
 from proxyuse.models.body import Origins
-from proxyuse.models.features import Feature, Test
+from proxyuse.models.features import Coded, Feature, Fixed, Raw, Test
 from proxyuse.program import Origin
 
 LEAF = -1
@@ -29,8 +30,10 @@ class TreeTable:
     left, right : children; LEAF in both for a leaf.
     feature, threshold : what an inner node compares.
     missing_left : whether a missing value goes left.
-    leaves : for each node the constant it says if it is a leaf.
+    leaves : for each node the constant, or number, it says if it is a leaf.
     precision : the float type to which features are rounded before they are compared.
+    strict : whether a feature equal to its threshold goes right.
+    members : for each node that asks for categories those that go left.
     """
 
     left: Array
@@ -38,8 +41,10 @@ class TreeTable:
     feature: Array
     threshold: Array
     missing_left: Array
-    leaves: Sequence[Const]
+    leaves: Sequence[Const] | Array
     precision: Precision
+    strict: bool = False
+    members: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
 
     def check(self, n_features: int) -> None:
         """Refuse a table that is not a tree over `n_features` features."""
@@ -56,60 +61,110 @@ class TreeTable:
         children = np.concatenate([self.left[inner], self.right[inner]])
         if np.any((children < 1) | (children >= n)):
             raise TranslationError(f"a child of the tree is not a node: there are {n} nodes")
-        if len(np.unique(children)) != len(children) or len(children) != n - 1:
+        if len(children) != n - 1 or np.bincount(children, minlength=n).max() > 1:
             raise TranslationError("the tree's nodes are shared or not all reachable")
         features = self.feature[inner]
         if np.any((features < 0) | (features >= n_features)):
             raise TranslationError(f"the tree uses a feature outside its {n_features} features")
         if np.any(np.isnan(self.threshold[inner])):
             raise TranslationError("a threshold of the tree is not a number")
-        self._check_reachable(n)
-
-    def _check_reachable(self, n: int) -> None:
-        """With every node a child once, a node is unreachable just if it lies on a cycle."""
-        left, right = self.left.tolist(), self.right.tolist()
-        seen = 0
-        stack = [0]
-        while stack:
-            node = stack.pop()
-            seen += 1
-            if left[node] != LEAF:
-                stack += [left[node], right[node]]
-        if seen != n:
-            raise TranslationError("the tree has a cycle")
+        if not all(0 <= node < n and inner[node] for node in self.members):
+            raise TranslationError("the tree has categories where there is no test")
+        if not all(self.members.values()):
+            raise TranslationError("a node of the tree asks for categories and names none")
+        self._from_the_root()
 
     def term(self, features: Sequence[Feature], origin: Origin) -> tuple[Term, Origins]:
         """The tree as nested ites, and the origin of each by the identity of the node object.
 
         A node of which every row goes the same way is left out.
         """
-        tests: dict[tuple[int, float, bool], Test] = {}
-        lefts, rights = self.left.tolist(), self.right.tolist()
-        numbers = self.feature.tolist()
-        thresholds = self.threshold.astype(np.float64).tolist()
-        missing_lefts = self.missing_left.astype(np.bool_).tolist()
+        lefts, rights, tests = self.left.tolist(), self.right.tolist(), self._tests(features)
+        said, step, tree = self._said(), origin.step, origin.tree
         built: dict[int, Term] = {}
         origins: Origins = {}
-        stack = [(0, False)]
-        while stack:
-            node, ready = stack.pop()
-            left, right = lefts[node], rights[node]
-            if left != LEAF and not ready:
-                stack += [(node, True), (left, False), (right, False)]
-                continue
-            if left == LEAF:
-                term: Term = Const(self.leaves[node].value)
+        dropped: list[Term] = []  # not let go before their origins: identities are used again
+        for node in reversed(self._from_the_root()):
+            test = tests[node]
+            if test is None:
+                term: Term = Const(said[node])
             else:
-                key = (numbers[node], thresholds[node], missing_lefts[node])
-                if key not in tests:
-                    tests[key] = features[key[0]].at_most(key[1], self.precision, key[2])
-                test, sides = tests[key], (built.pop(left), built.pop(right))
+                then, otherwise = built.pop(lefts[node]), built.pop(rights[node])
                 if test.opposite:
-                    sides = sides[::-1]
+                    then, otherwise = otherwise, then
                 if isinstance(test.term, Const):
-                    built[node] = sides[0] if test.term == TRUE else sides[1]
+                    taken, never = (then, otherwise) if test.term == TRUE else (otherwise, then)
+                    built[node] = taken
+                    dropped.append(never)
                     continue
-                term = Ite(test.term, *sides)
+                term = Ite(test.term, then, otherwise)
             built[node] = term
-            origins[id(term)] = Origin(origin.step, origin.tree, node)
+            origins[id(term)] = Origin(step, tree, node)
+        for part in (part for term in dropped for part in postorder(term)):
+            origins.pop(id(part), None)
         return built[0], origins
+
+    def _said(self) -> list[Value]:
+        if isinstance(self.leaves, np.ndarray):
+            return list(self.leaves.astype(np.float64).tolist())
+        return [leaf.value for leaf in self.leaves]
+
+    def _from_the_root(self) -> Sequence[int]:
+        """The nodes, each before its children.
+
+        With every node a child once, one is not met just if it lies on a cycle.
+        """
+        inner = np.flatnonzero(self.left != LEAF)
+        if np.all(inner < np.minimum(self.left[inner], self.right[inner])):
+            return range(len(self.left))
+        lefts, rights = self.left.tolist(), self.right.tolist()
+        order = [0]
+        for node in order:
+            if lefts[node] != LEAF:
+                order += (lefts[node], rights[node])
+        if len(order) != len(lefts):
+            raise TranslationError("the tree has a cycle")
+        return order
+
+    def _tests(self, features: Sequence[Feature]) -> list[Test | None]:
+        """What each node asks, None for a leaf; equal questions are one object."""
+        kept: dict[tuple[int, float, bool], Test] = {}
+        tests: list[Test | None] = []
+        columns = (self.left, self.feature, self.threshold.astype(np.float64), self.missing_left)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for node, (left, feature, threshold, missing) in enumerate(rows):
+            if left == LEAF:
+                tests.append(None)
+            elif node in self.members:
+                tests.append(among(features[feature], self.members[node], bool(missing)))
+            else:
+                key = (feature, threshold, bool(missing))
+                if key not in kept:
+                    kept[key] = features[feature].at_most(
+                        threshold, self.precision, key[2], strict=self.strict
+                    )
+                tests.append(kept[key])
+        return tests
+
+
+def among(feature: Feature, values: Sequence[Value], missing: bool) -> Test:
+    """Whether a feature has one of some values; `missing` is the answer where it is missing."""
+    match feature:
+        case Raw(name):
+            answers = Coded(name, dict.fromkeys(values, 0.0), 1.0, 0.0 if missing else 1.0)
+            return answers.at_most(0.5, Precision.FLOAT64, missing)
+        case Coded(name, numbers, default, lost):
+
+            def answer(number: float) -> float:
+                if number != number:
+                    return 0.0 if missing else 1.0
+                return 0.0 if number in values else 1.0
+
+            coded = {value: answer(number) for value, number in numbers.items()}
+            answers = Coded(name, coded, answer(default), answer(lost))
+            return answers.at_most(0.5, Precision.FLOAT64, missing)
+        case Fixed(number):
+            found = missing if number != number else number in values
+            return Test(Const(found))
+        case _:
+            return Test(member(feature.term(), values, missing))
