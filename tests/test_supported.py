@@ -42,7 +42,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "NuSVR": {"kernel": "linear"},
     "BaggingClassifier": {"estimator": TREE},
     "AdaBoostClassifier": {"estimator": TREE, "n_estimators": 4},
-    "AdaBoostRegressor": {"n_estimators": 3},
     "VotingClassifier": {"estimators": MEMBERS, "voting": "soft"},
     "VotingRegressor": {"estimators": NUMBER_MEMBERS},
     "StackingClassifier": {"estimators": MEMBERS},
@@ -106,7 +105,7 @@ def fitted(name: str) -> tuple[Any, Any]:
 def _is_regressor(model: Any) -> bool:
     from sklearn.base import is_regressor
 
-    return bool(is_regressor(model))
+    return type(model).__name__.endswith("Regressor") or bool(is_regressor(model))
 
 
 def booster(module: str) -> Any:

@@ -11,24 +11,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.build import add, const, mul
+from proxyuse.lang.build import const
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import (
-    Add,
-    Call,
     Compare,
     Const,
-    Function,
     Ite,
     Relation,
     Term,
     Value,
-    Vector,
-    children,
-    postorder,
     value_text,
 )
 from proxyuse.models.body import Body, Origins
+from proxyuse.models.member_terms import Traced, entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,9 @@ def scored(body: Body, positive: object = None) -> tuple[Term, Origins]:
     place = _place(body, positive)
     if body.probabilities is None:
         raise TranslationError("the model has no probabilities; decide by what it predicts")
-    return component(body.probabilities, place, body.origins)
+    traced = Traced()
+    traced.update(body.origins)
+    return entry(body.probabilities, place, traced), traced
 
 
 def _above(
@@ -134,55 +131,6 @@ def _place(body: Body, positive: object) -> int:
     if wanted not in texts:
         raise TranslationError(f"{positive!r} is not a class of the model: {', '.join(texts)}")
     return texts.index(wanted)
-
-
-def component(vector: Term, place: int, origins: Origins) -> tuple[Term, Origins]:
-    """One entry of a term that is a vector, as a term, and the origins with those of new nodes.
-
-    Linear in the size of the term.
-    """
-    made: dict[int, Term] = {}
-    found = dict(origins)
-    for term in postorder(vector):
-        new = _component(term, place, made)
-        if new is None:
-            continue
-        made[id(term)] = new
-        if id(term) in origins:
-            found[id(new)] = origins[id(term)]
-    if id(vector) not in made:
-        raise TranslationError("one probability of this model cannot be taken by itself")
-    return made[id(vector)], found
-
-
-def _component(term: Term, place: int, made: dict[int, Term]) -> Term | None:
-    """The entry of one node from those of its children; None for what is no vector."""
-    match term:
-        case Const(tuple() as values):
-            return Const(values[place])
-        case Vector(items):
-            return items[place]
-        case Ite(guard, then, otherwise) if id(then) in made and id(otherwise) in made:
-            return Ite(guard, made[id(then)], made[id(otherwise)])
-        case Add(operands) if any(id(part) in made for part in operands):
-            return add(*(made.get(id(part), part) for part in operands))
-        case Call(Function.DIV, (dividend, divisor)) if id(dividend) in made:
-            return Call(Function.DIV, (made[id(dividend)], divisor))
-        case Call(Function.SOFTMAX, (Vector(items),)):
-            return _softmax_entry(items, place)
-        case _ if any(id(part) in made for part in children(term)):
-            raise TranslationError("one probability of this model cannot be taken by itself")
-        case _:
-            return None
-
-
-def _softmax_entry(items: tuple[Term, ...], place: int) -> Term:
-    """One entry of a softmax: for two, the sigmoid of their difference."""
-    if len(items) == 2:
-        difference = add(items[place], mul(Const(-1.0), items[1 - place]))
-        return Call(Function.SIGMOID, (difference,))
-    powers = [Call(Function.EXP, (item,)) for item in items]
-    return Call(Function.DIV, (powers[place], add(*powers)))
 
 
 def kth_largest(scores: Array, k: int) -> float:

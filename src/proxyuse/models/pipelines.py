@@ -41,7 +41,7 @@ def transform_pipeline(transformer: Any, inputs: Inputs) -> Sequence[Feature]:
 
 def _through(steps: Sequence[tuple[str, Any]], last: Any, inputs: Inputs) -> Inputs:
     """The features after some steps; `last` is the model after them."""
-    after = [step for _, step in steps[1:]] + [last]
+    after = [*(step for _, step in steps), last][1:]
     found = inputs
     for (name, step), following in zip(steps, after, strict=True):
         outputs = getattr(following, "n_features_in_", None)

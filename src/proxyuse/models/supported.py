@@ -247,7 +247,9 @@ SUPPORTED: dict[str, Supported] = {
     **_transformers(
         "preprocessing:transform_min_max", "sklearn.preprocessing._data", "MinMaxScaler",
     ),
-    **_transformers("preprocessing:transform_robust", "sklearn.preprocessing._data", "RobustScaler"),
+    **_transformers(
+        "preprocessing:transform_robust", "sklearn.preprocessing._data", "RobustScaler",
+    ),
     **_transformers(
         "preprocessing:transform_max_abs", "sklearn.preprocessing._data", "MaxAbsScaler",
     ),
