@@ -89,7 +89,7 @@ def fitted(name: str) -> tuple[Any, Any]:
     if kind in BINARY_INPUT:
         rows = (X.median() < X).astype(int)
     model = made(**OPTIONS.get(kind, {}))
-    number = hasattr(model, "predict") and "Classifier" not in kind and _is_regressor(model)
+    number = SUPPORTED[name].role == "model" and _is_regressor(model)
     target: Any = NUMBERS if number else Y
     if SUPPORTED[name].family in ("rule lists", "XGBoost") and not number:
         target = (Y == "yes").astype(int)

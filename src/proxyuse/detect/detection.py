@@ -297,7 +297,7 @@ class _Detector:
             before.spots += [spot for spot in candidate.spots if spot not in before.spots]
             self.clock.total += candidate.term.digest not in self.scores
             self._measure(Listing([before], self.program.points))
-            return self.scores[candidate.term.digest]
+            return self.scores.get(candidate.term.digest, 0.0)  # none are kept if nothing grows
 
         settled = settle_operator(
             self.engine,
