@@ -96,7 +96,7 @@ def says_the_same(model, X):
     names = input_names(model, None)
     body = model_body(model, Inputs.raw(names))
     program = Program.traced(body.output, names, body.origins)
-    for rows in (X, at_thresholds(program, X, most=300)):
+    for rows in (X, at_thresholds(program, X)):
         expected, found = model.predict(rows), program.predict(rows)
         if hasattr(model, "classes_"):
             assert found.tolist() == expected.tolist()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from proxyuse.lang.build import const, vector
+from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Relation, Term, Value
 from proxyuse.program import Origin
 
@@ -59,6 +59,4 @@ def largest(scores: Term, classes: tuple[Value, ...]) -> Term:
 
 def shares_of_two(second: Term) -> Term:
     """The probabilities of two classes from that of the second."""
-    from proxyuse.lang.build import add, mul
-
     return vector(add(Const(1.0), mul(Const(-1.0), second)), second)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from proxyuse.columns import Kind
-from proxyuse.errors import TranslationError
+from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
 from proxyuse.models.registry import body_of, input_names, program_of
@@ -104,6 +104,12 @@ def margins(program: Program, frame: Frame, rows: Array) -> Array:
 def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
     """The rows as a model wants them: its columns, in its order, with names if it saw names."""
     table = Table.of(X, names)
+    for name in names:
+        if name not in table:
+            raise DataError(
+                f"the {type(model).__name__} needs the column {name!r} which the data lacks; "
+                f"{table.suggest(name)}"
+            )
     if isinstance(X, np.ndarray):
         return X if X.shape[1] == len(names) else X[:, [table.names.index(n) for n in names]]
     if hasattr(X, "loc") and hasattr(X, "iloc"):
@@ -126,6 +132,11 @@ def predictions(model: Any, rows: Any) -> Array:
         names = None if hasattr(rows, "columns") else model.feature_names
         matrix = sys.modules["xgboost"].DMatrix(rows, feature_names=names, enable_categorical=True)
         return np.asarray(model.predict(matrix))
+    if not hasattr(model, "predict"):
+        raise TranslationError(
+            f"a {type(model).__name__} has no predict, so its program cannot be checked; "
+            "translate it yourself and pass the program"
+        )
     return np.asarray(model.predict(rows))
 
 
@@ -166,7 +177,7 @@ def check_predictions(model: Any, program: Program, X: Any, tolerance: float = 1
     return agreement
 
 
-def at_thresholds(program: Program, X: Any, most: int = 2_000) -> Any:
+def at_thresholds(program: Program, X: Any) -> Any:
     """Rows of which some column is at a threshold, or next to it in the float type compared in.
 
     For each threshold of a column of numbers three rows, taken from X in turn.
@@ -180,7 +191,6 @@ def at_thresholds(program: Program, X: Any, most: int = 2_000) -> Any:
                     at = kind(limit)
                     beside = (np.nextafter(at, kind(-np.inf)), at, np.nextafter(at, kind(np.inf)))
                 wanted += [(name, float(number)) for number in beside if np.isfinite(number)]
-    wanted = wanted[:most]
     if not wanted:
         return X
     count = len(X)

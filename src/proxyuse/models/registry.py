@@ -23,12 +23,10 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import variables
 from proxyuse.models.body import Body
 from proxyuse.models.decisions import Decision, decided
-from proxyuse.models.features import Feature, Inputs, Raw
+from proxyuse.models.features import Inputs, Raw
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.program import Program
 
-ModelTranslator = Callable[[Any, Inputs], Body]
-TransformerTranslator = Callable[[Any, Inputs], Sequence[Feature]]
 T = TypeVar("T", bound=Callable[..., Any])
 
 GROUP = "proxyuse.translators"
