@@ -259,6 +259,8 @@ def called(function: str, arguments: Sequence[Any]) -> Any:
             return (math.nan,) * len(arguments[0])
         powers = [math.exp(x - max(arguments[0])) for x in arguments[0]]
         return tuple(power / sum(powers) for power in powers)
+    if function == "median":
+        return median(*arguments)
     x = number(arguments[0])
     if function == "div":
         return divided(x, number(arguments[1]))
@@ -278,6 +280,19 @@ def called(function: str, arguments: Sequence[Any]) -> Any:
         case "sigmoid":
             return 1.0 / (1.0 + math.exp(-x))
     raise AssertionError(function)
+
+
+def median(entries: Sequence[float], weights: Sequence[float]) -> float:
+    """The weighted median."""
+    if any(map(lost, (*entries, *weights))):
+        return math.nan
+    pairs = sorted(zip(entries, weights, strict=True), key=lambda pair: pair[0])
+    total = 0.0
+    for entry, weight in pairs:
+        total += weight
+        if total >= sum(weights) / 2:
+            return entry
+    return pairs[0][0]
 
 
 def applied(term: Term, values: Sequence[Any], row: Row) -> Any:

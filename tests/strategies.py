@@ -104,6 +104,10 @@ class Maker:
                 inner = self.make(self.pick(["number", "boolean"]), depth - 1)
                 if self.chance(3):
                     return Call(Function.DIV, (inner, Const(self.pick([2.0, -4.0]))))
+                if self.chance(4):
+                    parts = self.several("number", depth - 1, 4)
+                    weights = tuple(float(self.draw(st.integers(0, 4))) for _ in parts)
+                    return Call(Function.MEDIAN, (vector(*parts), Const(weights)))
                 if self.chance(3):
                     return Call(Function.FILL, (inner, self.make("number", 0)))
                 return Call(Function.ABS, (inner,))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import proxyuse as pu
@@ -16,6 +17,7 @@ from proxyuse.lang.nodes import Const
 from proxyuse.models import checks
 from proxyuse.models.body import Body
 from proxyuse.models.registry import body_of, register
+from proxyuse.models.subject import subject_of
 from proxyuse.notes import NoteKind
 
 RNG = np.random.default_rng(11)
@@ -106,6 +108,36 @@ def test_more_decisions_that_cannot_be_made() -> None:
     three = DecisionTreeClassifier(max_depth=2).fit(X, X["b"].clip(upper=2))
     with pytest.raises(pu.TranslationError, match="which class is positive"):
         pu.translate(three, decision=pu.Threshold(0.5))
+
+
+@pytest.mark.parametrize(
+    ("model", "best", "message"),
+    [
+        (DecisionTreeClassifier(max_depth=2), pu.TopK(2.5), "pass a whole k between 1"),  # type: ignore[arg-type]
+        (DecisionTreeClassifier(max_depth=2), pu.TopK(3, "maybe"), "not a class of the model"),
+        (LinearSVC(), pu.TopK(3), "the model has no probabilities"),
+    ],
+)
+def test_the_best_that_cannot_be_found(model: Any, best: pu.TopK, message: str) -> None:
+    with pytest.raises(pu.TranslationError, match=message):
+        pu.audit(model.fit(X, Y), X, Z, decision=best)
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_the_best_of_a_native_booster(classes: int) -> None:
+    xgb = pytest.importorskip("xgboost")
+    options = {"objective": "reg:squarederror", "nthread": 1}
+    if classes > 1:
+        options |= {"objective": "multi:softprob", "num_class": classes}
+    booster = xgb.train(options, xgb.DMatrix(X, X["b"] % classes if classes > 1 else X["a"]), 2)
+    if classes > 1:
+        with pytest.raises(pu.TranslationError, match="found by one number"):
+            subject_of(booster, X, set(), pu.TopK(9), opaque=False)
+        return
+    found = subject_of(booster, X, set(), pu.TopK(9), opaque=False)
+    scores = booster.predict(xgb.DMatrix(X))
+    assert found.expected is not None
+    assert found.expected.tolist() == (scores >= np.sort(scores)[-9]).tolist()
 
 
 class Stubborn:

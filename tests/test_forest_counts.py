@@ -12,6 +12,7 @@ from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.build import add
 from proxyuse.lang.nodes import Compare, Const, Relation
 from proxyuse.lang.parse import parse_term
+from proxyuse.measure import shallow_plan
 from proxyuse.measure.association import NormalizedMutualInformation
 from proxyuse.measure.forest_plan import forest_plan
 from proxyuse.measure.forests import ForestEngine
@@ -62,6 +63,14 @@ def check_case(case: ForestCase, *, compiled: bool, threads: int = 1) -> None:
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
 def test_loops_count_what_the_definition_says(seed: int, compiled: bool) -> None:
     check_case(forest_case(seed), compiled=compiled, threads=1 + seed % 3)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_loops_for_trees_with_many_leaves_count_the_same(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shallow_plan, "MOST_LEAVES", 0)
+    check_case(forest_case(seed), compiled=True)
 
 
 @pytest.mark.slow

@@ -11,40 +11,27 @@ lgb = pytest.importorskip("lightgbm")
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from proxyuse.datasets import load_adult  # noqa: E402
 from proxyuse.errors import TranslationError  # noqa: E402
 from proxyuse.lang.nodes import Argmax, Ite, Member  # noqa: E402
 from proxyuse.lang.positions import Spot  # noqa: E402
 from proxyuse.models.registry import body_of, input_names, translate  # noqa: E402
+from proxyuse.models.subject import subject_of  # noqa: E402
 from proxyuse.program import Program  # noqa: E402
-from tests.faithful import DATA, says_the_same, thresholds  # noqa: E402
+from tests.faithful import (  # noqa: E402
+    DATA,
+    learnable,
+    near_thresholds,
+    sample,
+    says_the_same,
+    with_categories,
+)
 
 QUIET = {"verbose": -1, "n_jobs": 1}
 TRAINING = {"verbose": -1, "num_threads": 1}
 
 
-def sample(data, rows=3000):
-    X, y = DATA[data]()
-    chosen = np.random.default_rng(0).permutation(len(X))[:rows]
-    if data == "student":
-        y = y // 5
-    return X.iloc[chosen].astype(float), y.iloc[chosen]
-
-
 def same_numbers(expected, found):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def near_thresholds(program, X):
-    """Rows with one value at, and next to, each threshold."""
-    base, rows = np.asarray(X, dtype=np.float64), []
-    for number, (name, threshold) in enumerate(thresholds(program)):
-        beside = np.nextafter(threshold, np.inf), np.nextafter(threshold, -np.inf)
-        for value in (threshold, *beside, np.float32(threshold), 0.0, 1e-35, -1e-36, np.nan):
-            row = base[number % len(base)].copy()
-            row[program.inputs.index(name)] = value
-            rows.append(row)
-    return np.array(rows)
 
 
 KINDS = {
@@ -124,13 +111,8 @@ OBJECTIVES = [
 
 
 def trained(objective, **options):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 4))
-    y = (X[:, 0] + rng.normal(size=400) * 0.5 > 0).astype(float)
-    if objective in ("gamma", "mape"):
-        y = np.exp(X[:, 0] / 2)
+    X, y = learnable(objective)
     if objective.startswith("multi"):
-        y = rng.integers(0, 3, 400)
         options["num_class"] = 3
     group = [100] * 4 if "rank" in objective else None
     data = lgb.Dataset(X, y, group=group)
@@ -190,7 +172,6 @@ def test_a_single_class():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_an_objective_of_the_users_own_predicts_scores():
     X, y = sample("adult", 500)
-    y = pd.factorize(y, sort=True)[0]
 
     def loss(true, score):
         share = 1 / (1 + np.exp(-score))
@@ -202,7 +183,6 @@ def test_an_objective_of_the_users_own_predicts_scores():
 
 def test_rankers():
     X, y = sample("contraceptive", 1000)
-    y = pd.factorize(y, sort=True)[0]
     model = lgb.LGBMRanker(n_estimators=5, **QUIET).fit(X, y, group=[100] * 10)
     same_numbers(model.predict(X), translate(model).predict(X))
 
@@ -225,15 +205,6 @@ def test_a_model_that_was_saved_and_read():
 
 
 # Categories
-
-
-def with_categories(rows=2000):
-    frame = load_adult().iloc[:rows]
-    X = frame[["age", "workclass", "education", "occupation", "hours_per_week"]].copy()
-    for name in ("workclass", "education", "occupation"):
-        X[name] = X[name].astype("category")
-    X["level"] = pd.Categorical(frame["education_num"])
-    return X, frame["income"]
 
 
 @pytest.mark.parametrize("one_hot", [1, 100])
@@ -278,6 +249,18 @@ def test_ordered_categories_are_refused():
 
 
 # Pipelines, names, origins
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_an_audit_knows_names_of_which_lightgbm_replaced_the_blanks(native):
+    X, y = sample("contraceptive", 300)
+    X = X.rename(columns=lambda name: name.replace("_", " "))
+    assert any(" " in name for name in X.columns)
+    model = lgb.LGBMRegressor(n_estimators=2, **QUIET).fit(X, y)
+    data = X[X.columns[::-1]]
+    found = subject_of(model.booster_ if native else model, data, set(), None, opaque=False)
+    assert found.program.inputs == tuple(X.columns)
+    same_numbers(found.expected, found.program.predict(data))
 
 
 def test_in_a_pipeline_thresholds_are_those_of_the_raw_columns():
@@ -339,4 +322,11 @@ def test_what_has_no_term_is_refused(options, message):
     X, y = sample("student", 300)
     model = lgb.LGBMRegressor(n_estimators=2, **QUIET, **options).fit(X, y)
     with pytest.raises(TranslationError, match=message):
+        translate(model)
+
+
+def test_a_model_that_leaves_trees_out_is_refused():
+    X, y = sample("contraceptive", 300)
+    model = lgb.LGBMClassifier(n_estimators=2, pred_early_stop=True, **QUIET).fit(X, y)
+    with pytest.raises(TranslationError, match=r"leaves trees out .*; set pred_early_stop=False"):
         translate(model)

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model as lm
 from sklearn import svm
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import proxyuse as pu
 from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, mul
 from proxyuse.lang.nodes import (
@@ -40,10 +44,9 @@ from proxyuse.models.features import (
     Inputs,
     Mapped,
     Raw,
-    weighted_sum,
-    weighted_terms,
 )
 from proxyuse.models.registry import model_body, translate
+from proxyuse.models.weighted import weighted_sum, weighted_terms
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
 
@@ -448,3 +451,17 @@ def test_an_error_names_the_step():
     model = fitted(svm.SVC(), X, y)
     with pytest.raises(TranslationError, match=r"this SVC \(step 'last'\) has the kernel 'rbf'"):
         model_body(model, Inputs.raw(X.columns).inside("last"))
+
+
+@pytest.mark.parametrize("model", [lm.LinearRegression(), lm.Ridge(), lm.Lasso(alpha=0.01)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rows_of_float32_and_targets_in_a_column_are_audited(model, scaled):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(60, 3)) * [1, 30, 900], columns=list("abc"))
+    y = X.to_numpy() @ [3.0, 0.2, 0.01] + 5
+    single = X.astype(np.float32)
+    pipe = make_pipeline(StandardScaler() if scaled else None, clone(model))
+    for target, fitted_on in ((y, X), (y.astype(np.float32), single), (y.reshape(-1, 1), X)):
+        pipe.fit(fitted_on, target)
+        for rows in (X, single):
+            pu.audit(pipe, rows, {"z": np.arange(60) % 2}, variables=False)

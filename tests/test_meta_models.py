@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 )
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -42,7 +42,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.nodes import Argmax, Const, Ite, postorder
+from proxyuse.lang.nodes import Argmax, Call, Const, Function, Ite, Vector, postorder
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.forest_plan import forest_plan
 from proxyuse.models.checks import at_thresholds
@@ -243,6 +243,9 @@ def regression_tree(depth=4):
 
 PAIR = [("tree", regression_tree()), ("ridge", Ridge())]
 REGRESSORS = {
+    "AdaBoost": AdaBoostRegressor(n_estimators=20, random_state=0),
+    "AdaBoost of lines": AdaBoostRegressor(Ridge(), n_estimators=4, random_state=0),
+    "AdaBoost of one tree": AdaBoostRegressor(n_estimators=1, random_state=0),
     "bagging": BaggingRegressor(regression_tree(), 5, max_features=0.5, random_state=0),
     "bagging lines": BaggingRegressor(Ridge(), 3, random_state=0),
     "voting": VotingRegressor(PAIR),
@@ -314,10 +317,49 @@ def test_a_class_that_is_in_no_row_or_all_rows_of_a_label():
     assert program.predict(X).tolist() == model.predict(X).tolist()
 
 
-def test_boosting_of_one_class():
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "model", [AdaBoostClassifier(n_estimators=2), RidgeClassifier(), OneVsRestClassifier(tree()),
+              HistGradientBoostingClassifier(max_iter=2)],
+)  # fmt: skip
+def test_a_model_of_one_class_says_that(model):
     X = np.arange(6.0)[:, None]
-    model = AdaBoostClassifier(n_estimators=2).fit(X, ["a"] * 6)
-    assert isinstance(translate(model).term, Const)
+    program = translate(model.fit(X, ["a"] * 6))
+    assert isinstance(program.term, Const)
+    assert program.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("member", [Ridge(), DecisionTreeRegressor(max_depth=3)])
+def test_regressors_of_pairs_vote_where_they_say_the_very_number(member, classes):
+    X, y = np.arange(24.0)[:, None], np.arange(24) * classes // 24
+    y[5] = classes - 1
+    says_the_same(OneVsOneClassifier(member).fit(X, y), X)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_weighted_median_of_trees_is_the_same_to_the_last_bit(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, size=(80, 3)).astype(float)
+    model = AdaBoostRegressor(n_estimators=30, random_state=seed).fit(X, rng.integers(0, 6, 80))
+    program = translate(model)
+    assert program.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_weighted_median_reads_as_one():
+    X = np.arange(8.0)[:, None]
+    stump = DecisionTreeRegressor(max_depth=1)
+    model = AdaBoostRegressor(stump, n_estimators=3, random_state=0).fit(
+        X, [0, 1, 1, 4, 4, 2, 9, 9]
+    )
+    assert len(model.estimators_) == 3
+    term = translate(model).term
+    assert isinstance(term, Call)
+    assert term.function is Function.MEDIAN
+    members, weights = term.arguments
+    assert weights == Const(tuple(model.estimator_weights_.tolist()))
+    assert isinstance(members, Vector)
+    assert all(isinstance(member, Ite) for member in members.items)
 
 
 def test_a_constant_dummy():
@@ -436,7 +478,8 @@ def fitted(model, data="three classes"):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lambda: fitted(AdaBoostRegressor(n_estimators=2), "numbers"), "translate .*AdaBoostReg"),
+        (lambda: FixedThresholdClassifier(tree()).fit([[0], [1]], ["a", "a"]),
+         "knows 1 classes; a threshold needs two"),
         (lambda: fitted(DummyClassifier(strategy="uniform")), "predicts at random"),
         (lambda: fitted(DummyClassifier(strategy="stratified")), "predicts at random"),
         (lambda: fitted(GridSearchCV(tree(), {"max_depth": [1]}, cv=2, refit=False)),

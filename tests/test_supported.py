@@ -42,6 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "NuSVR": {"kernel": "linear"},
     "BaggingClassifier": {"estimator": TREE},
     "AdaBoostClassifier": {"estimator": TREE, "n_estimators": 4},
+    "AdaBoostRegressor": {"n_estimators": 4},
     "VotingClassifier": {"estimators": MEMBERS, "voting": "soft"},
     "VotingRegressor": {"estimators": NUMBER_MEMBERS},
     "StackingClassifier": {"estimators": MEMBERS},

@@ -8,26 +8,26 @@ import pytest
 
 xgb = pytest.importorskip("xgboost")
 
+from sklearn.compose import make_column_transformer  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler  # noqa: E402
+from sklearn.preprocessing import (  # noqa: E402
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 
 from proxyuse.datasets import load_adult  # noqa: E402
 from proxyuse.errors import TranslationError  # noqa: E402
 from proxyuse.lang.nodes import Argmax, Compare, Ite, Member  # noqa: E402
 from proxyuse.lang.positions import Spot  # noqa: E402
 from proxyuse.models.registry import body_of, input_names, translate  # noqa: E402
+from proxyuse.models.subject import subject_of  # noqa: E402
 from proxyuse.program import Program  # noqa: E402
-from tests.faithful import DATA, thresholds  # noqa: E402
+from tests.faithful import DATA, learnable, near_thresholds, sample, with_categories  # noqa: E402
 
 NEAR = 1e-5  # of 0: there float32 may round a sum to the other side
-
-
-def sample(data, rows=3000):
-    X, y = DATA[data]()
-    chosen = np.random.default_rng(0).permutation(len(X))[:rows]
-    if data == "student":
-        y = y // 5
-    return X.iloc[chosen].astype(float), pd.factorize(y.iloc[chosen], sort=True)[0]
 
 
 def same_labels(model, X, program=None):
@@ -48,27 +48,6 @@ def same_labels(model, X, program=None):
 
 def same_numbers(expected, found):
     np.testing.assert_allclose(found, expected, rtol=NEAR, atol=NEAR)
-
-
-def near_thresholds(program, X):
-    """Rows with one value at, and next to, each threshold, in both float types."""
-    base, rows = np.asarray(X, dtype=np.float64), []
-    for number, (name, threshold) in enumerate(thresholds(program)):
-        single = np.float32(threshold)
-        above = np.nextafter(single, np.float32(np.inf))
-        for value in (
-            threshold,
-            np.nextafter(threshold, np.inf),
-            np.nextafter(threshold, -np.inf),
-            above,
-            np.nextafter(single, np.float32(-np.inf)),
-            (float(single) + float(above)) / 2,
-            np.nan,
-        ):
-            row = base[number % len(base)].copy()
-            row[program.inputs.index(name)] = value
-            rows.append(row)
-    return np.array(rows)
 
 
 KINDS = {
@@ -183,13 +162,8 @@ OBJECTIVES = [
 
 
 def trained(objective, **options):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 4))
-    y = (X[:, 0] + rng.normal(size=400) * 0.5 > 0).astype(float)
-    if objective in ("reg:gamma", "survival:aft"):
-        y = np.exp(X[:, 0] / 2)
+    X, y = learnable(objective)
     if objective.startswith("multi"):
-        y = rng.integers(0, 3, 400)
         options["num_class"] = 3
     data = xgb.DMatrix(X, y)
     if objective.startswith("rank"):
@@ -293,15 +267,6 @@ def test_a_model_of_one_leaf_and_a_model_of_no_trees():
 # Categories
 
 
-def with_categories(rows=2000):
-    frame = load_adult().iloc[:rows]
-    X = frame[["age", "workclass", "education", "occupation", "hours_per_week"]].copy()
-    for name in ("workclass", "education", "occupation"):
-        X[name] = X[name].astype("category")
-    X["level"] = pd.Categorical(frame["education_num"])
-    return X, (frame["income"] == ">50K").astype(int)
-
-
 @pytest.mark.parametrize("booster", ["gbtree", "dart"])
 @pytest.mark.parametrize("one_hot", [1, 100])
 def test_categories_are_asked_for_by_name(booster, one_hot):
@@ -380,6 +345,15 @@ def test_names_come_from_the_frame():
         "x0",
         "x1",
     )
+
+
+def test_a_booster_finds_its_columns_by_name():
+    X, y = sample("contraceptive", 300)
+    booster = xgb.XGBRegressor(n_estimators=2, n_jobs=1).fit(X, y).get_booster()
+    data = X[X.columns[::-1]]
+    found = subject_of(booster, data, set(), None, opaque=False)
+    assert found.program.inputs == tuple(X.columns)
+    same_numbers(found.expected, found.program.predict(data))
 
 
 @pytest.mark.parametrize("data", ["adult", "contraceptive"])
@@ -462,3 +436,27 @@ def test_another_number_for_missing_beside_categories_is_refused():
 def test_a_booster_that_saw_no_data_is_refused():
     with pytest.raises(TranslationError, match="is not fitted; call fit first"):
         translate(xgb.Booster())
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        "passthrough",
+        StandardScaler(),
+        RobustScaler(),
+        KBinsDiscretizer(4, encode="ordinal", strategy="uniform"),
+    ],
+    ids=["as they are", "scaled", "about the median", "binned"],
+)
+def test_a_zero_that_a_sparse_matrix_does_not_hold_is_missing(numbers):
+    adult = load_adult().iloc[::6]
+    X, y = adult.drop(columns="income"), pd.factorize(adult["income"])[0]
+    words = X.select_dtypes(exclude="number").columns
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), words), (numbers, X.columns.difference(words))
+    )
+    model = make_pipeline(columns, xgb.XGBClassifier(n_estimators=20, max_depth=4)).fit(X, y)
+    assert columns.fit(X).sparse_output_
+    centred = X.assign(**{name: X[name].median() for name in X.columns.difference(words)})
+    for rows in (X, centred):
+        assert (translate(model).predict(rows) == model.predict(rows)).all()

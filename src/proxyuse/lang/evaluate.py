@@ -340,12 +340,27 @@ def _called(function: Function, parts: list[Array]) -> Array:
             return shares
         case Function.FILL:
             return np.asarray(np.where(np.isnan(x), parts[1], x))
+        case Function.MEDIAN:
+            return _median(*np.broadcast_arrays(x, parts[1]))
         case Function.DIV:
             dividend, divisor = _aligned([x, parts[1]])
             quotient: Array = dividend / divisor
             return quotient
         case _:
             assert_never(function)
+
+
+def _median(entries: Array, weights: Array) -> Array:
+    """The weighted median of each row, missing where an entry or a weight is.
+
+    Sorted and added as AdaBoostRegressor does it, so that rounding is the same, too.
+    """
+    order = np.argsort(entries, axis=1)
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    place = np.argmax(reached >= 0.5 * reached[:, -1:], axis=1)
+    rows = np.arange(len(entries))
+    lost = np.isnan(entries).any(axis=1) | np.isnan(weights).any(axis=1)
+    return np.where(lost, np.nan, entries[rows, order[rows, place]])
 
 
 def first_value(values: Array, vocabulary: Vocabulary) -> Value:

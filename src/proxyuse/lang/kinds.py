@@ -137,6 +137,13 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
             if not kinds[0].startswith("vector"):
                 raise KindError(f"{_where(term)}: softmax needs a vector, not a {kinds[0]}")
             return kinds[0]
+        case Call(Function.MEDIAN):
+            if not kinds[0].startswith("vector") or kinds[0] != kinds[1]:
+                raise KindError(
+                    f"{_where(term)}: median needs a vector and as long a vector of weights, "
+                    f"not a {kinds[0]} and a {kinds[1]}"
+                )
+            return NUMBER
         case Call(Function.DIV) if kinds[0].startswith("vector"):
             _need_number(term, parts[1], kinds[1])
             return kinds[0]

@@ -48,7 +48,9 @@ class Relation(StrEnum):
 class Function(StrEnum):
     """Functions that are neither associative nor lazy.
 
-    ``fill(x, y)`` is x, or y where x is missing.
+    ``fill(x, y)`` is x, or y where x is missing. ``median(v, w)`` is the weighted median of a
+    vector: with its entries in ascending order, the first at which their weights, added up so
+    far, reach half of all.
     """
 
     EXP = "exp"
@@ -59,9 +61,10 @@ class Function(StrEnum):
     SOFTMAX = "softmax"
     DIV = "div"
     FILL = "fill"
+    MEDIAN = "median"
 
 
-ARITY = {f: 2 if f in (Function.DIV, Function.FILL) else 1 for f in Function}
+ARITY = {f: 2 if f in (Function.DIV, Function.FILL, Function.MEDIAN) else 1 for f in Function}
 
 
 class Node:
@@ -391,12 +394,16 @@ def value_text(value: Value) -> str:
 def quoted(text: str, mark: str) -> str:
     """Text between two marks, with what cannot be printed escaped."""
     escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
-    safe = (c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped)
-    return f"{mark}{''.join(safe)}{mark}"
+    if not escaped.isprintable():
+        escaped = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped)
+    return f"{mark}{escaped}{mark}"
 
 
 def sorted_values(values: Iterable[Value]) -> list[Value]:
     """Constants sorted by type and value, duplicates taken out, the missing value last."""
+    values = list(values)
+    if all(type(value) is str for value in values):  # often, and many
+        return sorted(set(values))
     rank = {bool: 0, float: 1, str: 2, tuple: 3}
     distinct = {value_text(v): v for v in values}.values()
 

@@ -6,7 +6,8 @@ every test; equal cells act alike wherever only these tests read the variable.
 
 Cells of numbers are intervals (from one breakpoint, exclusive, to the next, inclusive), the last
 two being "above all" and "missing". Breakpoints are exact: the largest number that a test
-still lets through in the precision of its comparison. Cells of categories are the categories.
+still lets through in the precision of its comparison. Cells of categories are those that no test
+tells apart.
 """
 
 from __future__ import annotations
@@ -65,15 +66,14 @@ def cells_of(values: Array, tests: Sequence[Test], vocabulary: Vocabulary) -> Ce
         for test in tests:
             for value in _constants(test):
                 constant(value, vocabulary)
-        codes = values - NO_CATEGORY
-        samples: Array = np.arange(NO_CATEGORY, len(vocabulary.words), dtype=np.int32)
+        every: Array = np.arange(NO_CATEGORY, len(vocabulary.words), dtype=np.int32)
+        truth, cell = np.unique(_outcomes(tests, every, vocabulary), axis=1, return_inverse=True)
+        codes = cell.ravel()[values - NO_CATEGORY]
     else:
         numbers = values.astype(np.float64, copy=False)
         points, truth = _cut_numbers(tuple(tests))
         codes = np.searchsorted(points, numbers, side="left")
         codes[np.isnan(numbers)] = len(points) + 1
-        return Cells(codes.astype(_narrow(truth)), truth)
-    truth = _outcomes(tests, samples, vocabulary)
     return Cells(codes.astype(_narrow(truth)), truth)
 
 

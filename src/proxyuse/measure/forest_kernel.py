@@ -27,7 +27,7 @@ def _ones(context: Any, word: Any) -> Any:
 
 
 @inlined
-def _next(nodes: Array, cells: Array, node: int) -> int:
+def next_of(nodes: Array, cells: Array, node: int) -> int:
     """The child to which a row with these cells goes; without a branch, which would be a guess."""
     below: int = nodes[node, 2 + np.int64(cells[nodes[node, 0]] >= nodes[node, 1])]
     return below
@@ -71,7 +71,7 @@ def _winner(leads: Array, slack: int) -> int:
 
 
 @inlined
-def _room(outputs: Array, leads: Array, slack: int, said: int) -> Any:
+def room_of(outputs: Array, leads: Array, slack: int, said: int) -> Any:
     """By how much the leads must at least change before the output does."""
     best = np.int64(0)
     for c in range(len(leads)):
@@ -83,6 +83,17 @@ def _room(outputs: Array, leads: Array, slack: int, said: int) -> Any:
         if outputs[c + 1] != said:
             room = min(room, best - leads[c])
     return room - slack
+
+
+@inlined
+def _rooms(wiring: Wiring, leads: Array, said: Array, start: int, stop: int) -> Any:
+    """The room of each row of a block, and whether its output changes as the lead rises."""
+    room = np.empty(stop - start, dtype=np.int64)
+    rises = np.empty(stop - start, dtype=np.bool_)
+    for row in range(start, stop):
+        room[row - start] = room_of(wiring.outputs, leads[row], wiring.slack, said[row])
+        rises[row - start] = leads.shape[1] > 1 or leads[row, 0] <= 0
+    return room, rises
 
 
 @compiled
@@ -99,15 +110,25 @@ def find_leaves(wiring: Wiring, begin: Array, leaves: Array, start: int, stop: i
             a, b, c, d = begin[place], begin[place], begin[place], begin[place]
             while a >= 0 or b >= 0 or c >= 0 or d >= 0:
                 if a >= 0:
-                    a = _next(nodes, codes[first], a)
+                    a = next_of(nodes, codes[first], a)
                 if b >= 0:
-                    b = _next(nodes, codes[second], b)
+                    b = next_of(nodes, codes[second], b)
                 if c >= 0:
-                    c = _next(nodes, codes[third], c)
+                    c = next_of(nodes, codes[third], c)
                 if d >= 0:
-                    d = _next(nodes, codes[fourth], d)
+                    d = next_of(nodes, codes[fourth], d)
             leaves[place, first], leaves[place, second] = -1 - a, -1 - b
             leaves[place, third], leaves[place, fourth] = -1 - c, -1 - d
+
+
+@inlined
+def decide(wiring: Wiring, ends: Array, leads: Array, said: Array, start: int, stop: int) -> None:
+    """Fill in the outputs that go with leads."""
+    for row in range(start, stop):
+        winner = _winner(leads[row], wiring.slack)
+        if winner < 0:
+            winner = _exact_winner(wiring, ends[:, row])
+        said[row] = wiring.outputs[winner]
 
 
 @compiled
@@ -120,84 +141,95 @@ def stand(wiring: Wiring, ends: Array, leads: Array, said: Array, start: int, st
         for row in range(start, stop):
             for c in range(leads.shape[1]):
                 leads[row, c] += scores[ends[tree, row], c]
-    for row in range(start, stop):
-        winner = _winner(leads[row], wiring.slack)
-        if winner < 0:
-            winner = _exact_winner(wiring, ends[:, row])
-        said[row] = wiring.outputs[winner]
+    decide(wiring, ends, leads, said, start, stop)
+
+
+@called
+def _changed_exactly(
+    wiring: Wiring, ends: Array, row: int, tree: int, leaf: int, said: int
+) -> bool:
+    """Whether a row's output is another one with some leaf of a tree, by the program's own sums."""
+    leaves = ends[:, row].copy()
+    leaves[tree] = leaf
+    changed: bool = wiring.outputs[_exact_winner(wiring, leaves)] != said
+    return changed
+
+
+@inlined
+def _change_by_leaf(wiring: Wiring, ends: Array, row: int, lead: Array, said: int, tree: int,
+                    first: int, last: int, tried: Array, changed: Array) -> None:  # fmt: skip
+    """Fill in whether a row's output is another one with each leaf of a tree."""
+    scores, outputs, slack = wiring.scores, wiring.outputs, wiring.slack
+    own = ends[tree, row]
+    if len(lead) == 1:  # most often; without a branch for each leaf
+        rest = lead[0] - scores[own, 0]
+        below, above = outputs[0] != said, outputs[1] != said
+        unsure = np.int64(0)
+        for leaf in range(first, last):
+            total = rest + scores[leaf, 0]
+            changed[leaf - first] = above if total > 0 else below
+            unsure += (slack > 0) & (abs(total) <= slack)
+        if unsure > 0:
+            for leaf in range(first, last):
+                if abs(rest + scores[leaf, 0]) <= slack:
+                    changed[leaf - first] = _changed_exactly(wiring, ends, row, tree, leaf, said)
+        return
+    for leaf in range(first, last):
+        for c in range(len(lead)):
+            tried[c] = lead[c] - scores[own, c] + scores[leaf, c]
+        winner = _winner(tried, slack)
+        if winner >= 0:
+            changed[leaf - first] = outputs[winner] != said
+        else:
+            changed[leaf - first] = _changed_exactly(wiring, ends, row, tree, leaf, said)
 
 
 @compiled
 def count_singles(
     wiring: Wiring, ends: Array, leads: Array, said: Array, first_leaf: Array, leaf_from: Array,
-    leaf_to: Array, spans: Array, first_pair: Array, pair_masses: Array, weights: Array,
-    flips: Array, changes: Array, start: int, stop: int,
+    leaf_to: Array, lowest: Array, highest: Array, first_mass: Array, leaf_masses: Array,
+    weights: Array, flips: Array, changes: Array, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count for each node what its test and its subtree change, one at a time.
 
-    spans : by how much each tree can change a lead at most.
-    first_pair, pair_masses : the masses of leaves, from each node above them on.
+    lowest, highest : as in `count_variables`; with them most rows are left out of most trees.
+    first_mass, leaf_masses : for each node, the masses of the leaves below from there on.
     flips : nodes x 2, the mass of rows that come from the left, the right and would then end in
         another output on the other side.
     changes : by node, the mass of pairs of rows in which the subtree's new value changes the
         output.
     """
-    nodes, scores = wiring.nodes, wiring.scores
-    roots, outputs, slack = wiring.roots, wiring.outputs, wiring.slack
-    leaves = np.empty(len(roots), dtype=np.int32)
-    tried = np.empty(len(wiring.base), dtype=np.int64)
-    changed = np.empty(len(wiring.values), dtype=np.bool_)
-    widest = spans.max()
-    for row in range(start, stop):
-        room = _room(outputs, leads[row], slack, said[row])
-        if room > widest:
-            continue
-        cells = wiring.codes[row]
-        leaves[:] = ends[:, row]
-        for tree in range(len(roots)):
-            if room > spans[tree]:
+    nodes, scores, roots = wiring.nodes, wiring.scores, wiring.roots
+    changed = np.empty(np.diff(first_leaf).max(), dtype=np.int64)
+    two = leads.shape[1] == 1
+    tried = np.empty(leads.shape[1], dtype=np.int64)
+    room, rises = _rooms(wiring, leads, said, start, stop)
+    for tree in range(len(roots)):
+        low, high = lowest[roots[tree], 2], highest[roots[tree], 2]
+        first, last = first_leaf[tree], first_leaf[tree + 1]
+        for row in range(start, stop):
+            own = scores[np.uintp(ends[tree, row]), 0] if two else np.int64(0)
+            if room[row - start] > (high - own if rises[row - start] else own - low):
                 continue
-            own = leaves[tree]
-            first, last = first_leaf[tree], first_leaf[tree + 1]
-            if len(tried) == 1:  # most often; without a branch a leaf
-                rest = leads[row, 0] - scores[own, 0]
-                unsure = np.int64(0)
-                for leaf in range(first, last):
-                    lead = rest + scores[leaf, 0]
-                    changed[leaf] = outputs[np.int64(lead > 0)] != said[row]
-                    unsure += np.int64(slack > 0) & np.int64(abs(lead) <= slack)
-                if unsure > 0:
-                    for leaf in range(first, last):
-                        if abs(rest + scores[leaf, 0]) <= slack:
-                            leaves[tree] = leaf
-                            changed[leaf] = outputs[_exact_winner(wiring, leaves)] != said[row]
-                    leaves[tree] = own
-                first = last
-            for leaf in range(first, last):
-                for c in range(len(tried)):
-                    tried[c] = leads[row, c] - scores[own, c] + scores[leaf, c]
-                winner = _winner(tried, slack)
-                if winner < 0:
-                    leaves[tree] = leaf
-                    winner = _exact_winner(wiring, leaves)
-                    leaves[tree] = own
-                changed[leaf] = outputs[winner] != said[row]
+            _change_by_leaf(wiring, ends, row, leads[row], said[row], tree, first, last, tried,
+                            changed)  # fmt: skip
+            cells = wiring.codes[row]
             node = roots[tree]
-            depth = 0
             while node >= 0:
-                total = pair_masses[0] * 0
-                for leaf in range(leaf_from[node], leaf_to[node]):
-                    total += changed[leaf] * pair_masses[first_pair[leaf] + depth]
+                total = leaf_masses[0] * 0
+                masses = leaf_masses[first_mass[node] : first_mass[node + 1]]
+                there = changed[leaf_from[node] - first : leaf_to[node] - first]
+                for place in range(len(masses)):
+                    total += there[place] * masses[place]
                 changes[node] += weights[row] * total
-                below = _next(nodes, cells, node)
+                below = next_of(nodes, cells, node)
                 side = 0 if below == nodes[node, 2] else 1
                 other = nodes[node, 3 - side]
                 while other >= 0:
-                    other = _next(nodes, cells, other)
-                if changed[-1 - other]:
+                    other = next_of(nodes, cells, other)
+                if changed[-1 - other - first]:
                     flips[node, side] += weights[row]
                 node = below
-                depth += 1
 
 
 @inlined
@@ -211,13 +243,14 @@ def _held_leaf(nodes: Array, cells: Array, holes: Array, held: Array, lookup: Ar
         if holes[node] == hole:
             node = nodes[node, 3 - np.int64(lookup[held[node] + 1 + cell])]
         else:
-            node = _next(nodes, cells, node)
+            node = next_of(nodes, cells, node)
     return -1 - node
 
 
 @called
-def _exact_output(wiring: Wiring, row: int, holes: Array, held: Array, lookup: Array, hole: int,
-                  cell: int, leaves: Array) -> int:  # fmt: skip
+def exact_output(wiring: Wiring, row: int, holes: Array, held: Array, lookup: Array, hole: int,
+                 cell: int, leaves: Array) -> int:  # fmt: skip
+    """What the program says of a row by its own sums, with a hole held at a cell."""
     for tree in range(len(wiring.roots)):
         leaves[tree] = _held_leaf(wiring.nodes, wiring.codes[row], holes, held, lookup,
                                   wiring.roots[tree], hole, cell)  # fmt: skip
@@ -259,7 +292,7 @@ def _by_leaf(ends: Array, trees: Array, leaves: int, start: int, stop: int) -> A
 @compiled
 def count_tests(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
-    hole_first: Array, trees: Array, first: Array, mixed: Array, sides: Array, lowest: Array,
+    hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, masses: Array, weights: Array, changes: Array, reach: Array, bounds: Array,
     start: int, stop: int,
 ) -> None:  # fmt: skip
@@ -271,11 +304,7 @@ def count_tests(
     outputs, slack, classes = wiring.outputs, wiring.slack, len(wiring.base)
     size = stop - start
     begins, rows, leaf_of = _by_leaf(ends, trees, len(scores), start, stop)
-    room = np.empty(size, dtype=np.int64)
-    rises = np.empty(size, dtype=np.bool_)
-    for row in range(start, stop):
-        room[row - start] = _room(outputs, leads[row], slack, said[row])
-        rises[row - start] = classes > 1 or leads[row, 0] <= 0
+    room, rises = _rooms(wiring, leads, said, start, stop)
     stamp = np.full(size, -1, dtype=np.int64)
     limit = np.empty(size, dtype=np.int64)
     part = np.empty(size, dtype=np.int64)
@@ -347,7 +376,7 @@ def count_tests(
             if winner >= 0:
                 output = outputs[winner]
             else:
-                output = _exact_output(wiring, start + row, holes, held, lookup, hole,
+                output = exact_output(wiring, start + row, holes, held, lookup, hole,
                                        other[row], scratch)  # fmt: skip
             mass = weights[start + row] * masses[hole, other[row]]
             if output != said[start + row]:
@@ -359,7 +388,7 @@ def count_tests(
 @compiled
 def count_variables(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
-    hole_first: Array, trees: Array, first: Array, mixed: Array, sides: Array, lowest: Array,
+    hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, intervals: Array, first_cell: Array, ordered: Array, masses: Array,
     weights: Array, changes: Array, reach: Array, bounds: Array, start: int, stop: int,
 ) -> None:  # fmt: skip
@@ -388,11 +417,7 @@ def count_variables(
     held, lookup = wiring.held, wiring.lookup
     size = stop - start
     begins, rows, leaf_of = _by_leaf(ends, trees, len(scores), start, stop)
-    room = np.empty(size, dtype=np.int64)
-    rises = np.empty(size, dtype=np.bool_)
-    for row in range(start, stop):
-        room[row - start] = _room(outputs, leads[row], slack, said[row])
-        rises[row - start] = classes > 1 or leads[row, 0] <= 0
+    room, rises = _rooms(wiring, leads, said, start, stop)
     stamp = np.full(size, -1, dtype=np.int64)
     limit = np.empty(size, dtype=np.int64)
     part = np.empty(size, dtype=np.int64)
@@ -481,7 +506,7 @@ def count_variables(
                         node, low, high = stack[height, 0], stack[height, 1], stack[height, 2]
                         while node >= 0:
                             if holes[node] != hole:
-                                node = _next(nodes, cells, node)
+                                node = next_of(nodes, cells, node)
                                 continue
                             cut_here = nodes[node, 1]
                             if high <= cut_here:
@@ -527,7 +552,7 @@ def count_variables(
                 elif cell == own_cell:
                     output = said[start + row]
                 else:
-                    output = _exact_output(wiring, start + row, holes, held, lookup, hole,
+                    output = exact_output(wiring, start + row, holes, held, lookup, hole,
                                            cell - 1, scratch)  # fmt: skip
                 if output != said[start + row]:
                     total += masses[begin + cell]

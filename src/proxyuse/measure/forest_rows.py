@@ -97,27 +97,27 @@ def rooms(wiring: Wiring, leads: Array, said: Array) -> Array:
 
 def count_singles(
     wiring: Wiring, ends: Array, leads: Array, said: Array, first_leaf: Array, leaf_from: Array,
-    leaf_to: Array, spans: Array, first_pair: Array, pair_masses: Array, weights: Array,
-    flips: Array, changes: Array, start: int, stop: int,
+    leaf_to: Array, lowest: Array, highest: Array, first_mass: Array, leaf_masses: Array,
+    weights: Array, flips: Array, changes: Array, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count for each node what its test and its subtree change, one at a time."""
     room = rooms(wiring, leads[start:stop], said[start:stop])
-    near = start + np.flatnonzero(room <= spans.max())
-    leaves = ends[:, near]
-    for tree, span in enumerate(spans):
+    leaves = ends[:, start:stop]
+    rises = (leads.shape[1] > 1) | (leads[start:stop, 0] <= 0)
+    for tree, root in enumerate(wiring.roots):
         first, last = first_leaf[tree], first_leaf[tree + 1]
-        chosen = np.flatnonzero(room[near - start] <= span)
+        own = wiring.scores[leaves[tree], 0] if leads.shape[1] == 1 else np.int64(0)
+        chosen = np.flatnonzero(
+            room <= np.where(rises, highest[root, 2] - own, own - lowest[root, 2])
+        )
         for part in _pieces(chosen, (last - first) * len(wiring.base)):
-            rows = near[part]
+            rows = start + part
             changed = _changed_by_leaf(
                 wiring, leads, said, rows, leaves[:, part], tree, first, last
             )
             mass = weights[rows]
             nodes = np.full(len(part), wiring.roots[tree])
-            for depth in range(len(wiring.nodes)):
-                inner = np.flatnonzero(nodes >= 0)
-                if len(inner) == 0:
-                    break
+            while len(inner := np.flatnonzero(nodes >= 0)):
                 here = nodes[inner]
                 left = _goes_left(wiring, rows[inner], here)
                 other = leaves_below(wiring, rows[inner], _step(wiring, here, ~left))
@@ -127,8 +127,8 @@ def count_singles(
                 for node in np.unique(here):
                     own = inner[here == node]
                     below = slice(leaf_from[node], leaf_to[node])
-                    pairs = pair_masses[first_pair[below] + depth]
-                    total = changed[own, below.start - first : below.stop - first] @ pairs
+                    masses = leaf_masses[first_mass[node] : first_mass[node + 1]]
+                    total = changed[own, below.start - first : below.stop - first] @ masses
                     changes[node] += np.dot(mass[own], total)
                 nodes[inner] = _step(wiring, here, left)
 
@@ -156,7 +156,7 @@ def _changed_by_leaf(
 
 def count_tests(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
-    hole_first: Array, trees: Array, first: Array, mixed: Array, sides: Array, lowest: Array,
+    hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, masses: Array, weights: Array, changes: Array, reach: Array, bounds: Array,
     start: int, stop: int,
 ) -> None:  # fmt: skip
@@ -194,7 +194,7 @@ def count_tests(
 
 def count_variables(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
-    hole_first: Array, trees: Array, first: Array, mixed: Array, sides: Array, lowest: Array,
+    hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, intervals: Array, first_cell: Array, ordered: Array, masses: Array,
     weights: Array, changes: Array, reach: Array, bounds: Array, start: int, stop: int,
 ) -> None:  # fmt: skip

@@ -45,6 +45,7 @@ from proxyuse.measure.forest_plan import ForestPlan, forest_plan
 from proxyuse.measure.forest_wiring import Wiring, wired
 from proxyuse.measure.influence import QuantitativeInputInfluence, differ
 from proxyuse.measure.parallel import mapped, worth_compiling
+from proxyuse.measure.shallow_plan import Slots, paths, slots_of
 from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
 from proxyuse.measure.trees import MOST_MASS, MOST_WEIGHT, Tested, TreeEngine
@@ -52,8 +53,8 @@ from proxyuse.measure.trees import MOST_MASS, MOST_WEIGHT, Tested, TreeEngine
 T = TypeVar("T")
 
 BLOCK = 1 << 13
-TEST_BLOCK, VARIABLE_BLOCK = 1 << 13, 1 << 9  # so that what is added to stays in the cache
-SECONDS_A_WALK = 1e-6  # of one row through one tree in NumPy
+VARIABLE_BLOCK = 1 << 9  # so that what compiled loops add to stays in the cache
+SECONDS_A_WALK = 1e-5  # of one row through one tree in NumPy, with each variable in turn
 SECONDS_A_NODE = 3e-4  # of one node in NumPy, for what it takes beside the rows
 
 
@@ -255,7 +256,14 @@ class ForestEngine(TreeEngine):
         ends = np.empty((plan.trees, self.n_rows), dtype=np.int32)
         leads = np.empty((self.n_rows, len(plan.base)), dtype=np.int64)
         said = np.empty(self.n_rows, dtype=np.intp)
-        self._map(lambda block: self._loops.stand(self._wiring, ends, leads, said, *block))
+        given: tuple[Any, ...] = (self._wiring, ends, leads, said)
+        find = self._loops.stand
+        if self._slots is not None:
+            from proxyuse.measure import shallow_kernel  # loads numba
+
+            given = (self._wiring, self._slots, ends, leads, said)
+            find = shallow_kernel.stand
+        self._map(lambda block: find(*given, *block))
         return ends, leads, said
 
     def _map(self, count: Callable[[tuple[int, int]], T], size: int = BLOCK) -> list[T]:
@@ -300,17 +308,17 @@ class ForestEngine(TreeEngine):
         """Influence and reach by program point; missing where no tree's node stands."""
         plan, kind = self._trees, self._masses.dtype
         pair_masses = self._pair_masses
-        lowest, highest = (ends[plan.first_node[:-1], 2] for ends in self._ranges)
-        spans = highest - lowest
-
         stand = self._stand
+        order = np.lexsort((plan.pairs.leaf, plan.pairs.node))
+        first_mass = np.concatenate([[0], np.cumsum(plan.leaf_to - plan.leaf_from)])
+        by_node = first_mass, pair_masses[order]
 
         def count(block: tuple[int, int]) -> tuple[Array, Array]:
             flips = np.zeros((len(plan.points), 2), dtype=kind)
             changes = np.zeros(len(plan.points), dtype=kind)
             self._loops.count_singles(
-                self._wiring, *stand, plan.first_leaf, plan.leaf_from, plan.leaf_to, spans,
-                plan.pairs.first, pair_masses, self._masses, flips, changes, *block,
+                self._wiring, *stand, plan.first_leaf, plan.leaf_from, plan.leaf_to,
+                *self._ranges, *by_node, self._masses, flips, changes, *block,
             )  # fmt: skip
             return flips, changes
 
@@ -456,20 +464,36 @@ class ForestEngine(TreeEngine):
 
     def _together(self, holes: Holes) -> Together:
         trees = np.unique(self._trees.tree_of[holes.nodes])
-        where = (holes.of_node, holes.nodes, holes.begins, trees, holes.first, holes.mixed)
-        cells = () if holes.tests else (holes.intervals, holes.first_cell, holes.ordered)
-        count = self._loops.count_tests if holes.tests else self._loops.count_variables
-        given = (self._wiring, *self._stand, *where, self._sides, *self._ranges, *cells)
+        given: tuple[Any, ...] = (self._wiring, *self._stand, holes.of_node, holes.nodes)
+        given = (*given, holes.begins, trees)
+        if holes.tests and self._slots is not None and not holes.mixed.any():
+            from proxyuse.measure import shallow_kernel  # loads numba
+
+            given = (*given, self._slots, *paths(self._trees, self._slots, holes.of_node))
+            count = shallow_kernel.count_tests
+        else:
+            given = (*given, holes.mixed, holes.first, self._sides, *self._ranges)
+            count = self._loops.count_tests
+            if not holes.tests:
+                given = (*given, holes.intervals, holes.first_cell, holes.ordered)
+                count = self._loops.count_variables
 
         def counted(block: tuple[int, int]) -> Array:
             found = np.zeros((3, len(holes.ordered)), dtype=self._masses.dtype)
             count(*given, holes.masses, self._masses, *found, *block)
             return found
 
-        parts = self._map(counted, TEST_BLOCK if holes.tests else VARIABLE_BLOCK)
+        small = self._compiles and not holes.tests
+        parts = self._map(counted, VARIABLE_BLOCK if small else BLOCK)
         changes, reach, bounds = np.sum(parts, axis=0)
         pairs = self.total * self.total
         return Together(changes / pairs, reach / self.total, bounds / pairs)
+
+    @cached_property
+    def _slots(self) -> Slots | None:
+        """The slots of small trees that choose between two classes, if loops are compiled."""
+        two = self._compiles and len(self._trees.base) == 1
+        return slots_of(self._trees, self._wiring) if two else None
 
     def _subtrees_together(self, nodes: Array) -> Together:
         """Of one subtree at several nodes: it moves the leads once for each that a row reaches.

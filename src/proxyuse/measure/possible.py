@@ -394,7 +394,7 @@ def _called(
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
 ) -> Possible:
-    if function in (Function.SOFTMAX, Function.DIV, Function.ABS, Function.FILL):
+    if function not in (Function.EXP, Function.LOG, Function.SQRT, Function.SIGMOID):
         return _where_fixed(term, parts, columns, vocabulary)
     x = _interval(parts[0])
     low = apply(term, [x.low], columns, vocabulary)

@@ -120,9 +120,10 @@ def cut(support: Support, weights: Array, bins: int | None, max_support: int) ->
     bin_of = bins_of(support.values, support.masses(weights), bins, max_support)
     if bin_of is None:
         return support
-    _, first, numbers = np.unique(bin_of, return_index=True, return_inverse=True)
+    new = np.diff(bin_of, prepend=-1) != 0
+    first = np.flatnonzero(new)
     last = np.append(first[1:], len(bin_of)) - 1
-    return Support(numbers[support.codes], support.values[first], support.values[last])
+    return Support((np.cumsum(new) - 1)[support.codes], support.values[first], support.values[last])
 
 
 def bins_of(values: Array, masses: Array, bins: int | None, max_support: int) -> Array | None:

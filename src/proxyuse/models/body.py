@@ -16,6 +16,10 @@ Origins = dict[int, Origin]
 """Where node objects came from, by their identity; each stands at one place in a term."""
 
 
+DOUBLE, SINGLE = 1e-9, 1e-5
+"""How far sums of float64 and of float32 numbers may be apart, relative to their size."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
     """What a model says of a row.
@@ -38,7 +42,7 @@ class Body:
     probabilities: Term | None = None
     scores: Term | None = None
     origins: Origins = field(default_factory=dict)
-    tolerance: float = 1e-9
+    tolerance: float = DOUBLE
 
 
 def labels(classes: object) -> tuple[Value, ...]:
@@ -47,7 +51,12 @@ def labels(classes: object) -> tuple[Value, ...]:
 
 
 def above_zero(score: Term, classes: tuple[Value, ...], strict: bool = True) -> Term:
-    """The second of two classes where a score is above 0 (or 0 itself, if not strict)."""
+    """The second of two classes where a score is above 0 (or 0 itself, if not strict).
+
+    A model that saw one class only says that.
+    """
+    if len(classes) == 1:
+        return Const(classes[0])
     relation = Relation.GT if strict else Relation.GE
     return Ite(Compare(relation, score, Const(0.0)), Const(classes[1]), Const(classes[0]))
 

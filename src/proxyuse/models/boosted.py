@@ -2,52 +2,105 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from proxyuse.lang.bisection import last_with_first_answer
 from proxyuse.lang.build import add, conj, disj
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Not, Precision, Relation, Term, Value
-from proxyuse.models.features import Feature, Fixed, Test, last_with_first_answer
+from proxyuse.models.body import DOUBLE, Body, Origins
+from proxyuse.models.features import Bound, Coded, Feature, Fixed, Raw, Stepped, Test
+from proxyuse.program import Origin
 
 ZERO_AND_ONE = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lost:
-    """A feature of which the numbers from `low` to `high` count as missing, too."""
+class Lost(Feature):
+    """A feature of which the numbers from `low` to `high` count as missing, too.
+
+    They are compared in `precision`, or as the threshold is that is asked for.
+    """
 
     feature: Feature
     low: float
     high: float
+    precision: Precision | None = None
 
     def term(self) -> Term:
         """The feature's value."""
         return self.feature.term()
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """One comparison where those numbers go the way of missing ones anyway, else several."""
-        plain = self.feature.at_most(threshold, precision, missing, strict=strict)
-        answers = [
-            Fixed(number).at_most(threshold, precision, missing, strict=strict).term
-            for number in (self.low, self.high)
-        ]
-        if answers == [Const(missing)] * 2:
+        plain = self.feature.within(bound)
+        if bound.holds(self.low) == bound.holds(self.high) == bound.missing:
             return plain
-        asked = Not(plain.term) if plain.opposite else plain.term
-        lost = _between(self.feature.term(), self.low, self.high, precision)
-        return Test(disj(asked, lost) if missing else conj(asked, Not(lost)))
+        precision = self.precision or bound.precision
+        upto = self.feature.at_most(self.high, precision, missing=False)
+        below = self.feature.at_most(self.low, precision, missing=False, strict=True)
+        if upto == below:  # no number is lost
+            return plain
+        asked, upto_high, below_low = (_asked(test) for test in (plain, upto, below))
+        lost = conj(upto_high, Not(below_low))
+        if self.low == self.high and isinstance(self.feature, Raw):
+            lost = Compare(Relation.EQ, self.feature.term(), Const(self.low), precision)
+        return Test(disj(asked, lost) if bound.missing else conj(asked, Not(lost)))
 
 
-def _between(term: Term, low: float, high: float, precision: Precision) -> Term:
-    if low == high:
-        return Compare(Relation.EQ, term, Const(low), precision)
-    return conj(
-        Compare(Relation.GE, term, Const(low), precision),
-        Compare(Relation.LE, term, Const(high), precision),
-    )
+def _asked(test: Test) -> Term:
+    return Not(test.term) if test.opposite else test.term
+
+
+def unset(feature: Feature) -> Feature:
+    """A feature of a sparse matrix whose zeros, which it does not hold, count as missing."""
+    match feature:
+        case Coded(name, numbers, default, missing):
+            known = {value: _or_missing(number) for value, number in numbers.items()}
+            return Coded(name, known, _or_missing(default), _or_missing(missing))
+        case Stepped(name, cuts, numbers, missing):
+            steps = tuple(_or_missing(number) for number in numbers)
+            return Stepped(name, cuts, steps, _or_missing(missing))
+        case Fixed(number):
+            return Fixed(_or_missing(number))
+        case _:
+            return Lost(feature, 0.0, 0.0, Precision.FLOAT64)
+
+
+def _or_missing(number: float) -> float:
+    return math.nan if number == 0 else number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What a booster computes before its objective: a sum, or one a class.
+
+    Attributes
+    ----------
+    objective : its name.
+    sums : the sums.
+    origins : where their parts came from.
+    steepness : the factor of the score in a sigmoid.
+    """
+
+    objective: str
+    sums: list[Term]
+    origins: Origins
+    steepness: float = 1.0
+
+    def body(
+        self,
+        output: Term,
+        origin: Origin,
+        classes: tuple[Value, ...] = (),
+        shares: Term | None = None,
+        tolerance: float = DOUBLE,
+    ) -> Body:
+        """The body of a model that makes `output` of the sums."""
+        self.origins.setdefault(id(output), origin)
+        return Body(output, classes, shares, origins=self.origins, tolerance=tolerance)
 
 
 def summed(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Term]:

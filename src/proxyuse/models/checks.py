@@ -17,7 +17,8 @@ from proxyuse.columns import Kind
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.models.registry import body_of, input_names, program_of
+from proxyuse.models.body import SINGLE
+from proxyuse.models.registry import body_of, input_names, program_of, saw_names
 from proxyuse.program import Frame, Program
 from proxyuse.table import Table
 
@@ -53,7 +54,9 @@ def compare(
     program: Program, found: Array, expected: Array, frame: Frame, tolerance: float
 ) -> Agreement:
     """Compare a program's outputs with its model's on the rows of a frame."""
-    expected = np.asarray(expected).ravel() if np.ndim(expected) < 2 else np.asarray(expected)
+    expected = np.asarray(expected)
+    if found.ndim == 1:  # some regressors give a column
+        expected = expected.reshape(len(found))
     if found.dtype == np.float64 and expected.dtype.kind in "fiub":
         numbers = expected.astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -122,7 +125,9 @@ def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
         rows = pd.DataFrame(
             {c.name: c.decode() if c.kind is Kind.CATEGORY else c.values for c in columns}
         )
-    named = hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster"
+    named = (
+        hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster" or saw_names(model)
+    )
     return rows if named else rows.to_numpy()
 
 
@@ -137,7 +142,25 @@ def predictions(model: Any, rows: Any) -> Array:
             f"a {type(model).__name__} has no predict, so its program cannot be checked; "
             "translate it yourself and pass the program"
         )
-    return np.asarray(model.predict(rows))
+    return asked(model, "predict", rows)
+
+
+def asked(model: Any, method: str, rows: Any) -> Array:
+    """What a method of a model says of rows; an error that tells why where it refuses them."""
+    try:
+        return np.asarray(getattr(model, method)(rows))
+    except Exception as error:  # whatever its library raises
+        why = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise DataError(
+            f"the {type(model).__name__} itself refuses these rows ({why}); give it rows such as "
+            "it was fitted on, or leave these out"
+        ) from error
+
+
+def exactness(rows: Any, tolerance: float) -> float:
+    """The tolerance for a model's sums: with columns of float32, libraries compute in it."""
+    kinds = rows.dtypes if hasattr(rows, "columns") else [rows.dtype]
+    return max(tolerance, SINGLE) if np.float32 in list(kinds) else tolerance
 
 
 def check_translation(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> Program:
@@ -172,7 +195,8 @@ def check_predictions(model: Any, program: Program, X: Any, tolerance: float = 1
     table = Table.of(X, program.inputs)
     rows = model_rows(model, X, program.inputs)
     frame = Frame(table.column(name) for name in program.variables)
-    agreement = compare(program, program.predict(X), predictions(model, rows), frame, tolerance)
+    expected = predictions(model, rows)
+    agreement = compare(program, program.predict(X), expected, frame, exactness(rows, tolerance))
     agreement.require(type(model).__name__)
     return agreement
 

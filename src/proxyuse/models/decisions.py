@@ -102,12 +102,18 @@ def scored(body: Body, positive: object = None) -> tuple[Term, Origins]:
     """The number by which rows are ordered, and where its parts came from."""
     if not body.classes:
         return body.output, body.origins
+    shares, place = share_of(body, positive)
+    traced = Traced()
+    traced.update(body.origins)
+    return entry(shares, place, traced), traced
+
+
+def share_of(body: Body, positive: object = None) -> tuple[Term, int]:
+    """The probabilities of the classes, and which of them is meant."""
     place = _place(body, positive)
     if body.probabilities is None:
         raise TranslationError("the model has no probabilities; decide by what it predicts")
-    traced = Traced()
-    traced.update(body.origins)
-    return entry(body.probabilities, place, traced), traced
+    return body.probabilities, place
 
 
 def _above(
@@ -135,6 +141,10 @@ def _place(body: Body, positive: object) -> int:
 
 def kth_largest(scores: Array, k: int) -> float:
     """The k-th largest of some scores."""
-    if not 1 <= k <= len(scores):
-        raise TranslationError(f"the best {k} of {len(scores)} rows; pass a k between 1 and those")
+    if scores.ndim != 1:
+        raise TranslationError("the best k are found by one number, and the model says several")
+    if k not in range(1, len(scores) + 1):
+        raise TranslationError(
+            f"the best {k} of {len(scores)} rows; pass a whole k between 1 and those"
+        )
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])

@@ -11,7 +11,8 @@ are taken to be 0 for them and an ordinal encoder's to be missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ def transform_imputed(transformer: Any, inputs: Inputs) -> list[Feature]:
     """
     check_fitted(transformer, "statistics_", inputs)
     gone = _value(transformer.missing_values, inputs)
+    if transformer.missing_values is not None and None in transformer.statistics_.tolist():
+        raise _none_left(transformer.statistics_.tolist().index(None), inputs)
     fills = [_value(fill, inputs) for fill in transformer.statistics_]
     found = [
         _imputed(feature, fill, gone)
@@ -101,9 +104,7 @@ def _affine_again(feature: Mapped, found: Mapped, fill: float) -> Mapped:
     if feature.fill is not None:
         return feature
     slope, offset = feature.affine
-    return Mapped(
-        found.name, found.function, True, found.value, (slope, offset), (fill - offset) / slope
-    )
+    return replace(found, affine=feature.affine, fill=(fill - offset) / slope)
 
 
 def _indicator(feature: Feature, fill: Value, gone: Value) -> Feature:
@@ -128,22 +129,37 @@ def _indicator(feature: Feature, fill: Value, gone: Value) -> Feature:
 
 
 def transform_one_hot(transformer: Any, inputs: Inputs) -> list[Feature]:
-    """Translate a OneHotEncoder: a feature for each category or group of rare ones."""
+    """Translate a OneHotEncoder: a feature for each category or group of rare ones.
+
+    A feature lists its own categories alone, so that many categories are no more work than each
+    of them once; only one that takes unknown values lists all.
+    """
     check_fitted(transformer, "categories_", inputs)
     dropped = transformer._drop_idx_after_grouping
+    takes_unknown = transformer.handle_unknown in ("infrequent_if_exist", "warn")
     found: list[Feature] = []
     for i, feature in enumerate(inputs.features):
+        values = _values(transformer, i, feature, inputs)
         codes = _codes(transformer, i)
-        groups = list(range(max(codes) + 1))
-        if dropped is not None and dropped[i] is not None:
-            del groups[dropped[i]]
         rare = _rare(transformer, i)
-        takes_unknown = transformer.handle_unknown in ("infrequent_if_exist", "warn")
-        for group in groups:
+        groups: list[list[int]] = [[] for _ in range(max(codes) + 1)]
+        for place, code in enumerate(codes):
+            groups[code].append(place)
+        for group, members in enumerate(groups):
+            if dropped is not None and dropped[i] == group:
+                continue
             unknown = float(takes_unknown and rare is not None and codes[rare] == group)
-            numbers = [float(code == group) for code in codes]
-            found.append(_coded(transformer, i, feature, numbers, unknown, inputs))
+            listed = range(len(codes)) if unknown else _with_a_value(members, values)
+            numbers = [float(codes[place] == group) for place in listed]
+            found.append(_coded(feature, [values[place] for place in listed], numbers, unknown))
     return found
+
+
+def _with_a_value(places: list[int], values: Sequence[Value]) -> Iterable[int]:
+    """Places of values, and one more if all are missing: it tells words from numbers."""
+    if all(is_missing(values[place]) for place in places):
+        return dict.fromkeys((*places, 0))
+    return places
 
 
 def transform_ordinal(transformer: Any, inputs: Inputs) -> list[Feature]:
@@ -157,7 +173,9 @@ def transform_ordinal(transformer: Any, inputs: Inputs) -> list[Feature]:
         numbers = [float(code) for code in _codes(transformer, i, but=lost)]
         if lost is not None:
             numbers[lost] = float(transformer.encoded_missing_value)
-        found.append(_coded(transformer, i, feature, numbers, unknown, inputs))
+        numbers = np.array(numbers).astype(transformer.dtype).astype(np.float64).tolist()
+        values = _values(transformer, i, feature, inputs)
+        found.append(_coded(feature, values, numbers, unknown))
     return found
 
 
@@ -166,10 +184,11 @@ def transform_target(transformer: Any, inputs: Inputs) -> list[Feature]:
     check_fitted(transformer, "encodings_", inputs)
     means = np.atleast_1d(transformer.target_mean_).tolist()
     found: list[Feature] = []
-    for place, encoding in enumerate(transformer.encodings_):
-        i, mean = divmod(place, len(means))
-        feature = inputs.features[i]
-        found.append(_coded(transformer, i, feature, encoding.tolist(), means[mean], inputs))
+    for i, feature in enumerate(inputs.features):
+        values = _values(transformer, i, feature, inputs)
+        encodings = transformer.encodings_[i * len(means) : (i + 1) * len(means)]
+        for encoding, mean in zip(encodings, means, strict=True):
+            found.append(_coded(feature, values, encoding.tolist(), mean))
     return found
 
 
@@ -188,21 +207,31 @@ def _rare(transformer: Any, i: int) -> int | None:
     return None if rare is None else int(rare[0])
 
 
-def _coded(
-    transformer: Any,
-    i: int,
-    feature: Feature,
-    numbers: list[float],
-    unknown: float,
-    inputs: Inputs,
-) -> Feature:
-    """A feature with a number for each category of the i-th column."""
+def _values(transformer: Any, i: int, feature: Feature, inputs: Inputs) -> list[Value]:
+    """The categories of the i-th column, of which one may be the missing value."""
     values = [_value(value, inputs) for value in transformer.categories_[i].tolist()]
-    if sum(map(is_missing, values)) > 1:
+    lost = sum(map(is_missing, values))
+    if lost > 1:
         raise TranslationError(
             f"the {type(transformer).__name__} of step {inputs.step!r} tells several missing "
             f"values apart in column {i}; use one, e.g. with fillna(float('nan'))"
         )
+    if lost and isinstance(feature, Filled) and is_missing(feature.gone):
+        raise _none_left(i, inputs)
+    return values
+
+
+def _none_left(i: int, inputs: Inputs) -> TranslationError:
+    return TranslationError(
+        f"at step {inputs.step!r} column {i} still holds None, which an imputer of NaN "
+        "leaves as it is; replace None by NaN before fitting, e.g. with fillna(float('nan'))"
+    )
+
+
+def _coded(
+    feature: Feature, values: Sequence[Value], numbers: Sequence[float], unknown: float
+) -> Feature:
+    """A feature with a number for each of some values, and one for all others."""
     table = dict(zip(values, numbers, strict=True))
     lost = [number for value, number in table.items() if is_missing(value)]
     present = {value: number for value, number in table.items() if not is_missing(value)}

@@ -17,21 +17,23 @@ either of these of the column it comes from, so that no scaled or encoded value 
 - `Fixed`: a constant.
 
 Columns are taken to hold float64 (or whole) numbers, as data frames do. Arrays of float32 that
-pass through scalers are computed in float32 by scikit-learn, which is not followed.
+pass through scalers are computed in float32 by scikit-learn, which is not followed. A column's
+missing values are all alike, whether None or NaN.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.bisection import last_with_first_answer as last_with_first_answer
-from proxyuse.lang.build import add, conj, disj, lookup, member, mul
+from proxyuse.lang.bisection import last_with_first_answer
+from proxyuse.lang.build import conj, disj, lookup, member
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import (
     FALSE,
@@ -61,12 +63,50 @@ class Test:
     opposite: bool = False
 
 
-class Feature(Protocol):
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A question about a number: is it at most a threshold (or below it), rounded to a float type?
+
+    `missing` is the answer for a missing number.
+    """
+
+    threshold: float
+    precision: Precision
+    missing: bool
+    strict: bool
+
+    def holds(self, number: float) -> bool:
+        """The answer for one number."""
+        return bool(self.hold(np.array([number]))[0])
+
+    def hold(self, numbers: Array) -> Array:
+        """The answer for each number."""
+        found = np.asarray(numbers, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            if self.precision is Precision.FLOAT32:
+                found = found.astype(np.float32).astype(np.float64)
+            below = found < self.threshold if self.strict else found <= self.threshold
+        return np.where(np.isnan(found), self.missing, below)
+
+    def of(self, term: Term, missing: bool | None = None) -> Test:
+        """The comparison of a term, with another answer for missing numbers if given."""
+        relation = Relation.LT if self.strict else Relation.LE
+        lost = self.missing if missing is None else missing
+        return Test(Compare(relation, term, Const(self.threshold), self.precision, lost))
+
+
+class Feature(ABC):
     """One input of a model."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def term(self) -> Term:
         """Its value."""
-        ...
+
+    @abstractmethod
+    def within(self, bound: Bound) -> Test:
+        """Whether it is within a bound, asked of the column it comes from."""
 
     def at_most(
         self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
@@ -75,11 +115,11 @@ class Feature(Protocol):
 
         `missing` is the answer where the feature is missing.
         """
-        ...
+        return self.within(Bound(threshold, precision, missing, strict))
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Feature):
     """A column as it is."""
 
     name: str
@@ -88,15 +128,13 @@ class Raw:
         """The variable."""
         return Var(self.name)
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """The comparison itself."""
-        return Test(_comparison(Var(self.name), threshold, precision, missing, strict))
+        return bound.of(Var(self.name))
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Feature):
     """A column with a value in place of the missing ones.
 
     Attributes
@@ -119,22 +157,18 @@ class Filled:
         members = ["\0" if lost else self.gone]
         return Ite(member(column, members, missing=lost), Const(self.fill), column)
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """A comparison of the column, answered where it is missing as for what stands in."""
         if isinstance(self.fill, str):
             raise TranslationError(
                 f"the column {self.name!r} holds categories and is compared with a number; "
                 "encode it first"
             )
-        answer = Fixed(self.fill).at_most(threshold, precision, missing, strict=strict)
-        lost = answer.term == TRUE
-        return Test(_comparison(Var(self.name), threshold, precision, lost, strict))
+        return bound.of(Var(self.name), missing=bound.holds(self.fill))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Computed:
+class Computed(Feature):
     """A number that is computed from several columns, or in no way that can be undone."""
 
     value: Term
@@ -143,15 +177,13 @@ class Computed:
         """The term."""
         return self.value
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """The comparison itself."""
-        return Test(_comparison(self.value, threshold, precision, missing, strict))
+        return bound.of(self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Feature):
     """The same number in every row."""
 
     number: float
@@ -160,18 +192,13 @@ class Fixed:
         """The constant."""
         return Const(self.number)
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """True or false."""
-        number = float(np.float32(self.number)) if precision is Precision.FLOAT32 else self.number
-        if math.isnan(number):
-            return Test(TRUE if missing else FALSE)
-        return Test(TRUE if (number < threshold if strict else number <= threshold) else FALSE)
+        return Test(TRUE if bound.holds(self.number) else FALSE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mapped:
+class Mapped(Feature):
     """A monotone function of one column of numbers.
 
     Attributes
@@ -195,18 +222,12 @@ class Mapped:
         """The function as a term."""
         return self.value
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """A comparison of the column with the number at which the answer changes."""
 
         def answers(numbers: Array) -> Array:
             with np.errstate(all="ignore"):
-                found = np.asarray(self.function(numbers), dtype=np.float64)
-                if precision is Precision.FLOAT32:
-                    found = found.astype(np.float32).astype(np.float64)
-            below = found < threshold if strict else found <= threshold
-            return np.where(np.isnan(found), missing, below)
+                return bound.hold(self.function(numbers))
 
         lost = bool(answers(np.array([np.nan]))[0])
         switch, first = last_with_first_answer(answers)
@@ -216,7 +237,7 @@ class Mapped:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stepped:
+class Stepped(Feature):
     """A number for each of some intervals of one column of numbers.
 
     Attributes
@@ -235,7 +256,7 @@ class Stepped:
     def term(self) -> Term:
         """Nested ites; a missing value takes the first interval that has its number."""
         cuts, numbers = _joined(self.cuts, self.numbers)
-        home = next((i for i, number in enumerate(numbers) if _same(number, self.missing)), -1)
+        home = next((i for i, number in enumerate(numbers) if same(number, self.missing)), -1)
         term: Term = Const(numbers[-1])
         for i in reversed(range(len(cuts))):
             term = Ite(up_to(self.name, cuts[i], i == home), Const(numbers[i]), term)
@@ -243,17 +264,10 @@ class Stepped:
             return term
         return Ite(_where_missing(self.name, numbers=True), Const(self.missing), term)
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """Whether the column is in some intervals."""
-
-        def answer(number: float) -> bool:
-            test = Fixed(number).at_most(threshold, precision, missing, strict=strict)
-            return test.term == TRUE
-
-        lost = answer(self.missing)
-        cuts, answers = _joined(self.cuts, [answer(number) for number in self.numbers])
+        *held, lost = bound.hold(np.array([*self.numbers, self.missing])).tolist()
+        cuts, answers = _joined(self.cuts, held)
         if not cuts:
             return _only_missing(self.name, answers[0], lost, numbers=True)
         if len(cuts) == 1:
@@ -263,8 +277,8 @@ class Stepped:
         lost = lost != opposite
         ends = [-math.inf, *cuts, math.inf]
         parts: list[Term] = []
-        for i, held in enumerate(answers):
-            if held == opposite:
+        for i, answer in enumerate(answers):
+            if answer == opposite:
                 continue
             sides = [beyond(self.name, ends[i], lost)] if i else []
             sides += [up_to(self.name, ends[i + 1], lost)] if i < len(cuts) else []
@@ -273,7 +287,7 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded:
+class Coded(Feature):
     """A number for each value of one column.
 
     Attributes
@@ -292,24 +306,18 @@ class Coded:
     def term(self) -> Term:
         """A table of the column."""
         entries = dict(self.numbers)
-        if not _same(self.missing, self.default):
+        if not same(self.missing, self.default):
             entries[math.nan] = self.missing
         return lookup(Var(self.name), entries.items(), self.default)
 
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
+    def within(self, bound: Bound) -> Test:
         """Whether the column has one of some values."""
-
-        def answer(number: float) -> bool:
-            test = Fixed(number).at_most(threshold, precision, missing, strict=strict)
-            return test.term == TRUE
-
-        otherwise, lost = answer(self.default), answer(self.missing)
-        chosen = [value for value, number in self.numbers.items() if answer(number) != otherwise]
+        numbers = np.array([*self.numbers.values(), self.default, self.missing])
+        *held, otherwise, lost = bound.hold(numbers).tolist()
+        chosen = [v for v, answer in zip(self.numbers, held, strict=True) if answer != otherwise]
         if not chosen:
-            numbers = not any(isinstance(value, str) for value in self.numbers)
-            return _only_missing(self.name, otherwise, lost, numbers=numbers)
+            words = any(isinstance(value, str) for value in self.numbers)
+            return _only_missing(self.name, otherwise, lost, numbers=not words)
         column, apart = Var(self.name), lost != otherwise
         if len(chosen) == 1:
             equal = Compare(Relation.EQ, column, Const(chosen[0]), Precision.FLOAT64, apart)
@@ -364,7 +372,7 @@ def _joined(cuts: Sequence[float], numbers: Sequence[N]) -> tuple[list[float], l
     for i, number in enumerate(numbers):
         if i and ends[i] <= begin:
             continue
-        if i and not _same(number, kept[-1]):
+        if i and not same(number, kept[-1]):
             found.append(ends[i - 1])
             kept.append(number)
         begin = ends[i]
@@ -405,15 +413,9 @@ def choice(test: Test, then: Term, otherwise: Term) -> Term:
     return Ite(test.term, then, otherwise)
 
 
-def _same(first: float, second: float) -> bool:
+def same(first: float, second: float) -> bool:
+    """Whether two numbers are equal, or both missing."""
     return first == second or (math.isnan(first) and math.isnan(second))
-
-
-def _comparison(
-    term: Term, threshold: float, precision: Precision, missing: bool, strict: bool
-) -> Term:
-    relation = Relation.LT if strict else Relation.LE
-    return Compare(relation, term, Const(threshold), precision, missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -447,89 +449,6 @@ class Inputs:
         return replace(self, features=tuple(features))
 
 
-def weighted_sum(features: Sequence[Feature], weights: Sequence[float], offset: float) -> Term:
-    """``weights[0] * features[0] + ... + offset``, said in raw columns.
-
-    What is weighed of one column becomes one term: a factor times the column where features are
-    affine, a table where they are codes, a tree where they are steps. Weights of 0 are left out.
-    """
-    return add(*(term for term, _ in weighted_terms(features, weights, offset)))
-
-
-def weighted_terms(
-    features: Sequence[Feature], weights: Sequence[float], offset: float
-) -> list[tuple[Term, int | None]]:
-    """The operands of `weighted_sum`, each with the number of the first weight in it.
-
-    None for what is constant.
-    """
-    factors: dict[tuple[str, float | None], list[tuple[int, float]]] = {}
-    tables: dict[str, list[tuple[int, float, Coded]]] = {}
-    trees: dict[str, list[tuple[int, float, Stepped]]] = {}
-    parts: list[tuple[Term, int | None]] = []
-    for number, (feature, weight) in enumerate(zip(features, weights, strict=True)):
-        if weight == 0:
-            continue
-        match feature:
-            case Raw(name):
-                factors.setdefault((name, None), []).append((number, weight))
-            case Filled(name, float() as fill):
-                factors.setdefault((name, fill), []).append((number, weight))
-            case Mapped(affine=(slope, shift)):
-                key = (feature.name, feature.fill)
-                factors.setdefault(key, []).append((number, weight * slope))
-                offset += weight * shift
-            case Coded():
-                tables.setdefault(feature.name, []).append((number, weight, feature))
-            case Stepped():
-                trees.setdefault(feature.name, []).append((number, weight, feature))
-            case Fixed(value):
-                offset += weight * value
-            case _:
-                parts.append((mul(Const(weight), feature.term()), number))
-    terms: list[tuple[Term, int | None]] = [
-        (mul(Const(float(sum(w for _, w in found))), filled(name, fill)), found[0][0])
-        for (name, fill), found in factors.items()
-    ]
-    terms += [
-        (_one_table(name, [(weight, feature) for _, weight, feature in found]), found[0][0])
-        for name, found in tables.items()
-    ]
-    terms += [
-        (_one_tree(name, [(weight, feature) for _, weight, feature in found]), found[0][0])
-        for name, found in trees.items()
-    ]
-    terms += parts
-    if offset != 0 or not terms:
-        terms.append((Const(offset), None))
-    return terms
-
-
 def filled(name: str, fill: float | None) -> Term:
     """A column, with a number in place of missing ones if given."""
     return Var(name) if fill is None else Filled(name, fill).term()
-
-
-def _one_table(name: str, coded: list[tuple[float, Coded]]) -> Term:
-    values = dict.fromkeys(value for _, feature in coded for value in feature.numbers)
-    numbers = {
-        value: math.fsum(w * feature.numbers.get(value, feature.default) for w, feature in coded)
-        for value in values
-        if not is_missing(value)
-    }
-    default = math.fsum(w * feature.default for w, feature in coded)
-    missing = math.fsum(w * feature.missing for w, feature in coded)
-    return Coded(name, numbers, default, missing).term()
-
-
-def _one_tree(name: str, stepped: list[tuple[float, Stepped]]) -> Term:
-    cuts = sorted({cut for _, feature in stepped for cut in feature.cuts})
-    places = [np.searchsorted(feature.cuts, [*cuts, math.inf]) for _, feature in stepped]
-    numbers = [
-        math.fsum(
-            w * feature.numbers[place] for (w, feature), place in zip(stepped, at, strict=True)
-        )
-        for at in zip(*places, strict=True)
-    ]
-    missing = math.fsum(w * feature.missing for w, feature in stepped)
-    return Stepped(name, tuple(cuts), tuple(numbers), missing).term()

@@ -11,13 +11,14 @@ a round belong to the classes in turn. The objective makes of the scores what is
 score itself, its exponential, a probability. A classifier says the class with the largest
 probability, the first on a tie; with several classes the program compares the scores, which lie
 as the probabilities do but for ties by rounding.
+
+LightGBM puts underscores in place of the blanks in names of columns.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Argmax, Call, Const, Function, Precision, Term, Value
 from proxyuse.models.body import Body, Origins, labels, shares_of_two
-from proxyuse.models.boosted import Lost, chosen, one_where, summed
+from proxyuse.models.boosted import Lost, Scores, chosen, one_where, summed
 from proxyuse.models.features import Feature, Inputs
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import origin_of
@@ -46,72 +47,46 @@ SIGMOID = ("binary", "cross_entropy")
 CLASSES = ("multiclass", "multiclassova")
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a node's decision type; two more say what is missing
-ZERO_IS_MISSING, NAN_IS_MISSING = 1, 2
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """What a booster computes before its objective: a sum, or one a class.
-
-    Attributes
-    ----------
-    objective : its name.
-    steepness : the factor of the score in a sigmoid.
-    """
-
-    objective: str
-    steepness: float
-    sums: list[Term]
-    origins: Origins
+ZERO_IS_MISSING = 1  # 0: nothing is, 2: NaN alone
 
 
 def translate_booster(model: Any, inputs: Inputs) -> Body:
     """Translate a Booster: its trees up to the best round, and what its objective makes of them."""
     scores = _scores(model, inputs, origin_of(model, inputs))
-    return _finished(_predicted(scores), scores, (), None, origin_of(model, inputs))
+    return scores.body(_predicted(scores), origin_of(model, inputs))
 
 
 def translate_regressor(model: Any, inputs: Inputs) -> Body:
     """Translate LGBMRegressor or LGBMRanker."""
-    check_fitted(model, "booster_", inputs)
-    scores = _scores(model.booster_, inputs, origin_of(model, inputs))
-    return _finished(_predicted(scores), scores, (), None, origin_of(model, inputs))
+    scores = _fitted_scores(model, inputs)
+    return scores.body(_predicted(scores), origin_of(model, inputs))
 
 
 def translate_classifier(model: Any, inputs: Inputs) -> Body:
     """Translate LGBMClassifier; with an objective of the user's own it predicts scores."""
-    check_fitted(model, "booster_", inputs)
     origin = origin_of(model, inputs)
-    scores = _scores(model.booster_, inputs, origin)
+    scores = _fitted_scores(model, inputs)
     if callable(model.objective_):
-        return _finished(_predicted(scores), scores, (), None, origin)
+        return scores.body(_predicted(scores), origin)
     classes = labels(model.classes_)
     predicted = _predicted(scores)
     if scores.objective in CLASSES:
         output: Term = Argmax(vector(*scores.sums), classes)
-        return _finished(output, scores, classes, predicted, origin)
+        return scores.body(output, origin, classes, predicted)
     if scores.objective not in SIGMOID:
         raise TranslationError(
             f"this {_named(origin)} is a classifier with the objective {scores.objective!r}; fit "
             "it with binary, multiclass, multiclassova or cross_entropy"
         )
     if len(classes) == 1:
-        return _finished(Const(classes[0]), scores, classes, None, origin)
+        return scores.body(Const(classes[0]), origin, classes)
 
     def probability(numbers: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(1.0 / (1.0 + np.exp(-scores.steepness * numbers)))
 
     output = chosen(one_where(scores.sums[0], probability), classes)
-    return _finished(output, scores, classes, shares_of_two(predicted), origin)
-
-
-def _finished(
-    output: Term, scores: Scores, classes: tuple[Value, ...], shares: Term | None, origin: Origin
-) -> Body:
-    origins = scores.origins
-    origins.setdefault(id(output), origin)
-    return Body(output, classes, shares, origins=origins)
+    return scores.body(output, origin, classes, shares_of_two(predicted))
 
 
 def _predicted(scores: Scores) -> Term:
@@ -144,6 +119,18 @@ def _named(origin: Origin) -> str:
 # Scores
 
 
+def _fitted_scores(model: Any, inputs: Inputs) -> Scores:
+    """The scores of one of the classes for scikit-learn."""
+    check_fitted(model, "booster_", inputs)
+    origin = origin_of(model, inputs)
+    if model.get_params().get("pred_early_stop"):
+        raise TranslationError(
+            f"this {_named(origin)} leaves trees out when it is sure enough of a row; set "
+            "pred_early_stop=False"
+        )
+    return _scores(model.booster_, inputs, origin)
+
+
 def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     text = booster.model_to_string()
     header, *trees = _sections(text)
@@ -172,7 +159,7 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
         sums = [Call(Function.DIV, (total, Const(rounds))) for total in sums]
     for total in sums:
         origins.setdefault(id(total), origin)
-    return Scores(objective, steepness, sums, origins)
+    return Scores(objective, sums, origins, steepness)
 
 
 def _sections(text: str) -> list[dict[str, str]]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.build import add
-from proxyuse.lang.nodes import Call, Const, Function, Term, Value
-from proxyuse.models.body import Body, largest
+from proxyuse.lang.build import add, vector
+from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term, Value
+from proxyuse.models.body import DOUBLE, Body, largest
 from proxyuse.models.features import Inputs
-from proxyuse.models.member_terms import Traced, kept
+from proxyuse.models.member_terms import Traced, copied, kept
 from proxyuse.models.registry import model_body
 from proxyuse.models.sklearn_tree import origin_of
 
@@ -36,7 +36,7 @@ class Whole:
     inputs: Inputs
     origins: Traced = field(default_factory=Traced)
     bodies: list[Body] = field(default_factory=list)
-    tolerance: float = 1e-9
+    tolerance: float = DOUBLE
 
     def ask(self, member: Any, name: str, inputs: Inputs | None = None) -> Body:
         """What a member computes; `inputs` where they are not those of the whole."""
@@ -96,6 +96,15 @@ class Whole:
     def largest_share(self, shares: Term, classes: tuple[Value, ...], **more: Term) -> Body:
         """A body that predicts the first of the largest probabilities."""
         return self.body(largest(shares, classes), classes, shares, **more)
+
+    def normalised(self, shares: list[Term], otherwise: float) -> Term:
+        """Probabilities divided by their sum; all `otherwise` where that is 0."""
+        totals = [add(*(copied(share, self.origins) for share in shares)) for _ in range(2)]
+        return Ite(
+            Compare(Relation.EQ, totals[0], Const(0.0)),
+            Const((otherwise,) * len(shares)),
+            Call(Function.DIV, (vector(*shares), totals[1])),
+        )
 
 
 def divided_sum(terms: list[Term], divisor: float) -> Term:

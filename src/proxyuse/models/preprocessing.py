@@ -25,7 +25,7 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.bisection import last_with_first_answer
 from proxyuse.lang.build import add, mul
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term
+from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Precision, Relation, Term
 from proxyuse.models.features import (
     Coded,
     Computed,
@@ -104,12 +104,17 @@ def transform_binary(transformer: Any, inputs: Inputs) -> list[Feature]:
 def transform_bins(transformer: Any, inputs: Inputs) -> list[Feature]:
     """Translate a KBinsDiscretizer: the number of the bin, or a feature for each bin."""
     check_fitted(transformer, "bin_edges_", inputs)
+    single = transformer.dtype is not None and np.dtype(transformer.dtype) == np.float32
+    precision = Precision.FLOAT32 if single else Precision.FLOAT64
     found: list[Feature] = []
     for feature, all_edges in zip(inputs.features, transformer.bin_edges_, strict=True):
         edges = all_edges[1:-1].tolist()
-        bins = np.arange(len(edges) + 1.0)
-        codes = [bins] if transformer.encode == "ordinal" else np.eye(len(bins))
-        found += [in_steps(feature, edges, numbers.tolist()) for numbers in codes]
+        bins = list(map(float, range(len(edges) + 1)))
+        number = in_steps(feature, edges, bins, precision=precision)
+        if transformer.encode == "ordinal":
+            found.append(number)
+        else:
+            found += [equal_to(number, code) for code in bins]
     return found
 
 
@@ -117,12 +122,9 @@ def transform_products(transformer: Any, inputs: Inputs) -> list[Feature]:
     """Translate PolynomialFeatures."""
     check_fitted(transformer, "n_output_features_", inputs)
     found: list[Feature] = []
-    for powers in transformer.powers_.tolist():
-        factors = [
-            feature
-            for feature, power in zip(inputs.features, powers, strict=True)
-            for _ in range(power)
-        ]
+    places = np.arange(len(inputs.features))
+    for powers in transformer.powers_:
+        factors = [inputs.features[place] for place in np.repeat(places, powers)]
         found.append(_product(factors if inputs.sparse else factors[::-1]))
     return found
 
@@ -160,7 +162,13 @@ def shifted(feature: Feature, number: float) -> Feature:
 
 
 def times(feature: Feature, number: float) -> Feature:
-    """It is multiplied by a number."""
+    """It is multiplied by a number.
+
+    Of numbers times 0, infinity is no limit: they are said to be 0 wherever there is a number.
+    """
+    if number == 0 and isinstance(feature, Raw | Filled | Mapped):
+        name, inner = of_column(feature)
+        return Stepped(name, (), (0.0,), _of_one(inner, math.nan) * 0.0)
     found = mapped(feature, lambda x: x * number, lambda x: mul(x, Const(number)), (number, 0.0))
     if isinstance(found, Mapped) and number < 0:
         return replace(found, increasing=not found.increasing)
@@ -174,6 +182,16 @@ def over(feature: Feature, number: float) -> Feature:
         lambda x: x / number,
         lambda x: Call(Function.DIV, (x, Const(number))),
         (1.0 / number, 0.0),
+    )
+
+
+def equal_to(feature: Feature, number: float) -> Feature:
+    """1 where it is a number, else 0; not for features that are monotone."""
+    one, zero = Const(1.0), Const(0.0)
+    return mapped(
+        feature,
+        lambda x: (x == number).astype(np.float64),
+        lambda x: Ite(Compare(Relation.EQ, x, Const(number)), one, zero),
     )
 
 
@@ -209,11 +227,11 @@ def mapped(
                 fill=_fill(feature),
             )
         case Coded(name, numbers, default, missing):
-            codes = {value: _of_one(function, number) for value, number in numbers.items()}
-            return Coded(name, codes, _of_one(function, default), _of_one(function, missing))
+            *codes, other, lost = _of_each(function, [*numbers.values(), default, missing])
+            return Coded(name, dict(zip(numbers, codes, strict=True)), other, lost)
         case Stepped(_, _, steps, missing):
-            changed = tuple(_of_one(function, number) for number in steps)
-            return replace(feature, numbers=changed, missing=_of_one(function, missing))
+            *changed, lost = _of_each(function, [*steps, missing])
+            return replace(feature, numbers=tuple(changed), missing=lost)
         case Fixed(number):
             return Fixed(_of_one(function, number))
         case _:
@@ -221,23 +239,32 @@ def mapped(
 
 
 def in_steps(
-    feature: Feature, edges: Sequence[float], numbers: Sequence[float], *, above: bool = True
+    feature: Feature,
+    edges: Sequence[float],
+    numbers: Sequence[float],
+    *,
+    above: bool = True,
+    precision: Precision = Precision.FLOAT64,
 ) -> Feature:
     """Numbers for the intervals between edges, which belong to what is above them, or below.
 
-    The library refuses missing values here; they are taken to be above all edges.
+    `precision` is what the feature is rounded to before. The library refuses missing values here;
+    they are taken to be above all edges.
     """
     side = "right" if above else "left"
 
+    def rounded(x: Array) -> Array:
+        return np.asarray(x, dtype=precision.value).astype(np.float64)
+
     def function(x: Array) -> Array:
-        found = np.array(numbers)[np.searchsorted(edges, x, side=side)]  # type: ignore[call-overload]
+        found = np.array(numbers)[np.searchsorted(edges, rounded(x), side=side)]  # type: ignore[call-overload]
         return np.asarray(found)
 
     def say(x: Term) -> Term:
         term: Term = Const(numbers[-1])
         relation = Relation.LT if above else Relation.LE
         for edge, number in zip(reversed(edges), reversed(numbers[:-1]), strict=True):
-            term = Ite(Compare(relation, x, Const(edge)), Const(number), term)
+            term = Ite(Compare(relation, x, Const(edge), precision), Const(number), term)
         return term
 
     if isinstance(feature, Mapped) and not feature.increasing:
@@ -245,7 +272,7 @@ def in_steps(
     if not isinstance(feature, Raw | Filled | Mapped):
         return mapped(feature, function, say)
     name, inner = of_column(feature)
-    cuts = tuple(last_below(inner, edge, strict=above) for edge in edges)
+    cuts = tuple(last_below(lambda x: rounded(inner(x)), edge, strict=above) for edge in edges)
     return Stepped(name, cuts, tuple(numbers), _of_one(lambda x: function(inner(x)), math.nan))
 
 
@@ -297,5 +324,10 @@ def _after(
 
 
 def _of_one(function: Numbers, number: float) -> float:
+    return _of_each(function, [number])[0]
+
+
+def _of_each(function: Numbers, numbers: Sequence[float]) -> list[float]:
     with np.errstate(all="ignore"):
-        return float(function(np.array([number]))[0])
+        found: list[float] = np.asarray(function(np.array(numbers)), dtype=np.float64).tolist()
+    return found

@@ -148,8 +148,13 @@ def _check_model(model: object) -> None:
 def model_body(model: object, inputs: Inputs) -> Body:
     """What a model computes from features."""
     entry = find(model)
-    if entry is None or entry.role != "model":
+    if entry is None:
         raise _unsupported(model, inputs.step)
+    if entry.role != "model":
+        raise TranslationError(
+            f"a {type(model).__name__}{at_step(inputs)} computes features and predicts nothing; "
+            "pass the pipeline that ends with a model"
+        )
     body: Body = entry.load()(model, inputs)
     return body
 
@@ -164,7 +169,7 @@ def transformed(transformer: object, inputs: Inputs, outputs: int | None = None)
     entry = find(transformer)
     try:
         if entry is None or not (entry.role == "transformer" or entry.as_transformer):
-            raise _unsupported(transformer, inputs.step)
+            raise _unsupported(transformer, inputs.step, " as a transformer")
         return inputs.having(entry.load("transformer")(transformer, inputs))
     except TranslationError as error:
         names = _output_names(transformer, outputs) if inputs.opaque else None
@@ -184,20 +189,27 @@ def _output_names(transformer: Any, outputs: int | None) -> list[str] | None:
         return None if outputs is None else [str(number) for number in range(outputs)]
 
 
-def _unsupported(model: object, step: str) -> TranslationError:
+def _unsupported(model: object, step: str, use: str = "") -> TranslationError:
     cls = type(model)
     where = f" (step {step!r})" if step else ""
-    supported = ", ".join(sorted({name.rsplit(".", 1)[1] for name in SUPPORTED}))
+    families = ", ".join(dict.fromkeys(entry.family for entry in SUPPORTED.values()))
+    go_on = "; or pass opaque=True and its outputs as columns" if use else ""
     return TranslationError(
-        f"cannot translate a {cls.__module__}.{cls.__qualname__}{where}; supported: {supported}, "
-        "and programs"
+        f"cannot translate a {cls.__module__}.{cls.__qualname__}{where}{use}; supported are "
+        f"{families}, and programs: print(proxyuse.models.supported_table()) names each class, "
+        f"proxyuse.models.register adds one{go_on}"
     )
+
+
+def at_step(inputs: Inputs) -> str:
+    """Where a part of a model stands, for errors."""
+    return f" (step {inputs.step!r})" if inputs.step else ""
 
 
 def check_fitted(model: Any, fitted: str, inputs: Inputs | None = None) -> None:
     """Refuse a model without the attribute that fitting makes, or with several outputs."""
     kind = type(model).__name__
-    where = f" (step {inputs.step!r})" if inputs is not None and inputs.step else ""
+    where = at_step(inputs) if inputs is not None else ""
     if not hasattr(model, fitted):
         raise TranslationError(f"this {kind}{where} is not fitted; call fit first")
     outputs = getattr(model, "n_outputs_", 1)
@@ -227,18 +239,25 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
     return names
 
 
+def saw_names(model: object) -> bool:
+    """Whether a model was fitted on columns with names."""
+    return _seen(_first_part(model))[0] is not None
+
+
 def _does_nothing(step: Any) -> bool:
+    if hasattr(step, "steps"):
+        return all(_does_nothing(part) for _, part in step.steps)
     return step is None or isinstance(step, str) or getattr(step, "func", step) is None
 
 
 def _first_part(model: Any) -> Any:
-    """What sees the raw columns: the first step of a pipeline that is not passed through."""
-    while hasattr(model, "steps"):
-        steps = [step for _, step in model.steps if not _does_nothing(step)]
-        if not steps:
-            break
-        model = steps[0]
-    return model
+    """What sees the raw columns: the first part of a pipeline or union that does something."""
+    while True:
+        parts = getattr(model, "steps", getattr(model, "transformer_list", ()))
+        doing = [part for _, part in parts if not _does_nothing(part)]
+        if not doing:
+            return model
+        model = doing[0]
 
 
 def _seen(model: Any) -> tuple[Sequence[str] | None, int | None]:

@@ -18,14 +18,12 @@ import numpy as np
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, const, mul, vector
-from proxyuse.lang.nodes import Call, Const, Function, Precision, Term, Value
-from proxyuse.models.body import Body, Origins, above_zero, labels, largest
+from proxyuse.lang.nodes import Call, Const, Function, Term, Value
+from proxyuse.models.body import Body, above_zero, labels, largest
 from proxyuse.models.features import Inputs
 from proxyuse.models.member_terms import Traced, entries, entry, kept, mapped_values, two_shares
 from proxyuse.models.registry import check_fitted, find, model_body
-from proxyuse.models.sklearn_tree import origin_of
-from proxyuse.models.tree_table import TreeTable
-from proxyuse.program import Origin
+from proxyuse.models.sklearn_tree import leaf_numbers, origin_of, tree_term
 
 TINY = float(np.finfo(np.float64).eps)
 
@@ -41,7 +39,8 @@ def translate_gradient_boosting(model: Any, inputs: Inputs) -> Body:
     sums = [[start] for start in _starts(model, inputs, origins)]
     for number, estimator in enumerate(stages.ravel()):
         origin = origin_of(model, inputs, tree=number)
-        tree, places = _stage(estimator.tree_, model.learning_rate, inputs, origin)
+        leaves = [Const(model.learning_rate * leaf.value) for leaf in leaf_numbers(estimator.tree_)]
+        tree, places = tree_term(estimator.tree_, leaves, inputs, origin, missing=False)
         sums[number % stages.shape[1]].append(tree)
         origins |= places
     scores = [add(*parts) for parts in sums]
@@ -79,22 +78,6 @@ def boosted_classes(
     for part in (output, score, shares):
         origins.setdefault(id(part), origin_of(model, inputs))
     return Body(output, classes, shares, score, kept(origins, output, shares, score))
-
-
-def _stage(tree: Any, rate: float, inputs: Inputs, origin: Origin) -> tuple[Term, Origins]:
-    """One tree. Missing values are refused by the model, whatever its nodes say."""
-    left = np.asarray(tree.children_left)
-    table = TreeTable(
-        left=left,
-        right=np.asarray(tree.children_right),
-        feature=np.asarray(tree.feature),
-        threshold=np.asarray(tree.threshold),
-        missing_left=np.zeros(len(left), dtype=np.bool_),
-        leaves=[Const(rate * value) for value in tree.value[:, 0, 0].tolist()],
-        precision=Precision.FLOAT32,
-    )
-    table.check(len(inputs.features))
-    return table.term(inputs.features, origin)
 
 
 def _starts(model: Any, inputs: Inputs, origins: Traced) -> list[Term]:

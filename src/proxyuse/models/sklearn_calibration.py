@@ -86,7 +86,7 @@ def _calibrated(whole: Whole, member: Any, name: str) -> Term:
     by_class = [
         shares[places.index(place)] if place in places else Const(0.0) for place in range(size)
     ]
-    return _normalised(by_class, whole)
+    return whole.normalised(by_class, 1 / size)
 
 
 def _calibration(calibrator: Any, score: Term, whole: Whole) -> Term:
@@ -165,14 +165,3 @@ def _cooled(numbers: list[Term], factor: float, decides: bool, whole: Whole) -> 
             numbers = entries(two_shares(numbers[0], whole.origins), whole.origins)
         numbers = [Call(Function.LOG, (add(number, Const(1e-12)),)) for number in numbers]
     return Call(Function.SOFTMAX, (vector(*(mul(n, Const(factor)) for n in numbers)),))
-
-
-def _normalised(shares: list[Term], whole: Whole) -> Term:
-    """Probabilities divided by their sum; equal ones where that is 0."""
-    size = len(shares)
-    totals = [add(*(copied(share, whole.origins) for share in shares)) for _ in range(2)]
-    return Ite(
-        Compare(Relation.EQ, totals[0], Const(0.0)),
-        Const((1 / size,) * size),
-        Call(Function.DIV, (vector(*shares), totals[1])),
-    )

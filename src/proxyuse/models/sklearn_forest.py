@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from proxyuse.lang.build import add
-from proxyuse.lang.nodes import Call, Const, Function, Term
+from proxyuse.lang.nodes import Term
 from proxyuse.models.body import Body, Origins, labels, largest
 from proxyuse.models.features import Inputs
+from proxyuse.models.members import divided_sum
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import leaf_numbers, leaf_shares, origin_of, tree_term
 
@@ -34,7 +34,7 @@ def translate_forest(model: Any, inputs: Inputs) -> Body:
         term, places = tree_term(estimator.tree_, leaves, inputs, origin)
         trees.append(term)
         origins |= places
-    mean = mean_of(trees)
+    mean = divided_sum(trees, len(trees))
     origins.setdefault(id(mean), origin_of(model, inputs))
     if not votes:
         return Body(mean, origins=origins)
@@ -42,10 +42,3 @@ def translate_forest(model: Any, inputs: Inputs) -> Body:
     vote = largest(mean, classes)
     origins[id(vote)] = origin_of(model, inputs)
     return Body(vote, classes, mean, origins=origins)
-
-
-def mean_of(terms: list[Term]) -> Term:
-    """The sum of terms in their order, divided by their number."""
-    if len(terms) == 1:
-        return terms[0]
-    return Call(Function.DIV, (add(*terms), Const(float(len(terms)))))

@@ -10,27 +10,16 @@ gamma and poisson).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.build import add, const, member
+from proxyuse.lang.build import add, const
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import (
-    FALSE,
-    TRUE,
-    Call,
-    Const,
-    Function,
-    Precision,
-    Term,
-    Value,
-    is_missing,
-)
+from proxyuse.lang.nodes import Call, Const, Function, Precision, Term, Value, is_missing
 from proxyuse.models.body import Body, Origins
-from proxyuse.models.features import Coded, Feature, Fixed, Inputs, Raw, Test
+from proxyuse.models.features import Feature, Inputs
 from proxyuse.models.member_terms import Traced
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_boosting import boosted_classes
@@ -45,7 +34,7 @@ def translate_hist(model: Any, inputs: Inputs) -> Body:
     Tree k of iteration i has the number ``i * trees an iteration + k``.
     """
     check_fitted(model, "_predictors", inputs)
-    columns = _columns(model, inputs)
+    features, categories = _columns(model, inputs)
     origins = Traced()
     sums: list[list[Term]] = [
         [Const(start)] for start in model._baseline_prediction.ravel().tolist()
@@ -53,7 +42,7 @@ def translate_hist(model: Any, inputs: Inputs) -> Body:
     for i, stage in enumerate(model._predictors):
         for k, predictor in enumerate(stage):
             origin = origin_of(model, inputs, tree=i * len(stage) + k)
-            tree, places = _tree(predictor, columns, origin)
+            tree, places = _tree(predictor, features, categories, origin)
             sums[k].append(tree)
             origins |= places
     scores = [add(*parts) for parts in sums]
@@ -77,92 +66,56 @@ def _inverse_link(model: Any, score: Term, inputs: Inputs) -> Term:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Column:
-    """A column of the model's own table: a feature, and the categories it numbers, if any."""
+def _columns(model: Any, inputs: Inputs) -> tuple[list[Feature], list[tuple[Value, ...]]]:
+    """The columns in the order of the model's own table, and the categories it numbers.
 
-    feature: Feature
-    categories: tuple[Value, ...] | None = None
-
-
-def _columns(model: Any, inputs: Inputs) -> list[_Column]:
-    """The columns in the order of the model's own table: those of categories come first."""
+    Columns of categories come first.
+    """
     if model.is_categorical_ is None:
-        return [_Column(feature) for feature in inputs.features]
+        return list(inputs.features), []
     encoder = model._preprocessor.named_transformers_["encoder"]
-    categorical = np.flatnonzero(model.is_categorical_).tolist()
-    numeric = np.flatnonzero(~model.is_categorical_).tolist()
-    coded = [
-        _Column(inputs.features[place], tuple(const(value).value for value in values.tolist()))
-        for place, values in zip(categorical, encoder.categories_, strict=True)
-    ]
-    return coded + [_Column(inputs.features[place]) for place in numeric]
+    order = np.argsort(~model.is_categorical_, kind="stable").tolist()
+    known = [tuple(const(value).value for value in own.tolist()) for own in encoder.categories_]
+    return [inputs.features[place] for place in order], known
 
 
-def _tree(predictor: Any, columns: Sequence[_Column], origin: Origin) -> tuple[Term, Origins]:
-    """A tree; each split of categories is a feature of its own, 0 on its left, 1 on its right."""
+def _tree(
+    predictor: Any,
+    features: Sequence[Feature],
+    categories: Sequence[tuple[Value, ...]],
+    origin: Origin,
+) -> tuple[Term, Origins]:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(np.bool_)
-    features: list[Feature] = [column.feature for column in columns]
-    number = nodes["feature_idx"].astype(np.int64)
-    threshold = nodes["num_threshold"].astype(np.float64)
+    left = np.where(leaf, LEAF, nodes["left"].astype(np.int64))
+    right = np.where(leaf, LEAF, nodes["right"].astype(np.int64))
+    feature = nodes["feature_idx"].astype(np.int64)
+    missing_left = nodes["missing_go_to_left"].astype(np.bool_)
+    members: dict[int, tuple[Value, ...]] = {}
     for node in np.flatnonzero(nodes["is_categorical"].astype(np.bool_) & ~leaf).tolist():
         bits = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
-        side = bool(nodes["missing_go_to_left"][node])
-        features.append(_split(columns[number[node]], bits, side))
-        number[node], threshold[node] = len(features) - 1, 0.5
+        if missing_left[node]:  # only known categories go right: these are asked for
+            left[node], right[node] = right[node], left[node]
+        members[node] = _members(categories[feature[node]], bits, not missing_left[node])
+        missing_left[node] = False
     table = TreeTable(
-        left=np.where(leaf, LEAF, nodes["left"].astype(np.int64)),
-        right=np.where(leaf, LEAF, nodes["right"].astype(np.int64)),
-        feature=number,
-        threshold=threshold,
-        missing_left=nodes["missing_go_to_left"].astype(np.bool_),
+        left=left,
+        right=right,
+        feature=feature,
+        threshold=nodes["num_threshold"].astype(np.float64),
+        missing_left=missing_left,
         leaves=[Const(value) for value in nodes["value"].tolist()],
         precision=Precision.FLOAT64,
+        members=members,
     )
     table.check(len(features))
     return table.term(features, origin)
 
 
-def _split(column: _Column, bits: Array, missing_left: bool) -> Feature:
-    """A split of the categories of a column."""
-    assert column.categories is not None
-    other = 0.0 if missing_left else 1.0
-    sides = {
-        value: 0.0 if int(bits[code // 32]) >> (code % 32) & 1 else 1.0
-        for code, value in enumerate(column.categories)
-        if not is_missing(value)
-    }
-    match column.feature:
-        case Raw(name):
-            return Coded(name, sides, other, other)
-        case Coded(name, numbers, default, missing):
-            known = {value: sides.get(code, other) for value, code in numbers.items()}
-            return Coded(name, known, sides.get(default, other), sides.get(missing, other))
-        case Fixed(code):
-            return Fixed(sides.get(code, other))
-        case feature:
-            return _Sides(feature, sides, missing_left)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sides:
-    """A split of the numbers that some feature may have."""
-
-    feature: Feature
-    sides: dict[Value, float]
-    missing_left: bool
-
-    def term(self) -> Term:
-        """Never asked for: a split is only compared."""
-        raise NotImplementedError
-
-    def at_most(
-        self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
-    ) -> Test:
-        """Whether it goes to the left."""
-        rare = 1.0 if self.missing_left else 0.0  # the side that only known categories take
-        chosen = [value for value, side in self.sides.items() if side == rare]
-        if not chosen:
-            return Test(TRUE if self.missing_left else FALSE)
-        return Test(member(self.feature.term(), chosen), opposite=self.missing_left)
+def _members(categories: Sequence[Value], bits: Array, on_the_left: bool) -> tuple[Value, ...]:
+    """The known categories that go to one side."""
+    return tuple(
+        value
+        for code, value in enumerate(categories)
+        if not is_missing(value) and bool(int(bits[code // 32]) >> (code % 32) & 1) == on_the_left
+    )

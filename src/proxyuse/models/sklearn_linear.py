@@ -27,10 +27,20 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, mul, vector
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term, Value
-from proxyuse.models.body import Body, Origins, above_zero, labels, largest, shares_of_two
-from proxyuse.models.features import Inputs, weighted_terms
-from proxyuse.models.registry import check_fitted
+from proxyuse.models.body import (
+    DOUBLE,
+    SINGLE,
+    Body,
+    Origins,
+    above_zero,
+    labels,
+    largest,
+    shares_of_two,
+)
+from proxyuse.models.features import Inputs
+from proxyuse.models.registry import at_step, check_fitted
 from proxyuse.models.sklearn_tree import origin_of
+from proxyuse.models.weighted import weighted_terms
 from proxyuse.program import Origin
 
 
@@ -75,7 +85,7 @@ def translate_regressor(model: Any, inputs: Inputs) -> Body:
     """Translate a linear regressor: LinearRegression, Ridge, Lasso, ..."""
     sums = _fitted_sums(model, inputs)
     _one_output(model, sums, inputs)
-    return Body(sums.terms[0], origins=sums.origins)
+    return Body(sums.terms[0], origins=sums.origins, tolerance=sums.tolerance)
 
 
 def translate_generalised(model: Any, inputs: Inputs) -> Body:
@@ -84,14 +94,14 @@ def translate_generalised(model: Any, inputs: Inputs) -> Body:
     _one_output(model, sums, inputs)
     link = type(model._base_loss.link).__name__
     if link == "IdentityLink":
-        return Body(sums.terms[0], origins=sums.origins)
+        return Body(sums.terms[0], origins=sums.origins, tolerance=sums.tolerance)
     if link != "LogLink":
         raise TranslationError(
             f"this {_named(model, inputs)} has the link {link}; use link='log' or 'identity'"
         )
     output = Call(Function.EXP, (sums.terms[0],))
     sums.origins[id(output)] = origin_of(model, inputs)
-    return Body(output, origins=sums.origins)
+    return Body(output, origins=sums.origins, tolerance=sums.tolerance)
 
 
 def translate_svr(model: Any, inputs: Inputs) -> Body:
@@ -123,11 +133,15 @@ def translate_svc(model: Any, inputs: Inputs) -> Body:
 
 
 class Sums:
-    """The weighted sums of a model, one or one a class, and where their terms came from."""
+    """The weighted sums of a model, one or one a class, and where their terms came from.
+
+    A model with weights of float32 computes in that type if its rows are of it, too.
+    """
 
     def __init__(self, weights: Array, offsets: Array, inputs: Inputs, origin: Origin) -> None:
         self.terms: list[Term] = []
         self.origins: Origins = {}
+        self.tolerance = SINGLE if weights.dtype == np.float32 else DOUBLE
         for row, (numbers, offset) in enumerate(zip(weights, offsets, strict=True)):
             parts = weighted_terms(inputs.features, numbers.tolist(), float(offset))
             total = add(*(term for term, _ in parts))
@@ -144,7 +158,7 @@ def _fitted_sums(model: Any, inputs: Inputs) -> Sums:
     coefficients = model.coef_
     if hasattr(coefficients, "toarray"):  # made sparse
         coefficients = coefficients.toarray()
-    weights = np.atleast_2d(np.asarray(coefficients, dtype=np.float64))
+    weights = np.atleast_2d(np.asarray(coefficients))
     offsets = np.broadcast_to(np.ravel(model.intercept_), len(weights))
     return Sums(weights, offsets, inputs, origin_of(model, inputs))
 
@@ -157,7 +171,7 @@ def _one_output(model: Any, sums: Sums, inputs: Inputs) -> None:
 
 
 def _named(model: Any, inputs: Inputs) -> str:
-    return type(model).__name__ + (f" (step {inputs.step!r})" if inputs.step else "")
+    return type(model).__name__ + at_step(inputs)
 
 
 # Classes
@@ -184,7 +198,7 @@ def _classifier(
         scores = vector(*sums.terms)
         output = largest(scores, classes)
     origins = sums.origins | {id(output): origin_of(model, inputs)}
-    return Body(output, classes, probabilities, scores, origins)
+    return Body(output, classes, probabilities, scores, origins, sums.tolerance)
 
 
 def _sigmoid(score: Term) -> Term:

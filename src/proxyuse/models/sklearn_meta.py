@@ -2,14 +2,13 @@
 
 - AdaBoost: a member's prediction is worth its weight for that class and ``-weight / (K - 1)`` for
   the K - 1 others. The sums are divided by the sum of the weights; the first largest wins, of two
-  classes the second if its sum is above 0.
+  classes the second if its sum is above 0. A regressor predicts the weighted median of what its
+  members predict.
 - Bagging: the mean of the members' probabilities, or of votes by members that have none; each
   member sees its own choice of features. The first largest wins.
 - Voting: the class with most votes (or weights of votes), or with the largest (weighted) mean
   probability; the first on a tie.
 - Stacking: the members' probabilities, scores or predictions are the features of a last model.
-
-AdaBoostRegressor is not here: it predicts a weighted median, which the language has no term for.
 
 Members of all but AdaBoost know the classes by their numbers from 0. Sums are in the order of
 the members, which is scikit-learn's with one job.
@@ -52,6 +51,17 @@ def translate_adaboost(model: Any, inputs: Inputs) -> Body:
     total = float(np.sum(model.estimator_weights_))
     says = _two_classes if len(classes) == 2 else _several_classes
     return says(whole, weights, total, classes)
+
+
+def translate_adaboost_regressor(model: Any, inputs: Inputs) -> Body:
+    """Translate an AdaBoostRegressor."""
+    check_fitted(model, "estimators_", inputs)
+    whole = Whole(model, inputs)
+    said = [whole.ask(m, f"estimators_[{i}]").output for i, m in enumerate(model.estimators_)]
+    if len(said) == 1:
+        return whole.body(said[0])
+    weights = model.estimator_weights_[: len(said)].tolist()
+    return whole.body(Call(Function.MEDIAN, (vector(*said), Const(tuple(weights)))))
 
 
 def _two_classes(

@@ -51,16 +51,20 @@ def leaf_numbers(tree: Any) -> list[Const]:
 
 
 def tree_term(
-    tree: Any, leaves: Sequence[Const], inputs: Inputs, origin: Origin
+    tree: Any, leaves: Sequence[Const], inputs: Inputs, origin: Origin, *, missing: bool = True
 ) -> tuple[Term, Origins]:
-    """A fitted `tree_` as a term, its nodes saying `leaves`, with the origins of its parts."""
+    """A fitted `tree_` as a term, its nodes saying `leaves`, with the origins of its parts.
+
+    `missing` is whether the model takes missing values; its nodes have ways for them anyway.
+    """
     left = np.asarray(tree.children_left)
+    nowhere = np.zeros(len(left), dtype=np.bool_)
     table = TreeTable(
         left=left,
         right=np.asarray(tree.children_right),
         feature=np.asarray(tree.feature),
         threshold=np.asarray(tree.threshold),
-        missing_left=np.asarray(getattr(tree, "missing_go_to_left", np.zeros(len(left)))),
+        missing_left=np.asarray(tree.missing_go_to_left) if missing else nowhere,
         leaves=leaves,
         precision=Precision.FLOAT32,
     )

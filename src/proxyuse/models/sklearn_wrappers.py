@@ -18,7 +18,14 @@ from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term, Value
 from proxyuse.models.body import Body, labels, largest
 from proxyuse.models.features import Inputs
-from proxyuse.models.member_terms import answered, copied, entry, one_hot, two_shares
+from proxyuse.models.member_terms import (
+    answered,
+    copied,
+    entry,
+    mapped_values,
+    one_hot,
+    two_shares,
+)
 from proxyuse.models.members import Whole
 from proxyuse.models.registry import check_fitted
 
@@ -49,6 +56,8 @@ def translate_threshold(model: Any, inputs: Inputs) -> Body:
         positive = model._curve_scorer._get_pos_label()
     check_fitted(estimator, "classes_", inputs.inside("estimator_"))
     classes = labels(model.classes_)
+    if len(classes) != 2:
+        raise whole.error(f"knows {len(classes)} classes", "a threshold needs two")
     place = 1 if positive is None else classes.index(const(positive).value)
     shares = model.response_method == "predict_proba" or (
         model.response_method == "auto" and hasattr(estimator, "predict_proba")
@@ -90,6 +99,8 @@ def _binary_body(whole: Whole, member: Any, name: str) -> Body:
 
 
 def _above(score: Term, threshold: float, classes: tuple[Value, ...]) -> Term:
+    if len(classes) == 1:
+        return Const(classes[0])
     test = Compare(Relation.GT, score, Const(threshold))
     return Ite(test, Const(classes[1]), Const(classes[0]))
 
@@ -106,7 +117,9 @@ def translate_one_vs_rest(model: Any, inputs: Inputs) -> Body:
     shares = None
     if all(body.probabilities is not None for body, _, _ in asked):
         ones = [entry(body.probabilities, 1, whole.origins) for body, _, _ in asked]  # type: ignore[arg-type]
-        shares = _normalised(ones, whole)
+        shares = (
+            two_shares(ones[0], whole.origins) if len(ones) == 1 else whole.normalised(ones, 0.0)
+        )
     decides = all(body.scores is not None for body, _, _ in asked)
     if len(members) == 1:
         _, score, threshold = asked[0]
@@ -114,19 +127,6 @@ def translate_one_vs_rest(model: Any, inputs: Inputs) -> Body:
         return whole.body(output, classes, shares, asked[0][0].scores)
     scores = vector(*(score for _, score, _ in asked))
     return whole.body(largest(scores, classes), classes, shares, scores if decides else None)
-
-
-def _normalised(shares: list[Term], whole: Whole) -> Term:
-    """Probabilities divided by their sum, where that is not 0."""
-    if len(shares) == 1:
-        return two_shares(shares[0], whole.origins)
-    totals = [add(*(copied(share, whole.origins) for share in shares)) for _ in range(2)]
-    together = vector(*shares)
-    return Ite(
-        Compare(Relation.EQ, totals[0], Const(0.0)),
-        Const((0.0,) * len(shares)),
-        Call(Function.DIV, (together, totals[1])),
-    )
 
 
 def translate_one_vs_one(model: Any, inputs: Inputs) -> Body:
@@ -144,14 +144,25 @@ def translate_one_vs_one(model: Any, inputs: Inputs) -> Body:
         name = f"estimators_[{number}]"
         body, score, threshold = _binary_score(whole, model.estimators_[number], name)
         for place, own in ((i, 0.0), (j, 1.0)):
-            table: dict[Value, Value] = {own: 1.0, 1.0 - own: 0.0}
-            votes[place].append(answered(body.output, table, whole.origins))
+            votes[place].append(_vote(body, own, whole))
             signed[place].append((score, 1.0 if place == j else -1.0))
     scores = [_with_confidence(votes[c], signed[c], whole) for c in range(size)]
     if size == 2:
         return whole.body(_above(scores[1], threshold, classes), classes, scores=scores[1])
     together = vector(*scores)
     return whole.body(largest(together, classes), classes, scores=together)
+
+
+def _vote(body: Body, own: float, whole: Whole) -> Term:
+    """1 where a pair's model says a class, else 0; a regressor must say its very number."""
+    if body.classes:
+        return answered(body.output, {own: 1.0, 1.0 - own: 0.0}, whole.origins)
+
+    def asked(term: Term) -> Term:
+        test = Compare(Relation.EQ, copied(term, whole.origins), Const(own))
+        return Ite(test, Const(1.0), Const(0.0))
+
+    return mapped_values(body.output, whole.origins, lambda number: float(number == own), asked)
 
 
 def _with_confidence(votes: list[Term], signed: list[tuple[Term, float]], whole: Whole) -> Term:

@@ -11,8 +11,8 @@ import numpy as np
 from proxyuse.errors import TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite
-from proxyuse.models.body import Body
-from proxyuse.models.checks import compare, model_rows, predictions
+from proxyuse.models.body import DOUBLE, Body
+from proxyuse.models.checks import asked, compare, exactness, model_rows, predictions
 from proxyuse.models.decisions import (
     Decision,
     Positive,
@@ -20,8 +20,9 @@ from proxyuse.models.decisions import (
     TopK,
     decided,
     kth_largest,
+    share_of,
 )
-from proxyuse.models.registry import body_of, input_names, program_of
+from proxyuse.models.registry import body_of, input_names, program_of, saw_names
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Frame, Program
 from proxyuse.table import Table
@@ -42,7 +43,7 @@ class Subject:
 
     program: Program
     expected: Array | None = None
-    tolerance: float = 1e-9
+    tolerance: float = DOUBLE
     name: str = ""
     opaque: tuple[str, ...] = ()
 
@@ -89,14 +90,18 @@ def subject_of(
         body, expected = _decided(model, body, decision, rows)
     program = program_of(body, names)
     opaque_names = program.inputs[len(names) :]
-    return Subject(program, expected, body.tolerance, type(model).__name__, opaque_names)
+    tolerance = exactness(rows, body.tolerance)
+    return Subject(program, expected, tolerance, type(model).__name__, opaque_names)
 
 
 def _names(model: Any, X: object, protected: set[str]) -> tuple[str, ...]:
     names = input_names(model, None)
-    if hasattr(model, "feature_names_in_"):
-        return names
     given = Table.of(X, names).names
+    if saw_names(model):
+        if not type(model).__module__.startswith("lightgbm"):
+            return names
+        blanks = {name.replace(" ", "_"): name for name in given}  # which LightGBM replaces
+        return tuple(name if name in given else blanks.get(name, name) for name in names)
     for fitting in (given, [name for name in given if name not in protected]):
         if len(fitting) == len(names):
             return tuple(fitting)
@@ -108,7 +113,7 @@ def _decided(model: Any, body: Body, decision: Decision, rows: Any) -> tuple[Bod
     match decision:
         case Positive(label):
             made = decided(body, decision)
-            return made, np.asarray(model.predict(rows)) == label
+            return made, predictions(model, rows) == label
         case Threshold(probability, positive):
             made = decided(body, decision)
             scores = _scores(model, body, positive, rows)
@@ -125,6 +130,6 @@ def _decided(model: Any, body: Body, decision: Decision, rows: Any) -> tuple[Bod
 
 def _scores(model: Any, body: Body, positive: object, rows: Any) -> Array:
     if not body.classes:
-        return np.asarray(model.predict(rows), dtype=np.float64)
-    place = 1 if positive is None else list(model.classes_).index(positive)
-    return np.asarray(model.predict_proba(rows), dtype=np.float64)[:, place]
+        return predictions(model, rows).astype(np.float64)
+    _, place = share_of(body, positive)
+    return asked(model, "predict_proba", rows).astype(np.float64)[:, place]

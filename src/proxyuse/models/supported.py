@@ -180,6 +180,10 @@ SUPPORTED: dict[str, Supported] = {
         "sklearn.ensemble._weight_boosting", "AdaBoostClassifier",
     ),
     **_all(
+        "ensembles of other models", "sklearn_meta:translate_adaboost_regressor",
+        "sklearn.ensemble._weight_boosting", "AdaBoostRegressor",
+    ),
+    **_all(
         "ensembles of other models", "sklearn_meta:translate_bagging",
         "sklearn.ensemble._bagging", "BaggingClassifier", "BaggingRegressor",
     ),

@@ -1,9 +1,13 @@
 """XGBoost: sums of trees, or of weighted features, read from the model's own JSON.
 
 A tree compares a feature rounded to float32 with a float32 threshold: below it goes left. A
-missing number goes the way its node says. A node that asks for categories sends those it lists
+missing number goes the way its node says; so does a zero that a sparse matrix, such as most
+encoders make, does not hold. A node that asks for categories sends those it lists
 to the right and all others to the left. Booster `dart` gives each tree a weight; `gblinear` has
 a weight for each feature instead of trees, and takes missing numbers as 0.
+
+Of named categories XGBoost means to refuse those that it was not fitted with. It refuses some,
+and takes others for the next known name in sorted order, which a program does not follow.
 
 The score of a row is the base score plus the leaves of the trees, in their order; with several
 classes, each tree belongs to one. The objective makes of it what is predicted: the score itself,
@@ -19,7 +23,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -39,8 +42,8 @@ from proxyuse.lang.nodes import (
     Term,
     Value,
 )
-from proxyuse.models.body import Body, Origins, shares_of_two
-from proxyuse.models.boosted import ZERO_AND_ONE, Lost, chosen, one_where, summed
+from proxyuse.models.body import SINGLE, Body, Origins, shares_of_two
+from proxyuse.models.boosted import ZERO_AND_ONE, Lost, Scores, chosen, one_where, summed, unset
 from proxyuse.models.features import (
     Coded,
     Computed,
@@ -50,14 +53,12 @@ from proxyuse.models.features import (
     Mapped,
     Raw,
     filled,
-    weighted_terms,
 )
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import origin_of
 from proxyuse.models.tree_table import TreeTable
+from proxyuse.models.weighted import weighted_terms
 from proxyuse.program import Origin
-
-TOLERANCE = 1e-5
 
 SIGMOID = ("binary:logistic", "reg:logistic")
 EXPONENTIAL = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
@@ -69,25 +70,16 @@ HINGE = ("binary:hinge",)
 CLASSES = ("multi:softprob", "multi:softmax")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """What a booster computes before its objective: a sum, or one a class."""
-
-    objective: str
-    sums: list[Term]
-    origins: Origins
-
-
 def translate_booster(model: Any, inputs: Inputs) -> Body:
     """Translate a Booster: all its trees, and what its objective makes of their sum."""
     scores = _scores(model, inputs, origin_of(model, inputs))
-    return _finished(_predicted(scores), scores, (), None, origin_of(model, inputs))
+    return scores.body(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
 
 
 def translate_regressor(model: Any, inputs: Inputs) -> Body:
     """Translate XGBRegressor, XGBRFRegressor or XGBRanker."""
     scores = _fitted_scores(model, inputs)
-    return _finished(_predicted(scores), scores, (), None, origin_of(model, inputs))
+    return scores.body(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
 
 
 def translate_classifier(model: Any, inputs: Inputs) -> Body:
@@ -104,7 +96,7 @@ def translate_classifier(model: Any, inputs: Inputs) -> Body:
         classes = tuple(float(number) for number in range(count))
         both = vector(*scores.sums)
         shares: Term | None = Call(Function.SOFTMAX, (both,))
-        return _finished(Argmax(both, classes), scores, classes, shares, origin)
+        return scores.body(Argmax(both, classes), origin, classes, shares, SINGLE)
     (total,) = scores.sums
     if scores.objective in SIGMOID:
         test: Term = one_where(total, _probability)
@@ -113,15 +105,7 @@ def translate_classifier(model: Any, inputs: Inputs) -> Body:
         test, shares = Compare(Relation.GT, total, Const(0.0)), None
     else:
         test, shares = Compare(Relation.GT, _predicted(scores), Const(0.5)), None
-    return _finished(chosen(test), scores, ZERO_AND_ONE, shares, origin)
-
-
-def _finished(
-    output: Term, scores: Scores, classes: tuple[Value, ...], shares: Term | None, origin: Origin
-) -> Body:
-    origins = scores.origins
-    origins.setdefault(id(output), origin)
-    return Body(output, classes, shares, origins=origins, tolerance=TOLERANCE)
+    return scores.body(chosen(test), origin, ZERO_AND_ONE, shares, SINGLE)
 
 
 def _predicted(scores: Scores) -> Term:
@@ -225,6 +209,8 @@ def _boosted(
     weights = part.get("weight_drop")
     names = _categories(model.get("cats") or {}, origin)
     features: Sequence[Feature] = inputs.features
+    if inputs.sparse:
+        features = [unset(feature) for feature in features]
     if not math.isnan(missing):
         rounded = float(np.float32(missing))
         features = [Lost(feature, rounded, rounded) for feature in features]

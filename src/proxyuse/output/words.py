@@ -13,9 +13,13 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, value_text
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import Note, NoteKind
+from proxyuse.output.reading import reading, reading_text
 from proxyuse.population import Population
 
 MOST_GROUPS = 5
+ROUNDING = 1e-9
+CLEARLY = 0.01  # what one association must be above another to be worth a line
+MOST_READ = 200  # nodes; of a larger computation only the beginning is shown anyway
 
 
 def describe_findings(
@@ -49,8 +53,8 @@ def describe_findings(
         f"Measured: {_count(measured, 'decomposition')} on {_count(population.n_rows, 'row')}; "
         f"counted if association is at least {epsilon:g} and influence above {delta:g}."
     )
-    for number, (front, others) in enumerate(fronts[:MOST_GROUPS], start=1):
-        lines += ["", *_paragraph(number, front, others, population)]
+    for number, (front, strongest, others) in enumerate(fronts[:MOST_GROUPS], start=1):
+        lines += ["", *_paragraph(number, front, strongest, others, population)]
     left = len(fronts) - MOST_GROUPS
     if left > 0:
         lines += ["", f"... and {_count(left, 'more group')}; all are in audit.witnesses."]
@@ -60,15 +64,26 @@ def describe_findings(
     return "\n".join(lines)
 
 
-def _fronts(witnesses: Sequence[Witness]) -> list[tuple[Witness, int]]:
-    """For each group the strongest of its innermost witnesses, and how many others it has."""
+def _fronts(witnesses: Sequence[Witness]) -> list[tuple[Witness, Witness, int]]:
+    """For each group an innermost witness, the strongest one, and how many others there are."""
     groups: dict[tuple[str, int], list[Witness]] = {}
     for witness in witnesses:
         groups.setdefault((witness.protected, witness.group), []).append(witness)
-    return [(min(group, key=lambda w: w.size), len(group) - 1) for group in groups.values()]
+    return [(_smallest(group), _strongest(group), len(group) - 1) for group in groups.values()]
 
 
-def _paragraph(number: int, front: Witness, others: int, population: Population) -> list[str]:
+def _smallest(witnesses: Iterable[Witness]) -> Witness:
+    return min(witnesses, key=lambda w: w.size)
+
+
+def _strongest(group: Sequence[Witness]) -> Witness:
+    """Of witnesses as closely associated as the first, the smallest."""
+    return _smallest(w for w in group if w.association > group[0].association - ROUNDING)
+
+
+def _paragraph(
+    number: int, front: Witness, strongest: Witness, others: int, population: Population
+) -> list[str]:
     subject = describe_term(front.expression, front.term, population.columns)
     if front.explicit:
         subject += " (the protected attribute itself)"
@@ -84,11 +99,20 @@ def _paragraph(number: int, front: Witness, others: int, population: Population)
     if others:
         more = _count(others, "more witness", "more witnesses")
         lines.append(f"   {more} in this group: computations around it, or it at other places.")
+    if strongest.association > front.association + CLEARLY:
+        subject = describe_term(strongest.expression, strongest.term, population.columns)
+        lines += [
+            f"   The strongest of them is {subject}",
+            f"   (association {strongest.association:.3f}, influence {strongest.influence:.3f}, "
+            f"id {strongest.id}).",
+        ]
     return lines
 
 
 def describe_term(term: Term, text: str, columns: Mapping[str, Column]) -> str:
     """What a computation asks, for a reader who has not seen the language.
+
+    Thresholds are shown in the shortest numbers that say the same of all rows; `text` is exact.
 
     Examples
     --------
@@ -96,18 +120,27 @@ def describe_term(term: Term, text: str, columns: Mapping[str, Column]) -> str:
     >>> describe_term(parse_term("age <= 30"), "age <= 30", {})
     'whether age is at most 30'
     """
-    match term:
+    if term.size > MOST_READ:
+        return f"the computation {_cut(text)}"
+    match reading(term, columns):
         case Var(name):
             return f"the value of {name}"
-        case Compare(relation, Var(name), Const(value)):
+        case Compare(relation, Var(name), Const(value), _, missing):
+            lost = " or missing" if missing else ""
             if name in columns and columns[name].kind is Kind.BOOLEAN and value == 0.5:
                 truth = "false" if relation in (Relation.LE, Relation.LT) else "true"
-                return f"whether {name} is {truth}"
-            return f"whether {name} {_RELATION_WORDS[relation]} {value_text(value)}"
-        case Member(Var(name), members):
-            return f"whether {name} is one of {', '.join(map(value_text, members))}"
+                return f"whether {name} is {truth}{lost}"
+            return f"whether {name} {_RELATION_WORDS[relation]} {value_text(value)}{lost}"
+        case Member(Var(name), members, missing):
+            lost = " or missing" if missing else ""
+            return f"whether {name} is one of {', '.join(map(value_text, members))}{lost}"
         case _:
-            return f"the computation {text if len(text) <= 200 else text[:197] + '...'}"
+            shown, rounded = reading_text(term, columns)
+            return f"the computation {_cut(shown)}{' (weights rounded)' if rounded else ''}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 _RELATION_WORDS = {

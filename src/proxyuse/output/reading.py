@@ -1,0 +1,160 @@
+"""A computation as it is shown to a person: the same on the audited rows, with shorter numbers.
+
+A model's thresholds have many digits: a tree's are halfway between two values, one of a scaled
+column is halfway and then scaled back. All that counts on given rows is which values lie on which
+side, so a threshold is shown as the number with the fewest decimals that has the same values of
+the column on each side. What fills in missing values is left out where none is missing. Weights
+are shown with three digits, and only they change what is computed.
+
+This is for reading alone. The text of a program or a witness stays exact and can be parsed.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from proxyuse.columns import Column, Kind
+from proxyuse.lang.nodes import (
+    Add,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Lookup,
+    Mul,
+    Precision,
+    Relation,
+    Term,
+    Value,
+    Var,
+    Vector,
+    is_missing,
+)
+from proxyuse.lang.rewrite import rewritten
+from proxyuse.lang.text import term_text
+
+MOST_DECIMALS = 17
+WEIGHT_DIGITS = 3
+
+
+def reading(term: Term, columns: Mapping[str, Column]) -> Term:
+    """The term with thresholds in short numbers, true to all rows of the columns.
+
+    Examples
+    --------
+    >>> from proxyuse.columns import as_column
+    >>> from proxyuse.lang import parse_term
+    >>> age = as_column("age", [36, 37, 38])
+    >>> print(reading(parse_term("age <= 37.50000002507943"), {"age": age}))
+    age <= 37
+    """
+    return rewritten(term, lambda node: _read(node, columns))
+
+
+def reading_text(term: Term, columns: Mapping[str, Column]) -> tuple[str, bool]:
+    """How a computation is shown on one line, and whether weights were rounded for it."""
+    exact = reading(term, columns)
+    shown = rewritten(exact, _with_short_weights)
+    return term_text(shown, width=sys.maxsize), shown != exact
+
+
+def shortest_between(value: float, low: float, high: float) -> float:
+    """The number with the fewest decimals in [low, high), of several the nearest to a value.
+
+    A value with one decimal or none is short enough and stays.
+
+    Examples
+    --------
+    >>> shortest_between(5059.9997, 5013, 5060), shortest_between(0.1234567, 0.121, 0.1236)
+    (5059.0, 0.123)
+    """
+    if round(value, 1) == value and low <= value < high:
+        return value
+    for decimals in range(MOST_DECIMALS + 1):
+        near = round(value, decimals)
+        step = 10.0**-decimals
+        steps = (near, round(near - step, decimals), round(near + step, decimals))
+        fitting = [number for number in steps if low <= number < high]
+        if fitting:
+            return min(fitting, key=lambda number: abs(number - value))
+    return value
+
+
+def _read(node: Term, columns: Mapping[str, Column]) -> Term:
+    match node:
+        case Compare(relation, Var(name), Const(float() as limit)) if name in columns:
+            column = columns[name]
+            if column.kind is not Kind.NUMBER or relation not in _ORDERED or is_missing(limit):
+                return node
+            return _with_short_threshold(node, relation, limit, column.values)
+        case Call(Function.FILL, (Var(name), _)) if _complete(name, columns):
+            return Var(name)
+        case Lookup(Var(name) as operand, entries, default) if _complete(name, columns):
+            kept = tuple((key, value) for key, value in entries if not is_missing(key))
+            return Lookup(operand, kept, default) if kept else node
+        case _:
+            return node
+
+
+_ORDERED = (Relation.LE, Relation.LT, Relation.GE, Relation.GT)
+
+
+def _complete(name: str, columns: Mapping[str, Column]) -> bool:
+    return name in columns and not columns[name].any_missing
+
+
+def _with_short_threshold(
+    node: Compare, relation: Relation, limit: float, values: npt.NDArray[np.float64]
+) -> Term:
+    """The comparison said in plain numbers: `float32(x) <= 37.500002` as `x <= 37`."""
+    known = values[~np.isnan(values)]
+    with np.errstate(over="ignore"):
+        compared = known.astype(node.precision.value).astype(np.float64)
+    to_the_low_side = relation in (Relation.LE, Relation.GT)
+    below = compared <= limit if to_the_low_side else compared < limit
+    low = known[below].max(initial=-math.inf)
+    high = known[~below].min(initial=math.inf)
+    if to_the_low_side:
+        short = shortest_between(limit, low, high)
+        fits = low <= short < high
+    else:  # values from the number on are on the high side: the mirror image
+        short = -shortest_between(-limit, -high, -low)
+        fits = low < short <= high
+    if not fits:  # the limit itself fits the rounded values only
+        return node
+    return Compare(relation, node.left, Const(short + 0.0), Precision.FLOAT64, node.missing)
+
+
+def _with_short_weights(node: Term) -> Term:
+    """Factors and summands, entries of vectors and of tables with few digits."""
+    match node:
+        case Add(operands) | Mul(operands):
+            return type(node)(tuple(_short_constant(part) for part in operands))
+        case Vector(items):
+            return Vector(tuple(_short_constant(item) for item in items))
+        case Const(tuple()):
+            return _short_constant(node)
+        case Lookup(operand, entries, default):
+            short = tuple((key, _short_weight(value)) for key, value in entries)
+            return Lookup(operand, short, _short_weight(default))
+        case _:
+            return node
+
+
+def _short_constant(term: Term) -> Term:
+    return Const(_short_weight(term.value)) if isinstance(term, Const) else term
+
+
+def _short_weight(value: Value) -> Value:
+    match value:
+        case tuple():
+            return tuple(float(f"{entry:.{WEIGHT_DIGITS}g}") for entry in value)
+        case float():
+            return float(f"{value:.{WEIGHT_DIGITS}g}")
+        case _:
+            return value
