@@ -6,15 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from proxyuse.lang.bisection import last_with_first_answer
 from proxyuse.lang.build import add, conj, disj
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Not, Precision, Relation, Term, Value
 from proxyuse.models.body import DOUBLE, Body, Origins
-from proxyuse.models.features import Bound, Coded, Feature, Fixed, Raw, Stepped, Test
+from proxyuse.models.features import Bound, Coded, Feature, Fixed, Mapped, Raw, Stepped, Test
 from proxyuse.program import Origin
 
 ZERO_AND_ONE = (0.0, 1.0)
+MOST_DIGITS = 15  # of a number that someone may have written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +58,15 @@ def _asked(test: Test) -> Term:
 
 
 def unset(feature: Feature) -> Feature:
-    """A feature of a sparse matrix whose zeros, which it does not hold, count as missing."""
+    """A feature of a sparse matrix whose zeros, which it does not hold, count as missing.
+
+    A scaled column is 0 for one number, its mean or so. Where that takes many digits to write, it
+    is not asked for: every threshold would become three comparisons, for a number that columns do
+    not hold. An audit finds out if one does.
+    """
     match feature:
+        case Mapped() if not _has_short_zero(feature):
+            return feature
         case Coded(name, numbers, default, missing):
             known = {value: _or_missing(number) for value, number in numbers.items()}
             return Coded(name, known, _or_missing(default), _or_missing(missing))
@@ -67,6 +77,20 @@ def unset(feature: Feature) -> Feature:
             return Fixed(_or_missing(number))
         case _:
             return Lost(feature, 0.0, 0.0, Precision.FLOAT64)
+
+
+def _has_short_zero(feature: Mapped) -> bool:
+    """Whether a number that is written with few digits is mapped to 0."""
+
+    def below(numbers: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return feature.function(numbers) < 0
+
+    last, _ = last_with_first_answer(below)
+    near = np.array([last, np.nextafter(last, math.inf)])
+    with np.errstate(all="ignore"):
+        zeros = near[feature.function(near) == 0]
+    return any(len(repr(zero)) <= MOST_DIGITS for zero in zeros.tolist())
 
 
 def _or_missing(number: float) -> float:
