@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install -qq --constraint constraints.txt --edita
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow bench lint format venv clean
+.PHONY: help demo test test-slow bench docs lint format venv clean
 
 help:  ## Show this list
 	@echo "Usage: make <target>   (PYTHON=python3.12 picks the Python that makes $(VENV))"
@@ -22,7 +22,7 @@ help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.demo  ## Run the demonstration
-	@$(BIN)/python -m proxyuse.demo
+	@$(BIN)/proxyuse demo
 
 test: lint  ## Run all checks and the quick tests
 	@echo "pytest (quick tests)"
@@ -39,6 +39,11 @@ test-slow: $(VENV)/.dev  ## Run the slow tests only, with many more examples
 
 bench: $(VENV)/.bench  ## Measure what audits cost, in minutes (ONLY="tree shap" picks some)
 	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY))
+
+# The theme would advertise its successor.
+docs: $(VENV)/.docs  ## Build the documentation as a site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Built in build/site. To read it, with search: $(PYTHON) -m http.server -d build/site"
 
 lint: $(VENV)/.dev  ## Run the checks that need no test: style, types, imports
 	@echo "ruff check"
@@ -77,7 +82,7 @@ $(VENV)/.made:
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "Installing proxyuse and what the demonstration needs ..."
-	@$(INSTALL) '.[datasets,sklearn]'
+	@$(INSTALL) '.[demo]'
 	@touch $@
 
 # Development needs all that the demonstration needs, so this settles both.
@@ -89,4 +94,9 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 $(VENV)/.bench: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "Installing proxyuse and what it is compared with ..."
 	@$(INSTALL) '.[bench]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing proxyuse and what its documentation is built with ..."
+	@$(INSTALL) '.[docs]'
 	@touch $@

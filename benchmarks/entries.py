@@ -143,4 +143,16 @@ ENTRIES = (
         unit="GB",
         seconds=300,
     ),
+    Entry(
+        name="import",
+        what="a process that imports proxyuse : one that imports NumPy",
+        function="benchmarks.start:package",
+        limit=3,
+    ),
+    Entry(
+        name="help",
+        what="proxyuse --help : a process that imports NumPy",
+        function="benchmarks.start:command_line",
+        limit=3,
+    ),
 )

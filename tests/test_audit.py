@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import proxyuse as pu
 from proxyuse.datasets import load_adult, load_contraceptive, load_student
-from proxyuse.demo import run as run_demo
 from proxyuse.errors import (
     Cancelled,
     DataError,
@@ -270,7 +269,7 @@ def test_progress_is_reported_to_the_end():
 
 
 def test_returning_false_cancels():
-    with pytest.raises(Cancelled, match="cancelled after 0 of"):
+    with pytest.raises(Cancelled, match="cancelled after 1 of"):
         pu.audit(PROGRAM, PEOPLE, "student", progress=lambda _: False)
 
 
@@ -430,14 +429,6 @@ def test_a_computation_is_told_in_words(guard, words):
     program = pu.Program.parse(guard)
     people = pu.Population.build(data, protected="z", variables=list(data))
     assert describe_term(program.term, str(program), people.columns) == words
-
-
-@pytest.mark.slow
-def test_the_demonstration_finds_marital_status_in_the_tree(capsys):
-    result = run_demo()
-    assert result.witnesses
-    assert result.complete
-    assert "It was not given anyone's marital status." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from proxyuse.audit import audit
+from proxyuse.auditing import audit
 from proxyuse.lang.kinds import check_kinds
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import Points, Spot

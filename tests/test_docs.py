@@ -27,9 +27,9 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 
 def test_the_readme_shows_what_the_demo_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    from proxyuse.demo import main
+    from proxyuse.cli.main import main
 
-    main()
+    assert main(["demo"]) == 0
     printed = capsys.readouterr().out
     shown = re.search(r"^```text\n(.*?)^\.\.\.$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
     assert shown is not None

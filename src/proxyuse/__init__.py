@@ -8,28 +8,36 @@
 ['age', 'age <= 30']
 """
 
-from proxyuse.audit import Audit, audit
-from proxyuse.detect.detection import Budget, Unsettled
-from proxyuse.detect.measured import Decomposition
-from proxyuse.detect.progress import Progress
-from proxyuse.detect.witnesses import Witness
-from proxyuse.errors import (
-    Cancelled,
-    DataError,
-    KindError,
-    LanguageError,
-    ParseError,
-    ProxyUseError,
-    TranslationError,
-)
-from proxyuse.lang.positions import Position
-from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
-from proxyuse.models.decisions import Positive, Threshold, TopK
-from proxyuse.models.registry import translate
-from proxyuse.notes import Note, NoteKind
-from proxyuse.population import Population
-from proxyuse.program import Origin, Program
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from proxyuse.auditing import Audit, audit
+    from proxyuse.detect.detection import Budget, Unsettled
+    from proxyuse.detect.measured import Decomposition
+    from proxyuse.detect.progress import Progress
+    from proxyuse.detect.witnesses import Witness
+    from proxyuse.errors import (
+        Cancelled,
+        DataError,
+        FileError,
+        KindError,
+        LanguageError,
+        ParseError,
+        ProxyUseError,
+        TranslationError,
+    )
+    from proxyuse.gate import assert_no_proxy_use
+    from proxyuse.lang.positions import Position
+    from proxyuse.measure.association import NormalizedMutualInformation
+    from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
+    from proxyuse.models.decisions import Positive, Threshold, TopK
+    from proxyuse.models.registry import translate
+    from proxyuse.notes import Note, NoteKind
+    from proxyuse.population import Population
+    from proxyuse.program import Origin, Program
 
 __all__ = [
     "Audit",
@@ -37,6 +45,7 @@ __all__ = [
     "Cancelled",
     "DataError",
     "Decomposition",
+    "FileError",
     "KindError",
     "LanguageError",
     "NormalizedMutualInformation",
@@ -58,8 +67,50 @@ __all__ = [
     "TranslationError",
     "Unsettled",
     "Witness",
+    "assert_no_proxy_use",
     "audit",
     "translate",
 ]
 
 __version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "proxyuse.auditing": ("Audit", "audit"),
+    "proxyuse.detect.detection": ("Budget", "Unsettled"),
+    "proxyuse.detect.measured": ("Decomposition",),
+    "proxyuse.detect.progress": ("Progress",),
+    "proxyuse.detect.witnesses": ("Witness",),
+    "proxyuse.errors": (
+        "Cancelled",
+        "DataError",
+        "FileError",
+        "KindError",
+        "LanguageError",
+        "ParseError",
+        "ProxyUseError",
+        "TranslationError",
+    ),
+    "proxyuse.gate": ("assert_no_proxy_use",),
+    "proxyuse.lang.positions": ("Position",),
+    "proxyuse.measure.association": ("NormalizedMutualInformation",),
+    "proxyuse.measure.influence": ("QuantitativeInputInfluence", "Sampling", "SquaredChange"),
+    "proxyuse.models.decisions": ("Positive", "Threshold", "TopK"),
+    "proxyuse.models.registry": ("translate",),
+    "proxyuse.notes": ("Note", "NoteKind"),
+    "proxyuse.population": ("Population",),
+    "proxyuse.program": ("Origin", "Program"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for when it is first asked for: importing the package costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

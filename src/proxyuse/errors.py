@@ -51,5 +51,9 @@ class TranslationError(ProxyUseError):
     """A model that cannot be turned into a program."""
 
 
+class FileError(ProxyUseError):
+    """A file that cannot be read or written as asked."""
+
+
 class Cancelled(ProxyUseError):
     """The caller's progress callback asked to stop."""

@@ -150,7 +150,6 @@ class _Detector:
         self.found: dict[bytes, Candidate] = {}  # by the search, with all their positions
 
     def run(self) -> Detection:
-        self.clock.total = len(self.candidates)
         self._measure(self.candidates.listing)
         for operator in self.candidates.large:
             self._settle(operator)
@@ -168,7 +167,10 @@ class _Detector:
 
     def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
+        start = self.clock.done
+        self.clock.total += len(listing.terms) + len(listing.spots)
         associations = self.engine.associations(listing.terms, self.association)
+        self.clock.done = start + len(listing.terms)
         strongest = associations.max(axis=1)
         suspicious = strongest >= self.epsilon
         if self.witnesses_only:
@@ -189,7 +191,7 @@ class _Detector:
         )
         if self.candidates.large and self.budget.grow:
             self._score(listing.terms, strongest, owners, influences)
-        self.clock.done += len(listing.terms)
+        self.clock.done = self.clock.total
 
     def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
         """Only what may be a witness; of the others, all positions together have a reach."""
@@ -295,7 +297,6 @@ class _Detector:
             candidate = self.candidates.with_subset(operator.points, subset)
             before = self.found.setdefault(candidate.term.digest, candidate)
             before.spots += [spot for spot in candidate.spots if spot not in before.spots]
-            self.clock.total += candidate.term.digest not in self.scores
             self._measure(Listing([before], self.program.points))
             return self.scores.get(candidate.term.digest, 0.0)  # none are kept if nothing grows
 

@@ -11,7 +11,10 @@ from proxyuse.errors import Cancelled
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far detection has come: `done` of `total` computations; a search may add some."""
+    """How far detection has come: `done` of `total` measurements; a search may add some.
+
+    Of each computation the association is measured, and the influence at each of its positions.
+    """
 
     done: int
     total: int
@@ -31,8 +34,9 @@ class Clock:
         self.done = 0
         self.total = 0
 
-    def tick(self) -> None:
-        """Report if it is time."""
+    def tick(self, steps: int = 0) -> None:
+        """Report if it is time, some steps further."""
+        self.done += steps
         if self._callback is None:
             return
         now = time.monotonic()
@@ -43,4 +47,4 @@ class Clock:
     def report(self) -> None:
         """Report now."""
         if self._callback is not None and self._callback(Progress(self.done, self.total)) is False:
-            raise Cancelled(f"cancelled after {self.done} of {self.total} computations")
+            raise Cancelled(f"cancelled after {self.done} of {self.total} measurements")

@@ -117,7 +117,7 @@ class FastEngine(NaiveEngine):
         """The influence of one computation through disjoint positions at which it stands."""
         if self._pairs is not None or not isinstance(self._loss, QuantitativeInputInfluence):
             return super().influence(spots)
-        self._tick()
+        self._tick(0)
         with np.errstate(all="ignore"):
             way, changed = self._one(spots[0]) if len(spots) == 1 else self._several(spots)
         self.ways[way] += 1
@@ -128,7 +128,10 @@ class FastEngine(NaiveEngine):
 
         Asked for in preorder, each finds its parent's context kept.
         """
-        found = {spot: self.influence([spot]) for spot in sorted(spots)}
+        found = {}
+        for spot in sorted(spots):
+            found[spot] = self.influence([spot])
+            self._tick(1)
         return [found[spot] for spot in spots]
 
     # One position
@@ -180,7 +183,7 @@ class FastEngine(NaiveEngine):
         weights = self.weights[rows]
         total = 0.0
         for value, mass in enumerate(support.masses(self.weights)):
-            self._tick()
+            self._tick(0)
             new = np.broadcast_to(
                 support.values[value : value + 1], (len(rows), *support.values.shape[1:])
             )
@@ -479,7 +482,7 @@ class FastEngine(NaiveEngine):
         actual = self._with(context, values)
         total = 0.0
         for value, mass in zip(first, masses, strict=True):
-            self._tick()
+            self._tick(0)
             changed = self._with(context, support.values[value : value + 1])
             total += float(mass) * float(np.dot(self._losses(actual, changed), self.weights))
         return Way.VALUES, total

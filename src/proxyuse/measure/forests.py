@@ -179,7 +179,7 @@ class ForestEngine(TreeEngine):
         count = self._marked_pairs if whole else self._weighed_pairs
         total = np.zeros((len(plan.pairs.node), 1 + sum(sizes) - len(sizes)))
         for part in mapped(count, self._blocks(), self.threads):
-            self._tick()
+            self._tick(0)
             total += part
         tables, first = [], 1
         for size in sizes:
@@ -272,7 +272,7 @@ class ForestEngine(TreeEngine):
         blocks = [(start, min(start + size, self.n_rows)) for start in starts]
         found = []
         for part in mapped(count, blocks, self.threads):
-            self._tick()
+            self._tick(0)
             found.append(part)
         return found
 

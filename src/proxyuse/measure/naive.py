@@ -39,7 +39,7 @@ from proxyuse.population import Population
 from proxyuse.program import Frame, Program
 
 
-def _quiet() -> None:
+def _quiet(steps: int) -> None:
     """Report no progress."""
 
 
@@ -53,7 +53,8 @@ class NaiveEngine:
     influence : the loss that influence is the mean of.
     sampling : how to sample pairs of rows; None computes influence exactly.
     max_support, bins : when and how long lists of numbers are cut into bins.
-    tick : called often during long work; may raise to stop it.
+    tick : called often during long work with how many measurements are done since the last call;
+        may raise to stop it.
     threads : how many threads may count at the same time.
     compiled : whether to count with compiled loops; None, where it pays.
 
@@ -75,7 +76,7 @@ class NaiveEngine:
         sampling: Sampling | None = None,
         max_support: int = MAX_SUPPORT,
         bins: int | None = BINS,
-        tick: Callable[[], None] = _quiet,
+        tick: Callable[[int], None] = _quiet,
         threads: int = 1,
         compiled: bool | None = None,
     ) -> None:
@@ -150,13 +151,17 @@ class NaiveEngine:
         """The association of each computation with each protected attribute."""
         found = np.empty((len(terms), len(self._names)))
         for place, term in enumerate(terms):
-            self._tick()
+            self._tick(1)
             found[place] = [measure(table.masses) for table in self.tables(term)]
         return found
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
         """The influence of what stands at each position, through that position alone."""
-        return [self.influence([spot]) for spot in spots]
+        found = []
+        for spot in spots:
+            found.append(self.influence([spot]))
+            self._tick(1)
+        return found
 
     def reaches(self, spots: Sequence[Spot]) -> list[float]:
         """The share of rows that evaluate each position."""
@@ -222,7 +227,7 @@ class NaiveEngine:
         actual = self._with(context, values)
         sums = []
         for value, mass in enumerate(support.masses(self.weights)):
-            self._tick()
+            self._tick(0)
             changed = self._with(context, support.values[value : value + 1])
             sums.append(mass * float(np.dot(self._losses(actual, changed), self.weights)))
         return float(sum(sums)) / (self.total * self.total) / self._scale
@@ -242,7 +247,7 @@ class NaiveEngine:
             found = evaluate(context, {**columns, self._hole.name: hole}, self.vocabulary)
             return np.broadcast_to(found, (len(rows), *found.shape[1:]))
 
-        self._tick()
+        self._tick(0)
         with np.errstate(all="ignore"):
             losses = self._loss.loss(output(values[rows]), output(values[others]))
         return float(np.mean(losses)) / self._scale
@@ -259,7 +264,7 @@ class NaiveEngine:
         support = support_of(values, self.n_rows, signed_zero=True)
         moved = 0.0
         for value, mass in enumerate(support.masses(self.weights)):
-            self._tick()
+            self._tick(0)
             new = support.values[value : value + 1]
             choice = either(exactly(values), exactly(new))
             free = self._possible(context, {hole.name: choice for hole in holes})

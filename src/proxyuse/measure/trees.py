@@ -197,7 +197,7 @@ class TreeEngine(FastEngine):
         """The influence of what stands at each position, through that position alone."""
         if self._plan is None:
             return super().influences(spots)
-        self._tick()
+        self._tick(0)
         self.ways[Way.TREE] += len(spots)
         known = self._by_point[0]
         return [known[point] for point, _ in spots]

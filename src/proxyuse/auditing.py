@@ -46,6 +46,7 @@ class Audit:
     witnesses : those above both thresholds, strongest first, a protected attribute each.
     unsettled : decompositions that were not measured and may be witnesses.
     notes : what was left out, binned, sampled or dropped, and how influence was found.
+    measures : the names of the association and the influence that were measured.
     """
 
     program: Program
@@ -56,6 +57,10 @@ class Audit:
     witnesses: list[Witness]
     unsettled: tuple[Unsettled, ...]
     notes: tuple[Note, ...]
+    measures: tuple[str, str] = (
+        NormalizedMutualInformation().name,
+        QuantitativeInputInfluence().name,
+    )
 
     @property
     def complete(self) -> bool:
@@ -238,6 +243,7 @@ def audit(
     complete = (name for name, column in population.columns.items() if not column.any_missing)
     program = program.without_missing(frozenset(complete))
     clock = Clock(progress)
+    likeness: Association = association or NormalizedMutualInformation()
     engine = ForestEngine(
         program,
         population,
@@ -252,7 +258,7 @@ def audit(
     detection = detect(
         engine,
         program,
-        association or NormalizedMutualInformation(),
+        likeness,
         epsilon=epsilon,
         delta=delta,
         budget=budget or Budget(),
@@ -278,6 +284,7 @@ def audit(
         witnesses,
         detection.unsettled,
         notes,
+        (likeness.name, loss.name),
     )
 
 

@@ -1,0 +1,5 @@
+"""``python -m proxyuse`` is the command line."""
+
+from proxyuse.cli.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""The command line: each command in a module of its own, loaded when it is asked for."""

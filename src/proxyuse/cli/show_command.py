@@ -1,0 +1,31 @@
+"""``proxyuse show``: a result again, or one witness of it in detail."""
+
+from __future__ import annotations
+
+import argparse
+
+from proxyuse.cli.printing import print_json, print_text
+from proxyuse.report.answer import answer, describe_witness, exit_code, witness_of
+from proxyuse.report.document import read_document
+from proxyuse.report.markdown import markdown
+from proxyuse.report.spreadsheet import csv_text
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print; the exit code is that of the audit."""
+    result = read_document(given.result)
+    if given.witness is not None:
+        witness = witness_of(result, given.witness)
+        if given.json:
+            print_json(witness)
+        else:
+            print_text(describe_witness(result, witness))
+    elif given.json:
+        print_json(result)
+    elif given.markdown:
+        print_text(markdown(result).rstrip("\n"))
+    elif given.csv:
+        print_text(csv_text(result).rstrip("\n"))
+    else:
+        print_text(answer(result, color=False), answer(result, color=True))
+    return exit_code(result)

@@ -1,0 +1,1 @@
+"""Data and model files, read as data and never as code."""

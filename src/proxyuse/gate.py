@@ -1,0 +1,56 @@
+"""A test of the user's own: it fails where a model uses a proxy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from proxyuse.auditing import Audit, audit
+from proxyuse.report.diff import compare, diff_text
+from proxyuse.report.document import document, read_document
+
+
+def assert_no_proxy_use(
+    model: object,
+    X: object,
+    protected: object,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    *,
+    known: str | Path | None = None,
+    allow_unsettled: bool = False,
+    **options: Any,
+) -> Audit:
+    """Audit, and raise an AssertionError that says what was found, if something was.
+
+    Parameters
+    ----------
+    model, X, protected, epsilon, delta : see `audit`.
+    known : file, optional
+        The result of an earlier audit (``proxyuse audit --output``) whose witnesses were judged
+        acceptable; only new ones fail.
+    allow_unsettled : bool
+        Whether to pass where nothing was found but not everything could be settled.
+    options : further options of `audit`.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> program = pu.Program.parse("ite(height <= 170, 0, 1)")
+    >>> data = {"height": [160, 180, 160, 180], "religion": ["a", "a", "b", "b"]}
+    >>> pu.assert_no_proxy_use(program, data, protected="religion")
+    <Audit: 0 witnesses among 3 decompositions, complete>
+    """
+    found = audit(model, X, protected, epsilon, delta, **options)
+    if known is not None:
+        comparison = compare(read_document(known), document(found))
+        if comparison["new"]:
+            raise AssertionError(diff_text(comparison))
+    elif found.witnesses:
+        raise AssertionError(str(found))
+    if not found.complete and not allow_unsettled:
+        raise AssertionError(
+            f"{found}\n\nNot everything could be settled. Give a larger budget, or pass "
+            "allow_unsettled=True if that is acceptable."
+        )
+    return found

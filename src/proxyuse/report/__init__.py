@@ -1,0 +1,1 @@
+"""An audit becomes a document: JSON, CSV, Markdown, text; two documents become a difference."""

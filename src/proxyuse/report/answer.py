@@ -1,0 +1,290 @@
+"""A document as text for a terminal: the answer first, then the figures, then the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from proxyuse.errors import FileError
+
+MOST_GROUPS = 5
+MOST_REFERENCES = 8
+MOST_NOTES = 8
+MOST_TEXT = 64
+
+Found = Mapping[str, Any]
+
+
+def exit_code(document: Found) -> int:
+    """What a CI job is told: 0 nothing found, 1 proxy use, 3 nothing found but not all settled."""
+    return {"none found": 0, "proxy use": 1, "not settled": 3}[document["result"]]
+
+
+def answer(document: Found, *, color: bool = False) -> str:
+    """The answer in words, then a table, reference points, notes."""
+    bold = _bold if color else str
+    parts = [
+        [bold(headline(document))],
+        *_groups(document, bold),
+        _nearest(document, bold),
+        _references(document, bold),
+        [_measured(document)],
+        _notes(document, bold),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def headline(document: Found) -> str:
+    """The answer in one sentence."""
+    names = _and(str(z["name"]) for z in document["protected"])
+    if document["witnesses"]:
+        itself = {w["protected"] for w in document["witnesses"] if w["explicit"]}
+        used = _and(
+            f"{z['name']} itself" if z["name"] in itself else f"a proxy for {z['name']}"
+            for z in document["protected"]
+            if z["witnesses"]
+        )
+        return f"The model uses {used}."
+    if document["complete"]:
+        return f"No proxy use of {names} was found at these thresholds."
+    return f"No proxy use of {names} was found, but not everything could be settled."
+
+
+def _measured(document: Found) -> str:
+    limits = document["thresholds"]
+    return (
+        f"Measured: {_count(document['decompositions'], 'decomposition')} on "
+        f"{_count(document['rows'], 'row')}. A witness has an association of at least "
+        f"{limits['epsilon']:g}\nand an influence above {limits['delta']:g}; what these numbers "
+        "mean is told in 'choose thresholds' of the documentation."
+    )
+
+
+# Groups of witnesses
+
+
+def _groups(document: Found, bold: Callable[[str], str]) -> list[list[str]]:
+    """A paragraph for each of the first groups, then a table of these."""
+    groups = document["groups"]
+    if not groups:
+        return []
+    by_id = {(w["protected"], w["id"]): w for w in document["witnesses"]}
+    shown = [(group, by_id[group["protected"], group["front"]]) for group in groups[:MOST_GROUPS]]
+    found = [
+        _paragraph(place, group, front, by_id[group["protected"], group["strongest"]])
+        for place, (group, front) in enumerate(shown, start=1)
+    ]
+    heads = ["", "protected", "association", "at most", "influence", "places", "witnesses", "id"]
+    rows = [
+        [f"{place}.", front["protected"], *figures(front), f"{front['occurrences']:,}",
+         f"{group['witnesses']:,}", front["id"]]
+        for place, (group, front) in enumerate(shown, start=1)
+    ]  # fmt: skip
+    left = len(groups) - len(shown)
+    more = [f"... and {_count(left, 'more group')}; --json and --csv have all."] if left else []
+    return [*found, [*_table(heads, rows, bold), *more]]
+
+
+def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list[str]:
+    at = "" if front["occurrences"] == 1 else f", at {front['occurrences']:,} places"
+    itself = " (the protected attribute itself)" if front["explicit"] else ""
+    lines = [f"{place}. It looks at {front['reading']}{itself}{at}.", *_meaning(front)]
+    if strongest["association"] > front["association"] + 0.01:
+        lines.append(
+            f"   Closest to {front['protected']} around it: {strongest['reading']} "
+            f"(association {strongest['association']:.3f})."
+        )
+    if group["witnesses"] > 1:
+        others = group["witnesses"] - 1
+        lines.append(f"   {_count(others, 'more witness', 'more witnesses')} around it.")
+    return lines
+
+
+def _meaning(witness: Found) -> list[str]:
+    """What association and influence come to, in shares of people and of decisions."""
+    name, guess = witness["protected"], witness["guess"]
+    return [
+        f"   Who knows it guesses {name} right for {percent(guess['informed'])} of people, "
+        f"who does not, for {percent(guess['blind'])}.",
+        f"   With another person's value in its place, {percent(witness['influence'])} of "
+        "decisions change.",
+    ]
+
+
+def figures(found: Found) -> list[str]:
+    """Association, the most it could be, influence."""
+    return [
+        "" if found[name] is None else f"{found[name]:.3f}"
+        for name in ("association", "ceiling", "influence")
+    ]
+
+
+# Where nothing passes, and what to compare with
+
+
+def _nearest(document: Found, bold: Callable[[str], str]) -> list[str]:
+    rows = [
+        [near["protected"], *figures(near), _short(near), _cut(near["reading"])]
+        for near in document["nearest"]
+    ]
+    if not rows:
+        return []
+    heads = ["protected", "association", "at most", "influence", "is short of", "computation"]
+    return [bold("Nearest to proxy use"), *_table(heads, rows, bold)]
+
+
+def _short(near: Found) -> str:
+    lacks = [
+        f"{near[f'{name}_short_by']:.3f} {name}"
+        for name in ("association", "influence")
+        if near[f"{name}_short_by"]
+    ]
+    return ", ".join(lacks) or "influence: at the threshold"
+
+
+def _references(document: Found, bold: Callable[[str], str]) -> list[str]:
+    """The raw variables most associated, and the whole output."""
+    known = [r for r in document["references"] if r["association"] is not None]
+    variables = [r for r in known if r["kind"] == "variable"]
+    variables.sort(key=lambda r: -r["association"])
+    outputs = [r for r in known if r["kind"] == "output"]
+    rows = [
+        [r["protected"], *figures(r), _cut(r["name"] or "the whole output")]
+        for r in [*variables[:MOST_REFERENCES], *outputs]
+    ]
+    heads = ["protected", "association", "at most", "influence", "variable"]
+    left = len(variables) - MOST_REFERENCES
+    more = [f"... and {_count(left, 'variable')} with less association."] if left > 0 else []
+    return [bold("For comparison"), *_table(heads, rows, bold), *more] if rows else []
+
+
+def _notes(document: Found, bold: Callable[[str], str]) -> list[str]:
+    told = [f"{note['kind']}: {note['text']}" for note in document["notes"]]
+    told = [text for text in told if not text.startswith("method:")]
+    told += document["about"].get("notes", [])
+    told += [f"not settled: {text}" for text in document["unsettled"]["listed"]]
+    if not told:
+        return []
+    left = len(told) - MOST_NOTES + document["unsettled"]["count"]
+    left -= len(document["unsettled"]["listed"])
+    more = [f"- ... and {left:,} more; --json has them"] if left > 0 else []
+    return [bold("Notes"), *(f"- {text}" for text in told[:MOST_NOTES]), *more]
+
+
+# One witness
+
+
+def witness_of(document: Found, beginning: str) -> dict[str, Any]:
+    """The witness whose id begins so; a `FileError` if there is none, or several."""
+    found = [w for w in document["witnesses"] if w["id"].startswith(beginning)]
+    if not found:
+        count = _count(len(document["witnesses"]), "witness", "witnesses")
+        raise FileError(f"no witness has an id that begins with {beginning!r}, of {count}")
+    if len({w["id"] for w in found}) > 1:
+        raise FileError(f"{len(found)} witnesses have ids that begin with {beginning!r}")
+    return dict(found[0])
+
+
+def describe_witness(document: Found, witness: Found) -> str:
+    """One witness in detail: what it computes, where, its figures, its table."""
+    name = witness["protected"]
+    cut = witness["term_length"] > len(witness["term"])
+    lines = [
+        f"Witness {witness['id']} of {name}",
+        "",
+        f"It looks at {witness['reading']}.",
+        *_meaning(witness),
+        "",
+        f"association  {witness['association']:.4f}"
+        + ("" if witness["ceiling"] is None else f", at most {witness['ceiling']:.4f} with values "
+           "so distributed"),
+        f"influence    {witness['influence']:.4f}",
+        f"reach        {percent(witness['reach'])} of rows evaluate it",
+        f"computation  {witness['term']}{' ...' if cut else ''}",
+        f"positions    {_first(witness['positions'])}",
+    ]  # fmt: skip
+    if witness["origins"]:
+        lines.append(f"in the model {_first(witness['origins'])}")
+    table = witness["table"]
+    heads = [f"rows by {name}", *table["columns"], "all"]
+    rows = [
+        [label, *map(_cell, cells), _cell(total)]
+        for label, cells, total in zip(
+            table["rows"], table["cells"], table["row_totals"], strict=True
+        )
+    ]
+    rows.append(["all", *map(_cell, table["column_totals"]), _cell(document["rows"])])
+    lines += ["", *_table(heads, rows, str)]
+    if document["min_cell"] > 1:
+        lines.append(
+            f"Numbers below {document['min_cell']}, and what they could be computed from, are "
+            "withheld."
+        )
+    return "\n".join(lines)
+
+
+def _cell(cell: object) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def _first(texts: Sequence[str], most: int = 5) -> str:
+    left = len(texts) - most
+    return "; ".join(texts[:most]) + (f"; and {left} more" if left > 0 else "")
+
+
+# Words and tables
+
+
+def percent(share: float) -> str:
+    """A share in words.
+
+    Examples
+    --------
+    >>> percent(0.5282), percent(0.0421), percent(1.0), percent(0.99996)
+    ('52.8 %', '4.2 %', '100 %', 'over 99.9 %')
+    """
+    value = 100 * share
+    if 0 < value < 0.1:
+        return "under 0.1 %"
+    if 99.9 < value < 100:
+        return "over 99.9 %"
+    return f"{value:.0f} %" if value in (0, 100) else f"{value:.1f} %"
+
+
+def _table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], bold: Callable[[str], str]
+) -> list[str]:
+    """Columns side by side; numbers to the right."""
+    columns = list(zip(heads, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    numbers = [all(_is_number(cell) for cell in column[1:]) for column in columns]
+
+    def line(cells: Sequence[str]) -> str:
+        parts = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(cells, widths, numbers, strict=True)
+        )
+        return ("  " + "  ".join(parts)).rstrip()
+
+    return [bold(line(heads)), *map(line, rows)]
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(",", "").replace(".", "").strip("<").isdigit() or cell in ("", "withheld")
+
+
+def _bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
+
+
+def _and(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

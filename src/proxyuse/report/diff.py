@@ -1,0 +1,369 @@
+"""Two documents: which witnesses are new, gone, stronger or weaker.
+
+After retraining a threshold moves, a test stands elsewhere, and no id is the same; yet the model
+may do what it did. A witness of the later audit is therefore matched with one of the earlier, of
+the same protected attribute, one to one, in this order:
+
+1. by ``id``: the same computation at the same places;
+2. by ``term``: the same computation, exactly;
+3. by ``variables``: one that reads the same variables and has the same outermost operator; of
+   several the one closest in association.
+
+What has no partner then is new, or gone.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from proxyuse.errors import DataError
+from proxyuse.report.document import installed_version
+
+FORMAT = "proxyuse diff"
+VERSION = 1
+TOLERANCE = 0.01
+MOST_TOLD = 10
+ROUNDING = 1e-9
+
+Finding = dict[str, Any]
+"""A witness in a document."""
+
+
+def compare(
+    old: Mapping[str, Any], new: Mapping[str, Any], *, tolerance: float = TOLERANCE
+) -> dict[str, Any]:
+    """What changed between two documents, fit for JSON; see `diff.schema.json`.
+
+    Parameters
+    ----------
+    old, new : documents, as `document` makes and `read_document` reads them.
+    tolerance : a witness is stronger if its association or its influence is more than this above
+        what it was; weaker if one is more than this below and none above.
+    """
+    if not tolerance >= 0:
+        raise DataError(f"tolerance is {tolerance!r}; pass a number of 0 or more")
+    pairs = _matched(old["witnesses"], new["witnesses"])
+    changes: dict[str, list[dict[str, Any]]] = {
+        "new": [], "gone": [], "stronger": [], "weaker": [], "same": [],
+    }  # fmt: skip
+    for before, after, how in pairs:
+        what = _change(before, after, tolerance)
+        changes[what].append(_entry(before, after, how))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "proxyuse": installed_version(),
+        "result": _result(bool(changes["new"]), new["complete"]),
+        "tolerance": float(tolerance),
+        "before": _side(old),
+        "after": _side(new),
+        "differences": list(_differences(old, new)),
+        "new_groups": _new_groups(old, new),
+        **changes,
+    }
+
+
+def worst(comparison: Mapping[str, Any]) -> int:
+    """The exit code: 1 if there are new witnesses, 3 if not all was settled, else 0."""
+    if comparison["new"]:
+        return 1
+    return 0 if comparison["after"]["complete"] else 3
+
+
+def _result(any_new: bool, complete: bool) -> str:
+    if any_new:
+        return "new witnesses"
+    return "no new witnesses" if complete else "not settled"
+
+
+def _side(document: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("rows", "result", "complete", "thresholds", "about")
+    return {**{name: document[name] for name in kept}, "witnesses": len(document["witnesses"])}
+
+
+# Matching
+
+
+def _matched(
+    old: Sequence[Finding], new: Sequence[Finding]
+) -> list[tuple[Finding | None, Finding | None, str | None]]:
+    """Pairs in order of the later witnesses, then the earlier ones that are gone."""
+    partner: dict[int, tuple[int, str]] = {}  # place in new -> place in old
+    used: set[int] = set()
+    keys: dict[str, Callable[[Finding], Hashable]] = {"id": _id, "term": _term, "variables": _reads}
+    for how, key in keys.items():
+        left: dict[Hashable, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for side, witnesses in enumerate((old, new)):
+            taken = partner if side else used
+            for place, witness in enumerate(witnesses):
+                if place not in taken and (known := key(witness)) is not None:
+                    left[known][side].append(place)
+        for olds, news in left.values():
+            for before, after in _closest(olds, news, old, new):
+                partner[after] = before, how
+                used.add(before)
+    found: list[tuple[Finding | None, Finding | None, str | None]] = []
+    for place, witness in enumerate(new):
+        if place in partner:
+            before, how = partner[place]
+            found.append((old[before], witness, how))
+        else:
+            found.append((None, witness, None))
+    return found + [(w, None, None) for place, w in enumerate(old) if place not in used]
+
+
+def _id(witness: Finding) -> Hashable:
+    return witness["protected"], witness["id"]
+
+
+def _term(witness: Finding) -> Hashable:
+    """The exact text; None if it was cut, so that more than the beginning is compared."""
+    if witness["term_length"] > len(witness["term"]):
+        return None
+    return witness["protected"], witness["term"]
+
+
+def _reads(witness: Finding) -> Hashable:
+    return witness["protected"], witness["operator"], frozenset(witness["variables"])
+
+
+def _closest(
+    olds: Sequence[int], news: Sequence[int], old: Sequence[Finding], new: Sequence[Finding]
+) -> Iterable[tuple[int, int]]:
+    """Pairs one to one, always the two next that are closest in association.
+
+    The closest two stand next to each other among all sorted by association, so only neighbours
+    are looked at: O(k log k).
+    """
+    line = sorted(
+        [(_strength(old[place]), 0, place) for place in olds]
+        + [(_strength(new[place]), 1, place) for place in news]
+    )
+    before = list(range(-1, len(line) - 1))
+    after = list(range(1, len(line) + 1))
+    gone = [False] * len(line)
+    heap: list[tuple[float, int, int]] = []
+
+    def look(low: int, high: int) -> None:
+        if low >= 0 and high < len(line) and line[low][1] != line[high][1]:
+            heapq.heappush(heap, (line[high][0][0] - line[low][0][0], low, high))
+
+    for place in range(len(line) - 1):
+        look(place, place + 1)
+    while heap:
+        _, low, high = heapq.heappop(heap)
+        if gone[low] or gone[high]:
+            continue
+        gone[low] = gone[high] = True
+        first, second = (low, high) if line[low][1] == 0 else (high, low)
+        yield line[first][2], line[second][2]
+        left, right = before[low], after[high]
+        if left >= 0:
+            after[left] = right
+        if right < len(line):
+            before[right] = left
+        look(left, right)
+
+
+def _strength(witness: Finding) -> tuple[float, float, str]:
+    return witness["association"], witness["influence"], witness["id"]
+
+
+# What changed
+
+
+def _change(before: Finding | None, after: Finding | None, tolerance: float) -> str:
+    if before is None or after is None:
+        return "new" if before is None else "gone"
+    moves = [after[name] - before[name] for name in ("association", "influence")]
+    if max(moves) > tolerance + ROUNDING:
+        return "stronger"
+    return "weaker" if min(moves) < -tolerance - ROUNDING else "same"
+
+
+def _entry(before: Finding | None, after: Finding | None, how: str | None) -> dict[str, Any]:
+    some = after or before
+    assert some is not None
+    moves: dict[str, float | None] = {"association_change": None, "influence_change": None}
+    if before is not None and after is not None:
+        moves = {
+            f"{name}_change": round(after[name] - before[name], 4) + 0.0
+            for name in ("association", "influence")
+        }
+    return {
+        "protected": some["protected"],
+        "matched": how,
+        "old": _brief(before),
+        "new": _brief(after),
+        **moves,
+    }
+
+
+def _brief(witness: Finding | None) -> dict[str, Any] | None:
+    kept = ("id", "reading", "term", "operator", "variables", "group", "explicit", "association",
+            "ceiling", "influence")  # fmt: skip
+    return None if witness is None else {name: witness[name] for name in kept}
+
+
+def _new_groups(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The groups whose front reads variables that no earlier witness of the attribute read."""
+    known = {(w["protected"], frozenset(w["variables"])) for w in old["witnesses"]}
+    by_id = {(w["protected"], w["id"]): w for w in new["witnesses"]}
+    found = []
+    for group in new["groups"]:
+        front = by_id.get((group["protected"], group["front"]))
+        if front and (front["protected"], frozenset(front["variables"])) not in known:
+            found.append(
+                {
+                    "protected": group["protected"],
+                    "group": group["group"],
+                    "front": _brief(front),
+                    "witnesses": group["witnesses"],
+                }
+            )
+    return found
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
+    """What makes the two audits answers to different questions."""
+    for name in ("epsilon", "delta"):
+        before, after = old["thresholds"][name], new["thresholds"][name]
+        if before != after:
+            yield f"{name} was {before:g} and is {after:g}"
+    for name in ("association", "influence", "sampled"):
+        if old["measures"][name] != new["measures"][name]:
+            yield f"{_MEASURE[name]} was {old['measures'][name]} and is {new['measures'][name]}"
+    before, after = ([z["name"] for z in side["protected"]] for side in (old, new))
+    for name in before:
+        if name not in after:
+            yield f"the protected attribute {name!r} was audited before and is not now"
+    for name in after:
+        if name not in before:
+            yield f"the protected attribute {name!r} was not audited before"
+    yield from _different_values(old, new)
+    for name, what in (("rows", "number of rows"), ("total_weight", "total weight")):
+        if old[name] != new[name]:
+            yield f"the {what} was {old[name]:,} and is {new[name]:,}"
+    if old["complete"] and not new["complete"]:
+        yield "the earlier audit settled everything, the later one did not"
+    if new["complete"] and not old["complete"]:
+        yield "the earlier audit did not settle everything: what is new may have been there"
+    yield from _different_about(old["about"], new["about"], "")
+
+
+_MEASURE = {
+    "association": "the measure of association",
+    "influence": "the measure of influence",
+    "sampled": "whether influence was sampled",
+}
+
+
+def _different_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
+    values = {z["name"]: {v["value"] for v in z["values"]} for z in old["protected"]}
+    for z in new["protected"]:
+        if z["name"] in values and values[z["name"]] != {v["value"] for v in z["values"]}:
+            yield f"the protected attribute {z['name']!r} has other values than before"
+
+
+def _different_about(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterable[str]:
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict) and at.count(".") < 5:
+            yield from _different_about(before, after, f"{at}{name}.")
+        elif before != after:
+            yield f"{at}{name}: was {_said(before)} and is {_said(after)}"
+
+
+def _said(value: object) -> str:
+    text = "not said" if value is None else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# In words
+
+
+def diff_text(comparison: Mapping[str, Any]) -> str:
+    """What changed, in plain words."""
+    lines = [_headline(comparison)]
+    before, after = comparison["before"], comparison["after"]
+    told = [
+        f"{len(comparison[name]):,} {name}"
+        for name in ("new", "gone", "stronger", "weaker", "same")
+        if comparison[name]
+    ]
+    count = f"Witnesses: {before['witnesses']:,} before, {after['witnesses']:,} now"
+    lines.append(f"{count} ({', '.join(told)})." if told else f"{count}.")
+    lines += _section("New groups", [_group_line(group) for group in comparison["new_groups"]])
+    for name, title in _TITLES.items():
+        lines += _section(title, [_line(name, entry) for entry in comparison[name]])
+    lines += _section("What else is different", comparison["differences"], most=50)
+    return "\n".join(lines)
+
+
+_TITLES = {"new": "New", "stronger": "Stronger", "weaker": "Weaker", "gone": "Gone"}
+
+
+def _headline(comparison: Mapping[str, Any]) -> str:
+    count, groups = len(comparison["new"]), len(comparison["new_groups"])
+    if count:
+        names = ", ".join(
+            _printable(name)
+            for name in dict.fromkeys(entry["protected"] for entry in comparison["new"])
+        )
+        about = {
+            0: "they read what earlier witnesses read",
+            1: "1 group reads what no earlier witness read",
+        }.get(groups, f"{groups:,} groups read what no earlier witness read")
+        some = "1 new witness" if count == 1 else f"{count:,} new witnesses"
+        if count == 1 and groups == 0:
+            about = "it reads what earlier witnesses read"
+        return f"There {'is' if count == 1 else 'are'} {some} of proxy use of {names}; {about}."
+    if comparison["after"]["complete"]:
+        return "There are no new witnesses of proxy use."
+    return "No new witnesses of proxy use were found, but not everything could be settled."
+
+
+def _section(title: str, told: Sequence[str], most: int = MOST_TOLD) -> list[str]:
+    if not told:
+        return []
+    left = [f"- ... and {len(told) - most:,} more"] if len(told) > most else []
+    return ["", title, *(f"- {_printable(line)}" for line in told[:most]), *left]
+
+
+def _printable(text: str) -> str:
+    """Text from a file that may be a stranger's, without what a terminal would obey."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _group_line(group: Mapping[str, Any]) -> str:
+    front, others = group["front"], group["witnesses"] - 1
+    around = f", {others:,} more around it" if others else ""
+    return (
+        f"{group['protected']}: {front['reading']} (association {front['association']:.3f}, "
+        f"influence {front['influence']:.3f}, id {front['id']}{around})"
+    )
+
+
+def _line(change: str, entry: Mapping[str, Any]) -> str:
+    shown = entry["old"] if change == "gone" else entry["new"]
+    text = f"{entry['protected']}: {shown['reading']}"
+    if change in ("new", "gone"):
+        return (
+            f"{text} (association {shown['association']:.3f}, influence {shown['influence']:.3f}, "
+            f"id {shown['id']})"
+        )
+    old = entry["old"]
+    moved = ", ".join(
+        f"{name} {old[name]:.3f} -> {shown[name]:.3f}" for name in ("association", "influence")
+    )
+    return f"{text} ({moved}, id {shown['id']}; {_MATCHED[entry['matched']]})"
+
+
+_MATCHED = {
+    "id": "the same computation at the same places",
+    "term": "the same computation",
+    "variables": "the closest that reads the same",
+}

@@ -1,0 +1,469 @@
+"""An audit as a document: what a later reader, a report, `diff` and a CI job need, as JSON.
+
+The document is an interface that is kept: `audit.schema.json` describes it, readers may rely on
+what is there, and what is added later may be ignored. It holds no rows of data, no clock times and
+no folders: the same audit gives the same bytes. Numbers of rows are printed as `disclosure` says,
+measures with four decimals, and reach no finer than `min_cell` rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proxyuse.auditing import Audit
+from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.witnesses import Witness
+from proxyuse.errors import DataError, FileError
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Term, Var, variables
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import NormalizedMutualInformation, entropy
+from proxyuse.measure.tables import JointTable
+from proxyuse.notes import Note, NoteKind
+from proxyuse.output.words import ROUNDING, describe_term
+from proxyuse.program import Program
+from proxyuse.report.disclosure import check_min_cell
+from proxyuse.report.schema import first_mistake, schema
+from proxyuse.report.tables import RowTables
+
+FORMAT = "proxyuse audit"
+VERSION = 1
+MIN_CELL = 5
+
+MOST_TEXT = 4000  # characters of a computation
+MOST_POSITIONS = 50
+MOST_UNSETTLED = 100
+NEAREST = 5
+DECIMALS = 4
+MOST_BYTES = 1 << 30
+
+
+def document(
+    audit: Audit, *, about: Mapping[str, object] | None = None, min_cell: int = MIN_CELL
+) -> dict[str, Any]:
+    """Everything a reader needs to know of an audit, fit for JSON.
+
+    Parameters
+    ----------
+    audit : what was found.
+    about : what the caller knows of model and data: names of files, hashes, how many rows were
+        read; anything that JSON can hold.
+    min_cell : numbers of rows below this are not printed, nor what they could be computed from;
+        1 prints all.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> program = pu.Program.parse("ite(vitamins == 1, 'a', 'b')")
+    >>> found = document(pu.audit(program, data, protected="pregnant"))
+    >>> found["result"], found["complete"], len(found["witnesses"])
+    ('proxy use', True, 3)
+    >>> found["groups"][0]["front"] == found["witnesses"][0]["id"]
+    True
+    >>> found["witnesses"][0]["reading"], found["witnesses"][0]["association"]
+    ('the value of vitamins', 1.0)
+    """
+    check_min_cell(min_cell)
+    writer = _Writer(audit, int(min_cell))
+    association, influence = audit.measures
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "proxyuse": installed_version(),
+        "about": _about(about),
+        "result": _result(audit),
+        "complete": audit.complete,
+        "thresholds": {"epsilon": float(audit.epsilon), "delta": float(audit.delta)},
+        "measures": {
+            "association": association,
+            "influence": influence,
+            "sampled": any(note.kind is NoteKind.SAMPLED for note in audit.notes),
+        },
+        "min_cell": int(min_cell),
+        "rows": audit.population.n_rows,
+        "total_weight": _plain(audit.population.total),
+        "weighted": bool((audit.population.weights != 1).any()),
+        "program": {"size": audit.program.size, "variables": list(audit.program.variables)},
+        "decompositions": len(audit.decompositions),
+        "protected": writer.protected(),
+        "groups": writer.groups(),
+        "witnesses": [writer.witness(witness) for witness in audit.witnesses],
+        "references": writer.references(),
+        "nearest": writer.nearest(),
+        "notes": _notes(audit.notes, int(min_cell)),
+        "unsettled": {
+            "count": len(audit.unsettled),
+            "listed": [str(item) for item in audit.unsettled[:MOST_UNSETTLED]],
+        },
+    }
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """A document as JSON text; the same document gives the same text."""
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode(
+        "utf-8"
+    )  # half a character stays an escape
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """Read what `as_text` wrote to a file; a `FileError` for anything else."""
+    path = Path(path)
+    again = "write it with proxyuse audit --output"
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise FileError(f"{path}: too large for the result of an audit; {again}")
+        found = json.loads(path.read_bytes(), parse_constant=_number, parse_float=_number)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: not the result of an audit: {error}; {again}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FileError(f'{path}: not the result of an audit: no "format": "{FORMAT}"; {again}')
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise FileError(
+            f"{path}: written in version {version} of the format by proxyuse "
+            f"{found.get('proxyuse')}, and this proxyuse reads up to version {VERSION}; upgrade it"
+        )
+    if mistake := first_mistake(found, schema("audit")) or _loose_end(found):
+        raise FileError(f"{path}: not the result of an audit: {mistake}; {again}")
+    return found
+
+
+def _loose_end(found: dict[str, Any]) -> str | None:
+    """What a document refers to and does not hold, or None."""
+    known = {(witness["protected"], witness["id"]) for witness in found["witnesses"]}
+    for group in found["groups"]:
+        for name in ("front", "strongest"):
+            if (group["protected"], group[name]) not in known:
+                return f"the {name} of group {group['group']} is not among the witnesses"
+    for witness in found["witnesses"]:
+        table = witness["table"]
+        shape = len(table["rows"]), len(table["columns"])
+        fits = all(len(line) == shape[1] for line in table["cells"])
+        lengths = len(table["cells"]), len(table["row_totals"]), len(table["commonest"])
+        if not fits or lengths != (shape[0],) * 3 or len(table["column_totals"]) != shape[1]:
+            return f"the table of witness {witness['id']} has lines of different lengths"
+    return None
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
+
+
+def ceiling(masses: Array) -> float:
+    """The largest normalized mutual information that two distributions leave room for.
+
+    ``I(X; Z) <= min(H(X), H(Z))`` and ``H(X, Z) >= max(H(X), H(Z))``, so no computation whose
+    values are distributed as the rows of the table has more than
+    ``min(H(X), H(Z)) / max(H(X), H(Z))`` with an attribute distributed as its columns.
+
+    Examples
+    --------
+    >>> ceiling(np.array([[5.0, 0.0], [0.0, 5.0]])), ceiling(np.array([[3.0, 4.0]]))
+    (1.0, 0.0)
+    >>> round(ceiling(np.array([[1.0, 0.0], [1.0, 2.0]])), 4)
+    0.8113
+    """
+    ends = entropy(masses.sum(axis=1)), entropy(masses.sum(axis=0))
+    if min(ends) == 0:
+        return 0.0
+    ratio = min(ends) / max(ends)
+    return 1.0 if ratio > 1 - 1e-12 else ratio  # entropies of equal masses in another order
+
+
+def figure(value: float, decimals: int = DECIMALS) -> float:
+    """A measure as it is printed: 0 or 1 only if it is.
+
+    Examples
+    --------
+    >>> figure(0.20751874), figure(0.9999999), figure(1e-9), figure(1.0)
+    (0.2075, 0.9999, 0.0001, 1.0)
+    """
+    step = 10.0**-decimals
+    if 0 < value < 1:
+        return round(min(max(value, step), 1 - step), decimals)
+    return round(value, decimals) + 0.0
+
+
+def installed_version() -> str:
+    """The version of proxyuse."""
+    try:
+        return metadata.version("proxyuse")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+class _Writer:
+    """The parts of a document that need measured computations; each is described once."""
+
+    def __init__(self, audit: Audit, min_cell: int) -> None:
+        self.audit = audit
+        self.tables = RowTables(audit, min_cell)
+        self.informative = audit.measures[0] == NormalizedMutualInformation().name
+        grain = math.ceil(math.log10(min_cell / audit.population.n_rows))
+        self.reach_decimals = DECIMALS if min_cell == 1 else min(max(-grain, 1), DECIMALS)
+        self._texts: dict[bytes, dict[str, Any]] = {}
+        self._joint: dict[tuple[bytes, str], JointTable] = {}
+        self._printed: dict[tuple[bytes, str], dict[str, Any]] = {}
+
+    def protected(self) -> list[dict[str, Any]]:
+        """The protected attributes and their values."""
+        witnesses = self.audit.witnesses
+        return [
+            {
+                "name": z.name,
+                "read_by_model": z.name in self.audit.explicit_use,
+                "witnesses": sum(w.protected == z.name for w in witnesses),
+                "groups": len({w.group for w in witnesses if w.protected == z.name}),
+                "values": self.tables.values(z.name),
+            }
+            for z in self.audit.population.protected
+        ]
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Groups of nested witnesses, that of the strongest witness first."""
+        groups: dict[tuple[str, int], list[Witness]] = {}
+        for witness in self.audit.witnesses:
+            groups.setdefault((witness.protected, witness.group), []).append(witness)
+        return [
+            {
+                "protected": protected,
+                "group": group,
+                "front": _smallest(members).id,
+                "strongest": _strongest(members).id,
+                "witnesses": len(members),
+            }
+            for (protected, group), members in groups.items()
+        ]
+
+    def witness(self, witness: Witness) -> dict[str, Any]:
+        """One witness with its table."""
+        found, name = witness.decomposition, witness.protected
+        masses = self._table(found, name).masses
+        return {
+            "id": witness.id,
+            "protected": name,
+            "explicit": witness.explicit,
+            "group": witness.group,
+            **self._computation(found),
+            **self._figures(found, name),
+            "guess": {
+                "informed": figure(float(masses.max(axis=1).sum() / masses.sum())),
+                "blind": figure(float(masses.sum(axis=0).max() / masses.sum())),
+            },
+            "table": self._printed_table(found, name),
+        }
+
+    def references(self) -> list[dict[str, Any]]:
+        """The figures of each variable, at all its places, and of the output, to compare with."""
+        found: dict[str, Decomposition] = {}
+        root = None
+        for decomposition in self.audit.decompositions:
+            match decomposition.expression:
+                case Var(name):
+                    known = found.get(name)
+                    if known is None or known.occurrences < decomposition.occurrences:
+                        found[name] = decomposition
+            if Spot(0) in decomposition.spots:
+                root = decomposition
+        named = [("variable", name, found.get(name)) for name in self.audit.program.variables]
+        witnesses = {(w.protected, w.id) for w in self.audit.witnesses}
+        return [
+            self._reference(z.name, kind, name, measured, witnesses)
+            for z in self.audit.population.protected
+            for kind, name, measured in [*named, ("output", None, root)]
+        ]
+
+    def _reference(
+        self,
+        protected: str,
+        kind: str,
+        name: str | None,
+        found: Decomposition | None,
+        witnesses: set[tuple[str, str]],
+    ) -> dict[str, Any]:
+        figures = dict.fromkeys(("association", "ceiling", "influence", "reach"))
+        return {
+            "protected": protected,
+            "kind": kind,
+            "name": name,
+            "id": found and found.id,
+            "witness": found is not None and (protected, found.id) in witnesses,
+            "occurrences": found.occurrences if found else 0,
+            **(figures if found is None else self._figures(found, protected)),
+        }
+
+    def nearest(self) -> list[dict[str, Any]]:
+        """For attributes without witnesses, the computations that come nearest to being one."""
+        with_witness = {w.protected for w in self.audit.witnesses}
+        return [
+            self._near(decomposition, z.name)
+            for z in self.audit.population.protected
+            if z.name not in with_witness
+            for decomposition in self._nearest(z.name)
+        ]
+
+    def _nearest(self, protected: str) -> list[Decomposition]:
+        """The computations with the least way to go to the threshold they are further from."""
+        measured = self.audit.decompositions
+        associations = measured.associations[:, measured.protected.index(protected)]
+        to_go = _to_go(associations, self.audit.epsilon)
+        influence_to_go = np.nan_to_num(_to_go(measured.influences, self.audit.delta))
+        order = np.lexsort(
+            (-associations, to_go + influence_to_go, np.fmax(to_go, influence_to_go))
+        )
+        found: dict[bytes, Decomposition] = {}
+        for place in order.tolist():
+            decomposition = measured[place]
+            found.setdefault(decomposition.expression.digest, decomposition)
+            if len(found) == NEAREST:
+                break
+        return list(found.values())
+
+    def _near(self, found: Decomposition, protected: str) -> dict[str, Any]:
+        short = max(0.0, self.audit.epsilon - found.associations[protected])
+        delta = self.audit.delta
+        lacking = None if found.influence is None else max(0.0, delta - found.influence)
+        return {
+            "id": found.id,
+            "protected": protected,
+            **self._computation(found),
+            **self._figures(found, protected),
+            "association_short_by": figure(short),
+            "influence_short_by": None if lacking is None else figure(lacking),
+        }
+
+    def _computation(self, found: Decomposition) -> dict[str, Any]:
+        term = found.expression
+        if term.digest not in self._texts:
+            self._texts[term.digest] = self._text(term)
+        spots = found.spots[:MOST_POSITIONS]
+        points = self.audit.program.points
+        origins = (_origin(self.audit.program, spot) for spot in spots)
+        return {
+            **self._texts[term.digest],
+            "occurrences": found.occurrences,
+            "positions": [str(points.position(spot)) for spot in spots],
+            "origins": list(dict.fromkeys(filter(None, origins))),
+        }
+
+    def _text(self, term: Term) -> dict[str, Any]:
+        text = self.audit.program.text_of(term)
+        return {
+            "reading": describe_term(term, text, self.audit.population.columns),
+            "term": text[:MOST_TEXT],
+            "term_length": len(text),
+            "operator": term.tag,
+            "variables": sorted(variables(term)),
+            "size": term.size,
+        }
+
+    def _figures(self, found: Decomposition, protected: str) -> dict[str, Any]:
+        most = ceiling(self._table(found, protected).masses) if self.informative else None
+        return {
+            "association": figure(found.associations[protected]),
+            "ceiling": None if most is None else figure(most),
+            "influence": None if found.influence is None else figure(found.influence),
+            "reach": figure(found.reach, self.reach_decimals),
+        }
+
+    def _table(self, found: Decomposition, protected: str) -> JointTable:
+        key = found.expression.digest
+        if (key, protected) not in self._joint:
+            for name, table in found.tables.items():
+                self._joint[key, name] = table
+        return self._joint[key, protected]
+
+    def _printed_table(self, found: Decomposition, protected: str) -> dict[str, Any]:
+        key = found.expression.digest, protected
+        if key not in self._printed:
+            table = self._table(found, protected)
+            self._printed[key] = self.tables.printed(found.expression, table)
+        return self._printed[key]
+
+
+def _result(audit: Audit) -> str:
+    if audit.witnesses:
+        return "proxy use"
+    return "none found" if audit.complete else "not settled"
+
+
+def _smallest(witnesses: Iterable[Witness]) -> Witness:
+    return min(witnesses, key=lambda w: w.size)
+
+
+def _strongest(group: Sequence[Witness]) -> Witness:
+    """Of witnesses as closely associated as the first, the smallest."""
+    return _smallest(w for w in group if w.association > group[0].association - ROUNDING)
+
+
+def _to_go(values: Array, threshold: float) -> Array:
+    """Which share of the way to a threshold is left; of one of 0, all until it is passed."""
+    if threshold > 0:
+        return np.maximum(0.0, 1 - values / threshold)
+    return np.where(values > 0, 0.0, 1.0)
+
+
+def _origin(program: Program, spot: Spot) -> str | None:
+    """Where the part at a spot came from: its own origin, or that of the nearest point above."""
+    point = spot.point
+    while point >= 0:
+        origin = program.origins.get(program.points.written[point])
+        if origin is not None:
+            return str(origin)
+        point = program.points.parents[point]
+    return None
+
+
+def _plain(number: float) -> float | int:
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _about(about: Mapping[str, object] | None) -> dict[str, Any]:
+    """What the caller says, as JSON would give it back."""
+    try:
+        said: dict[str, Any] = json.loads(json.dumps(dict(about or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"about: {error}; pass texts, finite numbers, lists and mappings") from None
+    return said
+
+
+_ROWS = re.compile(r"\b(\d+)( of [\d,]+)? rows?\b")
+
+
+def _notes(notes: Iterable[Note], min_cell: int) -> list[dict[str, str]]:
+    """Remarks without small numbers of rows; what is not settled is told elsewhere."""
+    return [
+        {"kind": str(note.kind), "text": _without_small_counts(note, min_cell)}
+        for note in notes
+        if note.kind is not NoteKind.UNSETTLED
+    ]
+
+
+def _without_small_counts(note: Note, min_cell: int) -> str:
+    if min_cell == 1:
+        return note.text
+    if note.kind is NoteKind.MISSING:  # the count is that of a protected value
+        return _ROWS.sub("some rows", note.text)
+
+    def covered(found: re.Match[str]) -> str:
+        if int(found[1]) >= min_cell:
+            return found[0]
+        return f"fewer than {min_cell}{found[2] or ''} rows"
+
+    text = _ROWS.sub(covered, note.text)
+    return text if text == note.text else text.replace(" was dropped", " were dropped")

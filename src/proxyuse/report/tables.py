@@ -1,0 +1,149 @@
+"""Joint tables as numbers of rows.
+
+An audit's tables hold masses, and a heavy row must not pass for many people: what may be printed
+is decided by how many rows there are. Labels of bins name the places where values were cut apart
+and not the smallest and largest value of each bin, which are the values of someone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from proxyuse.auditing import Audit
+from proxyuse.lang.evaluate import Array, evaluate
+from proxyuse.lang.nodes import Term
+from proxyuse.measure.support import support_of
+from proxyuse.measure.tables import JointTable, labels_of
+from proxyuse.output.reading import shortest_between
+from proxyuse.population import Protected
+from proxyuse.program import Frame
+from proxyuse.report.disclosure import joined_labels, joined_lines, printed_table
+
+
+class RowTables:
+    """The joint tables of one audit, counted in rows and fit to be printed."""
+
+    def __init__(self, audit: Audit, min_cell: int) -> None:
+        self._audit = audit
+        self._min_cell = min_cell
+        self._weights = audit.population.weights
+        self._same = bool(self._weights.min() == self._weights.max())
+        self._counts: dict[bytes, dict[str, Array]] = {}
+        self._sides = {z.name: _Side(z, audit) for z in audit.population.protected}
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame(self._audit.population.columns[name] for name in self._audit.program.variables)
+
+    def printed(self, term: Term, table: JointTable) -> dict[str, Any]:
+        """The table of a computation and a protected attribute."""
+        side = self._sides[table.protected]
+        rows = bin_labels(table.rows) if table.binned else table.rows
+        return printed_table(self.counts(term, table), rows, side.labels, self._min_cell)
+
+    def counts(self, term: Term, table: JointTable) -> Array:
+        """How many rows of the population are in each cell."""
+        if self._same:
+            return np.asarray(np.rint(table.masses / self._weights[0]), dtype=np.int64)
+        if term.digest not in self._counts:
+            codes = self._codes(term, table)
+            self._counts[term.digest] = {
+                name: _counted(codes, len(table.masses), side) for name, side in self._sides.items()
+            }
+        return self._counts[term.digest][table.protected]
+
+    def _codes(self, term: Term, table: JointTable) -> Array:
+        """In which row of its table each row of the population is."""
+        frame, n_rows = self._frame, self._audit.population.n_rows
+        with np.errstate(all="ignore"):
+            values = evaluate(term, frame.arrays, frame.vocabulary)
+        if table.binned:
+            return _bins(np.broadcast_to(values, (n_rows,)), table.rows)
+        support = support_of(values, n_rows)
+        place = {label: row for row, label in enumerate(table.rows)}
+        labels = labels_of(support, frame.vocabulary)
+        return np.asarray(np.array([place[label] for label in labels])[support.codes])
+
+    def values(self, protected: str) -> list[dict[str, Any]]:
+        """The values of a protected attribute: how many rows have each, and their weight."""
+        side = self._sides[protected]
+        size = len(side.labels)
+        rows = np.bincount(side.codes, minlength=size)
+        masses = np.bincount(side.codes, self._weights, minlength=size)
+        lines = joined_lines(rows.tolist(), self._min_cell)
+        return [
+            {
+                "value": label,
+                "rows": int(rows[line].sum()),
+                "share": round(float(masses[line].sum() / masses.sum()), 4),
+            }
+            for label, line in zip(joined_labels(side.labels, lines), lines, strict=True)
+        ]
+
+
+class _Side:
+    """The values of a protected attribute, as the tables of an audit have them."""
+
+    def __init__(self, protected: Protected, audit: Audit) -> None:
+        frame = Frame([protected.column])
+        (values,) = frame.arrays.values()
+        support = support_of(values, audit.population.n_rows)
+        known = self._columns(protected.name, audit)
+        if known is None or len(known) == len(support):
+            self.codes, self.labels = support.codes, labels_of(support, frame.vocabulary)
+        else:
+            self.codes, self.labels = _bins(values, known), bin_labels(known)
+
+    @staticmethod
+    def _columns(name: str, audit: Audit) -> tuple[str, ...] | None:
+        """What the columns of the audit's tables are, if it has a table."""
+        found = audit.decompositions
+        return found[0].tables[name].columns if len(found) else None
+
+
+def _counted(codes: Array, height: int, side: _Side) -> Array:
+    width = len(side.labels)
+    flat = np.bincount(codes * width + side.codes, minlength=height * width)
+    return flat.reshape(height, width)
+
+
+def _ends(label: str) -> tuple[float, float]:
+    """From where to where a bin reaches, of numbers; NaN for the bin of missing values."""
+    if label == "missing":
+        return math.nan, math.nan
+    low, _, high = label.partition(" to ")
+    return float(low), float(high or low)
+
+
+def _bins(values: Array, labels: Sequence[str]) -> Array:
+    """The bin of each number; that of missing ones is the last."""
+    lows = np.array([_ends(label)[0] for label in labels])
+    places = np.searchsorted(lows[~np.isnan(lows)], values, side="right") - 1
+    return np.where(np.isnan(values), len(lows) - 1, places)
+
+
+def bin_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Bins named by where they were cut apart.
+
+    Examples
+    --------
+    >>> bin_labels(["17 to 22", "23.25 to 30", "31 to 90", "missing"])
+    ('at most 22', 'above 22, at most 30', 'above 30', 'missing')
+    """
+    ends = [_ends(label) for label in labels if label != "missing"]
+    cuts = [
+        repr(shortest_between(high, high, low)).removesuffix(".0")
+        for (_, high), (low, _) in pairwise(ends)
+    ]
+    if not cuts:
+        named = ["any number"] * len(ends)
+    else:
+        inner = [f"above {a}, at most {b}" for a, b in pairwise(cuts)]
+        named = [f"at most {cuts[0]}", *inner, f"above {cuts[-1]}"]
+    return (*named, *(label for label in labels if label == "missing"))

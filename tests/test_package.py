@@ -1,0 +1,38 @@
+"""What the package offers, and that asking for it is all it takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import proxyuse as pu
+
+
+def test_everything_offered_has_a_home():
+    assert sorted(pu._HOME) == sorted(pu.__all__)
+    for name in pu.__all__:
+        assert getattr(pu, name).__name__ == name
+        assert name in dir(pu)
+
+
+def test_nothing_else_is_there():
+    with pytest.raises(AttributeError, match="no attribute 'audits'"):
+        _ = pu.audits
+
+
+@pytest.mark.parametrize("code", ["import proxyuse", "from proxyuse.cli import main, options"])
+def test_importing_loads_no_library(code):
+    heavy = "{'numpy', 'pandas', 'scipy', 'sklearn', 'numba', 'xgboost', 'lightgbm', 'pyarrow'}"
+    check = f"{code}; import sys; assert not {heavy} & set(sys.modules), sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_an_audit_loads_neither_scipy_nor_models():
+    code = (
+        "import proxyuse as pu, sys; p = pu.Program.parse('ite(x <= 1, 0, 1)');"
+        "pu.audit(p, {'x': [1, 2], 'z': [0, 1]}, 'z');"
+        "assert not {'scipy', 'sklearn', 'numba', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
