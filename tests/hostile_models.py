@@ -137,23 +137,23 @@ def zipped(description: Any, members: Members) -> bytes:
     return made.getvalue()
 
 
-def found(node: Any, key: str, value: object) -> dict[str, Any]:
-    """The first part of a description with a key of some value."""
+def found(node: Any, kind: str, field: str = "") -> dict[str, Any]:
+    """The first part of a description that is of a class, and has a field."""
     waiting = [node]
     while waiting:
         part = waiting.pop(0)
         if isinstance(part, dict):
-            if part.get(key) == value:
+            if part.get("__class__") == kind and field in ("", *part["content"]["content"]):
                 return part
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
-    raise LookupError(value)
+    raise LookupError(kind)
 
 
-def fields(description: Any, kind: str) -> dict[str, Any]:
+def fields(description: Any, kind: str, field: str = "") -> dict[str, Any]:
     """The attributes of the first object of a class."""
-    attributes: dict[str, Any] = found(description, "__class__", kind)["content"]["content"]
+    attributes: dict[str, Any] = found(description, kind, field)["content"]["content"]
     return attributes
 
 
@@ -178,7 +178,7 @@ def with_array(
 ) -> bytes:
     """A file in which an array of an object is another one."""
     description, members = unzipped(data)
-    part = fields(description, kind)[field]
+    part = fields(description, kind, field)[field]
     while "file" not in part:
         part = part["content"][0]
     array = np.load(io.BytesIO(members[part["file"]]))
@@ -196,13 +196,30 @@ def with_nodes(field: str, place: Any, value: int, kind: str = "Tree") -> Callab
     return lambda data: with_array(data, kind, "nodes", change)
 
 
-def with_field(kind: str, field: str, value: object) -> Callable[[bytes], bytes]:
+def with_field(
+    kind: str, field: str, value: object, *, new: bool = False
+) -> Callable[[bytes], bytes]:
     def edit(data: bytes) -> bytes:
         description, members = unzipped(data)
-        fields(description, kind)[field] = said(value)
+        state = found(description, kind, "" if new else field)["content"]
+        state["content"][field] = said(value)
+        if new:
+            state["key_types"]["content"].append(state["key_types"]["content"][0])
         return zipped(description, members)
 
     return edit
+
+
+def ring(*sides: Any) -> None:
+    """Make a node its own child, where each is still the child of one."""
+    side = next(side for side in sides if side[0] > 0 and sides[0][side[0]] != -1)
+    inner = side[0]
+    side[0], side[inner] = side[inner], inner
+
+
+def _ring(nodes: Any) -> Any:
+    ring(nodes["left_child"], nodes["right_child"])
+    return nodes
 
 
 def shorter(kind: str, field: str) -> Callable[[bytes], bytes]:
@@ -225,7 +242,7 @@ def with_part(**part: object) -> Callable[[bytes], bytes]:
 
 def with_outputs(data: bytes) -> bytes:
     description, members = unzipped(data)
-    args = found(description, "__class__", "Tree")["__reduce__"]["args"]["content"]
+    args = found(description, "Tree")["__reduce__"]["args"]["content"]
     args[2] = said(5000)
     return zipped(description, members)
 
@@ -245,14 +262,16 @@ def with_stolen_id(data: bytes) -> bytes:
     return zipped(description, members)
 
 
-def with_header(data: bytes) -> bytes:
-    description, members = unzipped(data)
-    name = fields(description, "Tree")["values"]["file"]
-    made = io.BytesIO()
-    header = {"descr": "<f8", "fortran_order": False, "shape": (10**7, 10**5)}
-    np.lib.format.write_array_header_1_0(made, header)
-    members[name] = made.getvalue()
-    return zipped(description, members)
+def with_header(shape: tuple[int, ...]) -> Callable[[bytes], bytes]:
+    def edit(data: bytes) -> bytes:
+        description, members = unzipped(data)
+        made = io.BytesIO()
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(made, header)
+        members[fields(description, "Tree")["values"]["file"]] = made.getvalue()
+        return zipped(description, members)
+
+    return edit
 
 
 def with_protocol(number: object) -> Callable[[bytes], bytes]:
@@ -289,16 +308,18 @@ SKOPS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "child-negative": ("tree", with_nodes("left_child", 0, -7)),
     "child-beyond": ("tree", with_nodes("left_child", 0, 10**6)),
     "child-is-root": ("tree", with_nodes("left_child", 1, 0)),
+    "cycle": ("tree", lambda data: with_array(data, "Tree", "nodes", _ring)),
     "child-shared": ("tree", with_nodes("right_child", 0, 1)),
     "feature-beyond": ("tree", with_nodes("feature", 0, 10**6)),
     "feature-negative": ("tree", with_nodes("feature", 0, -2)),
     "count": ("tree", with_field("Tree", "node_count", 10**6)),
     "values-short": ("tree", shorter("Tree", "values")),
     "outputs": ("tree", with_outputs),
-    "header": ("tree", with_header),
+    "header": ("tree", with_header((10**7, 10**5))),
+    "header-of-nothing": ("tree", with_header((10**15, 0))),
     "features-fewer": ("tree", with_field("DecisionTreeClassifier", "n_features_in_", 1)),
     "no-tree": ("tree", with_field("DecisionTreeClassifier", "tree_", [1, 2])),
-    "own-method": ("tree", with_field("DecisionTreeClassifier", "predict", 1)),
+    "own-method": ("tree", with_field("DecisionTreeClassifier", "predict", 1, new=True)),
     "boosting-child": ("boosting", with_nodes("left_child", 0, 10**6)),
     "boosting-width": (
         "boosting",
@@ -318,11 +339,16 @@ SKOPS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
         "histogram",
         with_field("HistGradientBoostingClassifier", "_preprocessor", None),
     ),
+    "histogram-round": (
+        "histogram",
+        with_field("HistGradientBoostingClassifier", "n_trees_per_iteration_", 10**9),
+    ),
+    "vectors-kernel": ("vectors", with_field("SVC", "kernel", "precomputed")),
     "vectors-intercept": ("vectors", shorter("SVC", "_intercept_")),
     "vectors-weights": ("vectors", shorter("SVC", "_dual_coef_")),
     "vectors-counts": ("vectors", shorter("SVC", "_n_support")),
-    "vectors-kind": ("vectors", with_field("SVC", "_impl", "nu_svr")),
-    "encoded-columns": ("encoded", with_field("OneHotEncoder", "_n_features_outs", [1])),
+    "vectors-kind": ("vectors", with_field("SVC", "_impl", "nu_svr", new=True)),
+    "encoded-columns": ("encoded", with_field("OneHotEncoder", "_n_features_outs", [0])),
     "function": (
         "tree",
         with_part(loader="FunctionNode", module="os", **{"class": "system"}),
@@ -356,7 +382,10 @@ SKOPS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "schema-not-utf8": ("tree", lambda data: zipped(b"\xff\xfe{}", {})),
     "schema-deep": ("tree", lambda data: zipped(b"[" * 100_000, {})),
     "schema-list": ("tree", lambda data: zipped([], {})),
-    "value-deep": ("tree", with_part(loader="JsonNode", module="", content="[" * 10**5)),
+    "value-deep": (
+        "tree",
+        with_part(loader="JsonNode", module="", **{"class": "str"}, content="[" * 10**5),
+    ),
 }
 
 
@@ -396,6 +425,24 @@ def _set(*path: str, value: object) -> Callable[[bytes], bytes]:
     return _learner(change)
 
 
+def _chain(learner: Any) -> None:
+    """A tree as deep as half its nodes, over which XGBoost's recursion falls if it is long."""
+    tree, inner = _tree_of(learner), 3000
+    nodes = 2 * inner + 1
+    left = [i + 1 if i % 2 == 0 and i < 2 * inner else -1 for i in range(nodes)]
+    for key, values in tree.items():
+        if isinstance(values, list):
+            tree[key] = [] if key.startswith("categories") else [0] * nodes
+    tree["left_children"] = left
+    tree["right_children"] = [-1 if child == -1 else child + 1 for child in left]
+    tree["parents"] = [2**31 - 1, *((i - 1) // 2 * 2 for i in range(1, nodes))]
+    tree["tree_param"]["num_nodes"] = str(nodes)
+
+
+def _xgboost_ring(learner: Any) -> None:
+    ring(*(_tree_of(learner)[f"{side}_children"] for side in ("left", "right")))
+
+
 _MODEL = ("gradient_booster", "model")
 
 XGBOOST: dict[str, Callable[[bytes], bytes]] = {
@@ -409,6 +456,8 @@ XGBOOST: dict[str, Callable[[bytes], bytes]] = {
     "short": _learner(lambda learner: _tree_of(learner)["right_children"].pop()),
     "category-list": _set(*_MODEL, "trees", "0", "categories_sizes", value=[10**6]),
     "category-huge": _set(*_MODEL, "trees", "0", "categories", value=[10**9] * 3),
+    "chain": _learner(_chain),
+    "cycle": _learner(_xgboost_ring),
     "kind": _in_tree("split_type", 0, 7),
     "pruned": _set(*_MODEL, "trees", "0", "tree_param", "num_deleted", value="3"),
     "nodes": _set(*_MODEL, "trees", "0", "tree_param", "num_nodes", value="99999999"),
@@ -466,6 +515,21 @@ def _value(name: str, place: int, value: object) -> Callable[[bytes], bytes]:
     return _line(name, lambda values: [*values[:place], str(value), *values[place + 1 :]])
 
 
+def _lightgbm_ring(data: bytes) -> bytes:
+    lines = data.decode().split("\n")
+    places = [
+        next(i for i, line in enumerate(lines) if line.startswith(name))
+        for name in ("left_child=", "right_child=")
+    ]
+    sides = [[int(child) for child in lines[i].partition("=")[2].split(" ")] for i in places]
+    side = next(side for side in sides if side[0] > 0)
+    inner = side[0]
+    side[0], side[inner] = side[inner], inner
+    for i, numbers in zip(places, sides, strict=True):
+        lines[i] = lines[i].partition("=")[0] + "=" + " ".join(map(str, numbers))
+    return "\n".join(lines).encode()
+
+
 def _cut(name: str) -> Callable[[bytes], bytes]:
     return _line(name, lambda values: values[:-1])
 
@@ -474,6 +538,7 @@ LIGHTGBM: dict[str, Callable[[bytes], bytes]] = {
     "child-beyond": _value("left_child", 0, 10**6),
     "child-negative": _value("left_child", 0, -(10**6)),
     "child-is-root": _value("left_child", 0, 0),
+    "cycle": _lightgbm_ring,
     "child-word": _value("left_child", 0, "x"),
     "feature-beyond": _value("split_feature", 0, 10**6),
     "leaves": _value("num_leaves", 0, 10**6),

@@ -114,6 +114,22 @@ def test_a_result_can_be_shown_again(folder, capsys):
         assert "vitamins" in out
 
 
+def test_a_witness_of_two_attributes_is_shown_for_both(folder, capsys):
+    PEOPLE.assign(other=PEOPLE["pregnant"]).to_csv("people.csv", index=False)
+    both = ("--protected", "pregnant", "--protected", "other", "--output", "a.json")
+    audit(*both, code=1, capsys=capsys)
+    witness = json.loads(Path("a.json").read_text())["witnesses"][0]["id"]
+    out, _ = run("show", "a.json", "--witness", witness, code=1, capsys=capsys)
+    assert f"{witness} of pregnant" in out
+    assert f"{witness} of other" in out
+    out, _ = run("show", "a.json", "--witness", witness, "--json", code=1, capsys=capsys)
+    assert {found["protected"] for found in json.loads(out)} == {"pregnant", "other"}
+    _, err = run("show", "a.json", "--witness", witness, "--csv", code=2, capsys=capsys)
+    assert "not allowed" in err
+    _, err = run("show", "a.json", "--witness", "", code=2, capsys=capsys)
+    assert "give more" in err
+
+
 def test_diff_fails_on_new_witnesses_only(folder, capsys):
     audit("--protected", "pregnant", "--output", "a.json", code=1, capsys=capsys)
     clean = ("--model", "clean.txt", "--protected", "pregnant", "--output", "b.json")
@@ -163,6 +179,24 @@ def test_columns_set_apart_are_not_given_to_a_model_without_names(folder, capsys
     audit(*words, "--weights", "count", code=1, capsys=capsys)
     _, err = audit(*words, code=2, capsys=capsys)
     assert "fitted on 2 columns" in err
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_a_booster_decides_at_one_half_unless_told(library, folder, capsys):
+    module = pytest.importorskip(library)
+    X, y = PEOPLE[["vitamins", "height"]].astype(float), PEOPLE["vitamins"]
+    if library == "lightgbm":
+        settings = {"objective": "binary", "min_data_in_leaf": 1, "verbose": -1}
+        module.train(settings, module.Dataset(X, y), 3).save_model("booster")
+    else:
+        settings = {"objective": "binary:logistic"}
+        module.train(settings, module.DMatrix(X, y), 3).save_model("booster.json")
+        Path("booster.json").rename("booster")
+    words = ("--model", "booster", "--protected", "pregnant")
+    out, _ = audit(*words, "--json", code=1, capsys=capsys)
+    assert json.loads(out)["about"]["model"]["decision_threshold"] == 0.5
+    out, _ = audit(*words, "--decision-threshold", "0.9999", code=0, capsys=capsys)
+    assert "at least 0.9999" in out
 
 
 def test_small_counts_are_not_shown(folder, capsys):
@@ -250,6 +284,16 @@ def test_no_command_shows_the_help(capsys):
         (["--min-cell", "0"], "min"),
         (["--threads", "0"], "threads"),
         (["--output", "no/where.json"], "no folder"),
+        (["--output", "people.csv"], "this audit reads"),
+        (["--csv", "./people.csv"], "this audit reads"),
+        (["--markdown", "model.txt"], "this audit reads"),
+        (["--output", "same", "--csv", "same"], "another output"),
+        (["--output", "."], "folder"),
+        (["--output", "-"], "not the name of a file"),
+        (["--where", "id <= 3"], "single people"),
+        (["--target", "pregnant"], "target"),
+        (["--decision-threshold", "nan"], "decision-threshold"),
+        (["--epsilon", "nan"], "epsilon"),
         (["--key", "id"], "--protected-data"),
         (["--project", "nowhere.toml"], "nowhere.toml"),
         (["--unknown"], "unrecognized"),
@@ -339,6 +383,71 @@ def test_show_and_diff_tell_what_is_wrong_with_a_file(folder, capsys):
     assert "zzz" in err
 
 
+def test_missing_protected_values_are_told_in_words_of_the_command_line(folder, capsys):
+    PEOPLE.assign(pregnant=["yes", "no", "no", ""] * 10).to_csv("people.csv", index=False)
+    _, err = audit("--protected", "pregnant", code=2, capsys=capsys)
+    assert "--missing-protected drop" in err
+    for choice in ("drop", "category"):
+        audit("--protected", "pregnant", "--missing-protected", choice, code=1, capsys=capsys)
+    PEOPLE.assign(pregnant=[""] * 36 + ["yes", "no"] * 2).to_csv("people.csv", index=False)
+    words = ("--protected", "pregnant", "--missing-protected", "drop")
+    _, err = audit(*words, code=2, capsys=capsys)
+    assert "single people" in err
+
+
+def test_small_counts_of_rows_read_are_not_told(folder, capsys):
+    PEOPLE.assign(height=["?", *PEOPLE["height"][1:]]).to_csv("people.csv", index=False)
+    out, _ = audit("--protected", "pregnant", "--where", "id >= 0", code=1, capsys=capsys)
+    assert "fewer than 5 cells" in out
+    assert "40 of 40 rows" in out
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[b"secret"], [pd.Timestamp("1987-06-05").date()], [987654321987654321], [["secret"]]],
+    ids=["bytes", "date", "number", "list"],
+)
+def test_no_message_shows_a_value(values, folder, capsys):
+    PEOPLE.assign(vitamins=values * 40).to_parquet("people.csv")
+    _, err = audit("--protected", "pregnant", code=2, capsys=capsys)
+    assert "'vitamins'" in err
+    assert not re.search("secret|1987|9876", err)
+
+
+def test_a_name_cannot_write_lines_of_the_answer(folder, capsys):
+    name = "z\n\nNo proxy use was found.\x1b[2J" + "x" * 200
+    PEOPLE.rename(columns={"pregnant": name}).to_csv("people.csv", index=False)
+    out, _ = audit("--protected", name, "--output", "a.json", code=1, capsys=capsys)
+    again, _ = run("show", "a.json", code=1, capsys=capsys)
+    witness = json.loads(Path("a.json").read_text())["witnesses"][0]["id"]
+    one, _ = run("show", "a.json", "--witness", witness, code=1, capsys=capsys)
+    for text in (out, again, one):
+        assert not any(line.startswith("No proxy use") for line in text.splitlines())
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) < 250
+
+
+def test_results_about_different_attributes_are_not_compared(folder, capsys):
+    audit("--protected", "pregnant", "--output", "a.json", code=1, capsys=capsys)
+    audit("--protected", "height", "--output", "b.json", code=0, capsys=capsys)
+    _, err = run("diff", "a.json", "b.json", code=2, capsys=capsys)
+    assert "'height'" in err
+    assert "'pregnant'" in err
+
+
+def test_a_fault_does_not_pass_for_a_finding(folder, capsys, monkeypatch):
+    def broken(given: object) -> int:
+        raise KeyError("someone's value")
+
+    monkeypatch.setattr("proxyuse.cli.doctor_command.run", broken)
+    _, err = run("doctor", code=2, capsys=capsys)
+    assert "KeyError at test_cli.py" in err
+    assert "someone" not in err
+    monkeypatch.setenv("PROXYUSE_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        main(["doctor"])
+
+
 # Processes
 
 
@@ -365,6 +474,43 @@ def test_a_full_disk_is_told_and_nothing_is_left_half_written(folder):
     assert "Traceback" not in found.stderr
     assert Path("a.json").read_text() == "before"
     assert sorted(path.name for path in folder.glob("*a.json*")) == ["a.json"]
+
+
+AUDIT = ("audit", "--model", "model.txt", "--data", "people.csv", "--protected", "pregnant")
+
+
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_an_answer_that_cannot_be_printed_is_an_error(form, folder):
+    command = [sys.executable, "-m", "proxyuse", *AUDIT, *form.split()]
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert found.returncode == 2
+    assert "cannot be printed" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_an_answer_that_cannot_be_written_is_printed(folder):
+    found = process(*AUDIT, "--output", "/dev/full")
+    assert found.returncode == 2
+    assert "/dev/full" in found.stderr
+    assert "vitamins" in found.stdout
+
+
+def test_closed_streams_change_no_exit_code(folder):
+    command = f"{sys.executable} -m proxyuse {' '.join(AUDIT)}"
+    assert subprocess.run(f"{command} >&-", shell=True, timeout=60).returncode == 1
+    assert subprocess.run(f"{command} --data no 2>&-", shell=True, timeout=60).returncode == 2
+
+
+def test_names_that_an_encoding_lacks_are_escaped(folder):
+    PEOPLE.rename(columns={"pregnant": "é漢"}).to_csv("people.csv", index=False)
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    words = (*AUDIT[:-1], "é漢")
+    found = process(*words, env=ascii_only)
+    assert found.returncode == 1
+    assert "\\xe9\\u6f22" in found.stdout
+    found = process(*words, "--json", env=ascii_only)
+    assert json.loads(found.stdout)["protected"][0]["name"] == "é漢"
 
 
 def test_an_interrupted_audit_ends_cleanly(folder):
@@ -420,6 +566,7 @@ def test_long_work_shows_how_far_it_is(folder):
     pd.DataFrame(wide).assign(z=[0, 1] * 2000).to_csv("wide.csv", index=False)
     words = ("audit", "--model", "sum.txt", "--data", "wide.csv", "--protected", "z")
     shown = on_a_terminal(*words)
+    assert "reading the model" in shown
     assert "left" in shown
     assert "measurements" in shown
     assert "measurements" not in on_a_terminal(*words, "--quiet")

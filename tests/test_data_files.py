@@ -579,7 +579,7 @@ def test_a_condition_comes_before_the_keys(tmp_path):
         (["k1"], ["k1", "k1"], ("csv", "parquet"), "2 rows in all"),
         (["k1", "k3", None], ["k1", "k2"], ("csv", "csv"), "2 of 3 rows"),
         (["k1", "k3", None], ["k1", "k2"], ("csv", "csv"), "1 of them have no key"),
-        (["k1", "k3"], ["k1"], ("arrow", "csv"), "missing_protected is for rows that are there"),
+        (["k1", "k3"], ["k1"], ("arrow", "csv"), "an empty cell there is another thing"),
         (["7"], [7], ("parquet", "parquet"), "are text in"),
         ([7], ["7"], ("arrow", "parquet"), "are whole numbers in"),
         (["007"], [7], ("csv", "parquet"), "are text in"),

@@ -96,13 +96,20 @@ def test_decisions_that_cannot_be_made(model: Any, decision: Any, message: str) 
         pu.translate(model.fit(X, Y), decision=decision)
 
 
+def test_a_number_is_at_least_a_threshold() -> None:
+    regressor = DecisionTreeRegressor(max_depth=4).fit(X, X["a"])
+    for threshold in (0.5, float(regressor.predict(X)[0]), -3.0):
+        program = pu.translate(regressor, decision=pu.Threshold(threshold))
+        assert (program.predict(X) == (regressor.predict(X) >= threshold)).all()
+
+
 def test_more_decisions_that_cannot_be_made() -> None:
     tree = DecisionTreeClassifier(max_depth=2).fit(X, Y)
     with pytest.raises(pu.TranslationError, match="k between 1"):
         pu.audit(tree, X, Z, decision=pu.TopK(301))
     regressor = DecisionTreeRegressor(max_depth=2).fit(X, X["a"])
     with pytest.raises(pu.TranslationError, match="no classes"):
-        pu.translate(regressor, decision=pu.Threshold(0.5))
+        pu.translate(regressor, decision=pu.Positive(0.5))
     with pytest.raises(pu.TranslationError, match="write it into the program"):
         pu.audit(pu.translate(tree), X, Z, decision=pu.Threshold(0.5))
     three = DecisionTreeClassifier(max_depth=2).fit(X, X["b"].clip(upper=2))

@@ -20,7 +20,8 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.errors import DataError, FileError
 from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.report.document import as_text, ceiling, document, read_document
+from proxyuse.report.document import ceiling, document
+from proxyuse.report.saved import as_text, read_document
 from proxyuse.report.schema import KEYWORDS, first_mistake, schema
 
 
@@ -306,10 +307,32 @@ def test_what_is_not_json_is_refused(tmp_path, content):
 
 
 def test_a_missing_file_is_said_to_be(tmp_path):
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="no such file"):
         read_document(tmp_path / "none.json")
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="is a folder"):
         read_document(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"result": "none found"}, "not what its witnesses say"),
+        ({"witnesses": [], "groups": []}, "not what its witnesses say"),
+        ({"protected": []}, "protected is"),
+        ({"about": {"notes": "text"}}, "about.notes"),
+        ({"about": {"notes": [1]}}, "about.notes"),
+    ],
+    ids=str,
+)
+def test_a_document_that_contradicts_itself_is_refused(change, told, tmp_path):
+    data = {"a": [0, 1] * 20, "z": [0, 1] * 20}
+    found = document(pu.audit(pu.Program.parse("ite(a == 1, 1, 0)"), data, "z"))
+    path = tmp_path / "audit.json"
+    path.write_text(as_text(found))
+    assert read_document(path) == found
+    path.write_text(as_text(found | change))
+    with pytest.raises(FileError, match=told):
+        read_document(path)
 
 
 def places(value, path=()):

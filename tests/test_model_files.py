@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -68,10 +69,10 @@ def test_each_supported_class_of_scikit_learn_loads_from_skops(name, tmp_path):
     model, rows = fitted(name)
     path = written(tmp_path, skops.io.dumps(model))
     loaded = load_model(path)
+    found: Any = loaded.model
     assert loaded.kind == "skops"
     assert loaded.saved_with == f"scikit-learn {import_module('sklearn').__version__}"
-    assert type(loaded.model) is type(model)
-    found: Any = loaded.model
+    assert type(found) is type(model)
     assert found.predict(rows).tolist() == model.predict(rows).tolist()
 
 
@@ -358,14 +359,6 @@ def test_files_that_cannot_be_read(tmp_path):
         load_model(tmp_path / ("long" * 1000))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path):
-    path = written(tmp_path, b"1")
-    path.chmod(0)
-    with pytest.raises(FileError, match="permission denied"):
-        load_model(path)
-
-
 def test_a_message_says_what_the_name_promised(tmp_path):
     with pytest.raises(FileError, match=r"read as a program in spite of its name 'model\.skops'"):
         load_model(written(tmp_path, b"no program", "model.skops"))
@@ -405,6 +398,33 @@ def outcomes(tmp_path_factory):
 def test_a_hostile_file_is_refused(name, outcomes):
     assert outcomes[name].startswith("refused: ")
     assert len(outcomes[name]) < 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("skops-child-beyond", "a child of the tree is not a node"),
+        ("skops-cycle", "the tree has a cycle"),
+        ("skops-own-method", "it has its own 'predict'"),
+        ("skops-vectors-kind", "it has its own '_impl'"),
+        ("skops-encoded-columns", "it has another number of columns"),
+        ("skops-value-deep", "a value in its description is not JSON"),
+        ("skops-function", "not on the list of safe types: os.system"),
+        ("skops-features-fewer", "its tree is over other features"),
+        ("skops-bomb", "unpacks to more than"),
+        ("skops-absolute", "a member with the name '/etc/passwd'"),
+        ("xgboost-chain", "more than 2000 nodes deep"),
+        ("xgboost-feature-beyond", "outside its 3 features"),
+        ("ubj-long-array", "cut off or damaged"),
+        ("xgboost-cycle", "the tree has a cycle"),
+        ("xgboost-objective", "cannot load it: Unknown objective"),
+        ("lightgbm-cycle", "the tree has a cycle"),
+        ("lightgbm-round", "num_tree_per_iteration"),
+        ("lightgbm-objective-unknown", "the objective 'unheard-of sigmoid:1' is not known"),
+    ],
+)
+def test_the_message_says_why(name, why, outcomes):
+    assert re.search(why, outcomes[name]), outcomes[name]
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -97,3 +100,23 @@ def test_threads_change_nothing(program: str) -> None:
 def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
     with pytest.raises(pu.DataError, match=r"threads is .* whole number of 1 or more"):
         pu.audit(pu.Program.parse(TREE), DATA, Z, threads=threads)
+
+
+@pytest.mark.parametrize(("seconds", "kept", "expected"), [
+    (0.5, True, False), (5, True, True), (5, False, False), (50, False, True),
+])  # fmt: skip
+def test_loops_are_compiled_for_long_work_and_then_used_for_shorter(
+    seconds, kept, expected, tmp_path
+):
+    if kept:
+        (tmp_path / "measure_1").mkdir()
+        (tmp_path / "measure_1" / "forest_kernel.stand-1.py311.nbi").touch()
+    code = (
+        "from proxyuse.measure.parallel import worth_compiling;"
+        f"print(worth_compiling({seconds}, 'forest_kernel'))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert found.stdout.strip() == str(expected)

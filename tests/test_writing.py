@@ -101,7 +101,7 @@ def refused(path, *told):
 
 
 def test_a_place_that_is_not_there_is_said_so(tmp_path):
-    refused(tmp_path / "none" / "report", f"the folder {tmp_path / 'none'} is not there")
+    refused(tmp_path / "none" / "report", f"there is no folder {tmp_path / 'none'}")
     refused(tmp_path, "is a folder")
     (tmp_path / "file").write_text("")
     refused(tmp_path / "file" / "report", "is not a folder")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -460,3 +462,13 @@ def test_a_zero_that_a_sparse_matrix_does_not_hold_is_missing(numbers):
     centred = X.assign(**{name: X[name].median() for name in X.columns.difference(words)})
     for rows in (X, centred):
         assert (translate(model).predict(rows) == model.predict(rows)).all()
+
+
+def test_nodes_that_pruning_cut_off_are_left_out():
+    X, y = sample("contraceptive")
+    model = xgb.XGBClassifier(n_estimators=5, max_depth=5, tree_method="exact", gamma=5.0)
+    model.fit(X, y)
+    stored = bytes(model.get_booster().save_raw("json"))
+    trees = json.loads(stored)["learner"]["gradient_booster"]["model"]["trees"]
+    assert any(int(tree["tree_param"]["num_deleted"]) > 0 for tree in trees)
+    same_labels(model, X)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ProxyUseError,
         TranslationError,
     )
+    from proxyuse.files.models import LoadedModel, load_model
     from proxyuse.gate import assert_no_proxy_use
     from proxyuse.lang.positions import Position
     from proxyuse.measure.association import NormalizedMutualInformation
@@ -48,6 +49,7 @@ __all__ = [
     "FileError",
     "KindError",
     "LanguageError",
+    "LoadedModel",
     "NormalizedMutualInformation",
     "Note",
     "NoteKind",
@@ -69,6 +71,7 @@ __all__ = [
     "Witness",
     "assert_no_proxy_use",
     "audit",
+    "load_model",
     "translate",
 ]
 
@@ -90,6 +93,7 @@ _HOMES = {
         "ProxyUseError",
         "TranslationError",
     ),
+    "proxyuse.files.models": ("LoadedModel", "load_model"),
     "proxyuse.gate": ("assert_no_proxy_use",),
     "proxyuse.lang.positions": ("Position",),
     "proxyuse.measure.association": ("NormalizedMutualInformation",),

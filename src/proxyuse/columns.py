@@ -217,10 +217,9 @@ def _from_objects(name: str, values: list[Any]) -> Column:
     for example in dict(zip(map(type, reversed(present)), reversed(present), strict=True)).values():
         kind = _kind_of(type(example))
         if kind is None:
-            held = f"{_show(example)} ({type(example).__name__})"
             raise _unusable(
                 name,
-                f"values such as {held}",
+                f"values of type {type(example).__name__}",
                 _advice(*(base.__name__ for base in type(example).__mro__)),
             )
         kinds.setdefault(kind, example)
@@ -268,7 +267,7 @@ def _floats(name: str, values: list[Any]) -> npt.NDArray[np.float64]:
     try:
         floats = np.fromiter(map(float, values), np.float64, len(values))
     except OverflowError:
-        raise _inexact(name, max(values, key=abs)) from None
+        raise _inexact(name) from None
     _check_exact(name, values, floats)
     return floats
 
@@ -280,12 +279,12 @@ def _check_exact(name: str, originals: Any, floats: npt.NDArray[np.float64]) -> 
         if isinstance(original, np.integer):
             original = int(original)  # NumPy would compare in float64
         if original != held:
-            raise _inexact(name, original)
+            raise _inexact(name)
 
 
-def _inexact(name: str, value: object) -> DataError:
+def _inexact(name: str) -> DataError:
     return DataError(
-        f"column {name!r} holds {_show(value)}, beyond 2**53, which float64 cannot hold exactly; "
+        f"column {name!r} holds numbers beyond 2**53, which float64 cannot hold exactly; "
         "turn identifiers into strings, and scale or round quantities"
     )
 

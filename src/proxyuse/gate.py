@@ -7,7 +7,8 @@ from typing import Any
 
 from proxyuse.auditing import Audit, audit
 from proxyuse.report.diff import compare, diff_text
-from proxyuse.report.document import document, read_document
+from proxyuse.report.document import document
+from proxyuse.report.saved import read_document
 
 
 def assert_no_proxy_use(

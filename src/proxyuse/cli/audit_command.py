@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +16,18 @@ from proxyuse.cli.progress import Bar, bar
 from proxyuse.errors import DataError, FileError
 from proxyuse.files.data import LoadedData, load_data
 from proxyuse.files.models import LoadedModel, load_model
-from proxyuse.files.writing import written
+from proxyuse.files.writing import check_writable, written
+from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
 from proxyuse.models.registry import input_names, saw_names
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
 from proxyuse.report.answer import answer, exit_code
-from proxyuse.report.document import MIN_CELL, as_text, document
+from proxyuse.report.disclosure import check_min_cell
+from proxyuse.report.document import MIN_CELL, document
 from proxyuse.report.markdown import markdown
+from proxyuse.report.remarks import without_small_counts
+from proxyuse.report.saved import as_text
 from proxyuse.report.spreadsheet import csv_text
 
 EPSILON, DELTA = 0.1, 0.05
@@ -38,19 +45,23 @@ def run(given: argparse.Namespace) -> int:
     _check_outputs(asked)
     assert asked.model is not None
     with bar(given.quiet) as progress:
+        progress.stage("reading the model")
         model = load_model(asked.model, trust_pickle=given.trust_pickle)
-        found, data = audited(asked, model, given.decision_threshold, progress)
-    result = document(
-        found,
-        about=about(asked, model, data),
-        min_cell=MIN_CELL if asked.min_cell is None else asked.min_cell,
-    )
-    _write(asked, result)
+        threshold = given.decision_threshold
+        if threshold is None and says_probability(model.model):
+            threshold = 0.5
+        found, data = audited(asked, model, threshold, progress)
+        progress.stage("putting the result together")
+        told = about(asked, model, data, threshold)
+        result = document(found, about=told, min_cell=min_cell(asked))
+    unwritten = _write(asked, result)
     if given.json:
         print_json(result)
     else:
         print_text(answer(result, color=False), answer(result, color=True))
-        print_text(*2 * (next_steps(asked, result),))
+        print_text(next_steps(asked, result))
+    if unwritten is not None:
+        raise unwritten
     return exit_code(result)
 
 
@@ -72,15 +83,39 @@ def settings(given: argparse.Namespace) -> Project:
             )
     if (asked.protected_data is None) != (asked.key is None):
         raise FileError("--protected-data and --key belong together: give both or none")
+    if asked.target in asked.protected:  # type: ignore[operator]
+        raise FileError(
+            f"{asked.target!r} is the target and cannot be a protected attribute as well: a model "
+            "that predicts it is meant to tell it apart"
+        )
+    _check_numbers(asked, given.decision_threshold)
     return asked
 
 
+def _check_numbers(asked: Project, decision_threshold: float | None) -> None:
+    """Refuse numbers before files are read, which may take a while."""
+    check_min_cell(min_cell(asked))
+    for name, share in (("epsilon", asked.epsilon), ("delta", asked.delta)):
+        if share is not None and not 0 <= share <= 1:
+            raise DataError(f"--{name} is {share:g}; give a number from 0 to 1")
+    if decision_threshold is not None and not math.isfinite(decision_threshold):
+        raise DataError(f"--decision-threshold is {decision_threshold}; give a number")
+    if asked.threads is not None and asked.threads < 1:
+        raise DataError(f"--threads is {asked.threads}; give a whole number of 1 or more")
+
+
+def min_cell(asked: Project) -> int:
+    """Numbers of rows below this are not shown."""
+    return MIN_CELL if asked.min_cell is None else asked.min_cell
+
+
 def audited(
-    asked: Project, model: LoadedModel, decision_threshold: float | None, progress: Bar | None
+    asked: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
     assert asked.data is not None
     assert asked.protected is not None
+    progress.stage("reading the data")
     data = load_data(
         asked.data,
         protected=asked.protected,
@@ -90,8 +125,7 @@ def audited(
         protected_data=asked.protected_data,
         key=asked.key,
     )
-    if progress is not None:
-        progress.stage("translating the model")
+    progress.stage("translating the model")
     X, protected, weights = given_to(model.model, data, asked)
     _check_values(data, asked)
     found = audit(
@@ -102,10 +136,11 @@ def audited(
         DELTA if asked.delta is None else asked.delta,
         weights=weights,
         missing_protected=asked.missing_protected or "refuse",
-        decision=None if decision_threshold is None else Threshold(decision_threshold),
+        decision=None if threshold is None else Threshold(threshold),
         threads=1 if asked.threads is None else asked.threads,
         progress=progress,
     )
+    _check_rows(found.population.n_rows, asked)  # some may have been dropped
     return found, data
 
 
@@ -134,18 +169,40 @@ def given_to(model: Any, data: LoadedData, asked: Project) -> tuple[Any, dict[st
     return X, protected, None if data.weights is None else columns[data.weights]
 
 
+def _check_rows(n_rows: int, asked: Project) -> None:
+    if n_rows < min_cell(asked):
+        raise DataError(
+            f"fewer rows than --min-cell ({min_cell(asked)}) are left, and the answer would be "
+            "about single people; audit more rows"
+        )
+
+
 def _check_values(data: LoadedData, asked: Project) -> None:
-    """Refuse protected attributes that tell nobody apart."""
+    """Refuse too few rows, and protected attributes that are missing or tell nobody apart."""
+    n_rows = len(data.frame)
+    _check_rows(n_rows, asked)
+    missing_is_a_value = asked.missing_protected == "category"
     for name, source in data.protected.items():
         values = data.frame[source] if isinstance(source, str) else source
-        if values.nunique(dropna=asked.missing_protected != "category") == 1:
+        if asked.missing_protected in (None, "refuse") and values.isna().any():
             raise DataError(
-                f"the protected attribute {name!r} has one value only in these "
-                f"{len(values):,} rows, so nothing can tell it apart; audit rows with several"
+                f"the protected attribute {name!r} is missing in "
+                f"{'every row' if values.isna().all() else 'some of the rows'}; leave these out "
+                "with --missing-protected drop, or let missing count as a value with "
+                "--missing-protected category"
+            )
+        n_values = values.nunique(dropna=not missing_is_a_value)
+        if n_values < 2:
+            has = "one value only" if n_values else "no value"
+            raise DataError(
+                f"the protected attribute {name!r} has {has} in these {n_rows:,} rows, so nothing "
+                "can tell it apart; audit rows with several"
             )
 
 
-def about(asked: Project, model: LoadedModel, data: LoadedData) -> dict[str, object]:
+def about(
+    asked: Project, model: LoadedModel, data: LoadedData, threshold: float | None
+) -> dict[str, object]:
     """What the result says of its files: names without folders, and what is in them as hashes."""
     return {
         "model": {
@@ -153,6 +210,7 @@ def about(asked: Project, model: LoadedModel, data: LoadedData) -> dict[str, obj
             "kind": model.kind,
             "sha256": model.sha256,
             "saved_with": model.saved_with,
+            "decision_threshold": threshold,
         },
         "data": {
             "files": [
@@ -163,31 +221,55 @@ def about(asked: Project, model: LoadedModel, data: LoadedData) -> dict[str, obj
             "weights": asked.weights,
             "target": asked.target,
         },
-        "notes": list(data.notes),
+        "notes": [
+            *(without_small_counts(note, min_cell(asked)) for note in data.notes),
+            *_decision_notes(threshold),
+        ],
     }
 
 
+def _decision_notes(threshold: float | None) -> list[str]:
+    if threshold is None:
+        return []
+    return [f"the decision is whether the model's probability is at least {threshold:g}"]
+
+
 def _check_outputs(asked: Project) -> None:
-    """Find out before the work whether its result can be written."""
+    """Find out before the work whether its result can be written, and over nothing else."""
+    inputs = (asked.model, asked.data, asked.protected_data, asked.path)
+    taken = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
     for path in (asked.output.json, asked.output.csv, asked.output.markdown):
-        if path is not None and not path.parent.is_dir():
-            raise FileError(f"{path}: there is no folder {path.parent}; make it first")
+        if path is None:
+            continue
+        check_writable(path)
+        place = os.path.realpath(path)
+        if place in taken:
+            raise FileError(f"{path} would replace a file that {taken[place]}; name another")
+        if path.is_file() or not path.exists():
+            taken[place] = "another output goes to"
 
 
-def _write(asked: Project, result: dict[str, Any]) -> None:
-    if asked.output.json is not None:
-        written(asked.output.json, as_text(result))
-    if asked.output.csv is not None:
-        written(asked.output.csv, csv_text(result))
-    if asked.output.markdown is not None:
-        written(asked.output.markdown, markdown(result))
+def _write(asked: Project, result: dict[str, Any]) -> FileError | None:
+    """Write what is asked for; an answer that cannot be written is printed all the same."""
+    forms = (
+        (asked.output.json, as_text),
+        (asked.output.csv, csv_text),
+        (asked.output.markdown, markdown),
+    )
+    try:
+        for path, form in forms:
+            if path is not None:
+                written(path, form(result))
+    except FileError as error:
+        return error
+    return None
 
 
 def next_steps(asked: Project, result: dict[str, Any]) -> str:
     """What to do with the answer."""
     lines = ["", "What to do next"]
     kept = asked.output.json
-    file = kept.name if kept else "audit.json"
+    file = shlex.quote(str(kept)) if kept else "audit.json"
     if kept is None:
         lines.append("- keep the result: the same command with --output audit.json")
     if result["witnesses"]:

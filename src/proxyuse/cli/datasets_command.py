@@ -10,7 +10,7 @@ from typing import Any
 from proxyuse import datasets
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.errors import FileError
-from proxyuse.files.writing import written
+from proxyuse.files.writing import check_writable, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ def run(given: argparse.Namespace) -> int:
         raise FileError(f"there is no data set {given.name!r}; there are {', '.join(names)}")
     if given.output is None:
         raise FileError(f"say where to: proxyuse datasets {given.name} --output {given.name}.csv")
+    check_writable(given.output)
     frame = LOADERS[given.name]()
     written(given.output, frame.to_csv(index=False))
     told = {"name": given.name, "file": str(given.output), "rows": len(frame)}

@@ -8,6 +8,7 @@ from typing import Any
 
 from proxyuse.auditing import audit
 from proxyuse.cli.printing import print_json, print_text
+from proxyuse.cli.progress import bar
 from proxyuse.datasets import load_adult
 from proxyuse.errors import FileError
 from proxyuse.files.writing import written
@@ -21,9 +22,12 @@ EPSILON, DELTA = 0.1, 0.05
 
 def run(given: argparse.Namespace) -> int:
     """Train on everything but marital status, then look for marital status inside the model."""
-    model, people, right = _trained()
-    protected = {"married": people["married"]}
-    result = document(audit(model, people, protected, EPSILON, DELTA))
+    with bar(given.json) as progress:
+        progress.stage("training a model")
+        model, people, right = _trained()
+        progress.stage("looking inside it")
+        protected = {"married": people["married"]}
+        result = document(audit(model, people, protected, EPSILON, DELTA, progress=progress))
     if given.files is not None:
         _keep(given.files, model, people)
     if given.json:

@@ -6,7 +6,7 @@ import argparse
 
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.report.diff import compare, diff_text, worst
-from proxyuse.report.document import read_document
+from proxyuse.report.saved import read_document
 
 
 def run(given: argparse.Namespace) -> int:

@@ -149,9 +149,10 @@ def _add_show(commands: Commands) -> None:
         "  proxyuse show audit.json --markdown",
     )
     show.add_argument("result", type=Path, metavar="FILE", help="what audit --output wrote")
-    show.add_argument("--witness", metavar="ID", help="one witness; the beginning of its id does")
-    show.add_argument("--markdown", action="store_true", help="as Markdown")
-    show.add_argument("--csv", action="store_true", help="the witnesses as CSV")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--witness", metavar="ID", help="one witness; the beginning of its id does")
+    form.add_argument("--markdown", action="store_true", help="as Markdown")
+    form.add_argument("--csv", action="store_true", help="the witnesses as CSV")
 
 
 def _add_diff(commands: Commands) -> None:

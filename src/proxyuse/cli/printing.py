@@ -31,5 +31,6 @@ def harmless(text: str) -> str:
 
 
 def print_json(value: object) -> None:
-    """Print JSON."""
-    print(json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1))
+    """Print JSON; where the output cannot hold all characters, with escapes."""
+    narrow = not sys.stdout.encoding.lower().startswith("utf")
+    print(json.dumps(value, allow_nan=False, ensure_ascii=narrow, indent=1))

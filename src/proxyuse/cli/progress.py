@@ -1,6 +1,7 @@
 """A line on the terminal that says how far long work has come, and how long it may still take.
 
-It appears after a second, on standard error and on terminals only, and is wiped away at the end.
+It is on standard error and on terminals only, and is wiped away at the end. Its bar appears after a
+second.
 """
 
 from __future__ import annotations
@@ -18,39 +19,36 @@ WIDTH = 24
 
 
 class Bar:
-    """What `audit` calls with its progress."""
+    """What `audit` calls with its progress; without a stream it shows nothing."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._start = time.monotonic()
-        self._shown = False
-        self._stage = "reading"
 
     def stage(self, name: str) -> None:
         """Another stage of the work begins."""
-        self._stage = name
-        self._draw(name)
+        self._start = time.monotonic()
+        self._draw(f"{name} ...")
 
     def __call__(self, progress: Progress) -> None:
         """Show how far detection has come."""
         done, total = progress.done, max(progress.total, 1)
         spent = time.monotonic() - self._start
+        if spent < PATIENCE:
+            return
         filled = WIDTH * done // total
         left = f", about {_duration(spent * (total - done) / done)} left" if done > 3 else ""
         bar = "#" * filled + "." * (WIDTH - filled)
         self._draw(f"[{bar}] {done:,} of {total:,} measurements, {_duration(spent)}{left}")
 
     def _draw(self, text: str) -> None:
-        if time.monotonic() - self._start >= PATIENCE:
+        if self._stream is not None:
             self._stream.write(f"\r\x1b[K{text}")
             self._stream.flush()
-            self._shown = True
 
     def close(self) -> None:
         """Wipe the line away."""
-        if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+        self._draw("")
 
 
 def _duration(seconds: float) -> str:
@@ -70,12 +68,9 @@ def _duration(seconds: float) -> str:
 
 
 @contextmanager
-def bar(quiet: bool) -> Iterator[Bar | None]:
-    """A bar on standard error, or nothing where that is no terminal or nobody wants one."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    found = Bar(sys.stderr)
+def bar(quiet: bool = False) -> Iterator[Bar]:
+    """A bar on standard error that shows nothing where that is no terminal, or nobody wants one."""
+    found = Bar(None if quiet or not sys.stderr.isatty() else sys.stderr)
     try:
         yield found
     finally:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from proxyuse.cli.printing import print_json, print_text
-from proxyuse.report.answer import answer, describe_witness, exit_code, witness_of
-from proxyuse.report.document import read_document
+from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
 from proxyuse.report.markdown import markdown
+from proxyuse.report.saved import read_document
 from proxyuse.report.spreadsheet import csv_text
 
 
@@ -15,11 +15,11 @@ def run(given: argparse.Namespace) -> int:
     """Print; the exit code is that of the audit."""
     result = read_document(given.result)
     if given.witness is not None:
-        witness = witness_of(result, given.witness)
+        found = witnesses_of(result, given.witness)
         if given.json:
-            print_json(witness)
+            print_json(found)
         else:
-            print_text(describe_witness(result, witness))
+            print_text("\n\n".join(describe_witness(result, witness) for witness in found))
     elif given.json:
         print_json(result)
     elif given.markdown:

@@ -307,7 +307,7 @@ def _unmatched(data: _Side, restricted: _Side, key: str, count: int) -> FileErro
         told += f"; {_kinds(data, restricted, key)}"
     return FileError(
         f"{told}; add the rows that are lacking there, or leave these out with a condition "
-        "(missing_protected is for rows that are there and have an empty cell)"
+        "(an empty cell there is another thing, which can be dropped or count as a value)"
     )
 
 

@@ -137,6 +137,7 @@ def _check_histogram_boosting(model: Any) -> None:
     _check_preparation(model, features, categorical)
     for stage in model._predictors:
         _need(isinstance(stage, list) and stage != [], "a round has no trees")
+        _need(len(stage) == model.n_trees_per_iteration_, "a round has another number of trees")
         for predictor in stage:
             _need(type(predictor) is TreePredictor, "it has trees of another kind")
             _need(predictor.nodes.dtype == PREDICTOR_RECORD_DTYPE, "its nodes are of another type")
@@ -201,6 +202,7 @@ def _check_svm(model: Any) -> None:
     if not hasattr(model, "support_vectors_"):
         return
     _need(not model._sparse, "it was fitted on a sparse matrix; fit it on a dense one")
+    _need(model.kernel in ("linear", "poly", "rbf", "sigmoid"), "its kernel is not known")
     vectors, counts = model.support_vectors_, model._n_support
     pairs = 1
     rows = 1

@@ -427,8 +427,8 @@ def _read_array(name: str, data: bytes) -> Array:
         shape, _, kind = header(stream)
         if kind.hasobject or kind.kind not in "biufUSV" or not kind.isnative:
             raise FileError(f"its array {name} holds {kind!s:.60}, which is not allowed")
-        if any(size < 0 for size in shape):
-            raise FileError(f"its array {name} has a negative size")
+        if any(not 0 <= size <= len(data) for size in shape):  # of no bytes there may be many
+            raise FileError(f"its array {name} has an impossible shape")
         if math.prod(shape) * kind.itemsize != len(data) - stream.tell():
             raise FileError(f"its array {name} has not as many bytes as its shape {shape} takes")
         stream.seek(0)

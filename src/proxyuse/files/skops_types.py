@@ -57,6 +57,7 @@ CLASSES = (
         "PinballLoss",
     )
     | _names("sklearn.calibration", "_CalibratedClassifier _SigmoidCalibration _TemperatureScaling")
+    | _names("sklearn.compose._column_transformer", "make_column_selector")
     | _names("sklearn.ensemble._hist_gradient_boosting.binning", "_BinMapper")
     | _names("sklearn.ensemble._hist_gradient_boosting.predictor", "TreePredictor")
     | _names("sklearn.impute._base", "MissingIndicator")

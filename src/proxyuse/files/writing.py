@@ -49,8 +49,7 @@ def written(path: str | Path, content: str | bytes) -> Path:
     ...     written(Path(folder, "report.txt"), "two witnesses").read_text()
     'two witnesses'
     """
-    if str(path) == "-":
-        raise FileError("'-' is not the name of a file here; name a file (./- if it is called so)")
+    check_writable(path)
     path = Path(path)
     raw = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
@@ -62,6 +61,27 @@ def written(path: str | Path, content: str | bytes) -> Path:
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     return path
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse what `written` would refuse, as far as that can be known beforehand."""
+    if str(path) == "-":
+        raise FileError("'-' is not the name of a file here; name a file (./- if it is called so)")
+    path = Path(path)
+    try:
+        mode = _mode(path)
+        if not path.parent.is_dir():
+            raise NotADirectoryError if path.parent.exists() else FileNotFoundError
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError
+        as_it_is = mode is not None and _written_as_it_is(path, mode)
+        folder = Path(os.path.realpath(path)).parent
+        if not (mode is None or os.access(path, os.W_OK)):
+            raise PermissionError
+        if not (as_it_is or os.access(folder, os.W_OK)):
+            raise PermissionError
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
 
 
 def _mode(path: Path) -> int | None:
@@ -99,7 +119,9 @@ def _unwritable(path: Path, error: OSError | ValueError) -> FileError:
     folder = path.parent
     match error:
         case FileNotFoundError():
-            return FileError(f"{path} cannot be written: the folder {folder} is not there; make it")
+            return FileError(
+                f"{path} cannot be written: there is no folder {folder}; make it first"
+            )
         case IsADirectoryError():
             return FileError(f"{path} is a folder; name a file in it")
         case NotADirectoryError():

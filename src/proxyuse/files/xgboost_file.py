@@ -22,6 +22,7 @@ from proxyuse.lang.evaluate import Array
 MAX_FEATURES = 1_000_000
 MAX_CATEGORY = 1 << 24  # XGBoost compares categories as float32
 MAX_CATEGORY_BYTES = 1 << 28  # of the bit sets it makes of them
+MAX_DEPTH = 2000  # XGBoost goes down a tree by recursion
 NO_PARENT = 2**31 - 1
 DELETED = 2**31 - 1  # as a feature: the node was pruned away
 
@@ -54,9 +55,10 @@ def load_xgboost(data: bytes) -> tuple[object, str | None]:
     except ImportError as error:
         raise FileError(f"{kind} needs scikit-learn: pip install 'proxyuse[sklearn]'") from error
     except Exception as error:
+        first = str(error).strip().partition("\n")[0]
         raise FileError(
             f"saved with {saved_with}; XGBoost {xgboost.__version__} cannot load it: "
-            f"{str(error).strip().splitlines()[0]}"
+            + re.sub(r"^\[[0-9:]+\] \S+: ", "", first)  # the time, and a line of its source
         ) from None
     return made, saved_with
 
@@ -250,12 +252,24 @@ def _check_one(tree: dict[str, Any], features: int) -> None:
         thresholds[kept],
         features,
     )
+    _check_depth(left, right)
     inner = np.flatnonzero((left != -1) & ~gone)
     if np.any(parents[left[inner]] != inner) or np.any(parents[right[inner]] != inner):
         raise FileError("a node has another parent than the one that leads to it")
     if parents[0] not in (NO_PARENT, -1):
         raise FileError("its root has a parent")
     _check_categories(tree, kinds, inner)
+
+
+def _check_depth(left: Array, right: Array) -> None:
+    """Refuse a tree that is deeper than fitting makes one."""
+    level = np.zeros(1, dtype=np.int64)
+    for _ in range(MAX_DEPTH):
+        below = np.concatenate([left[level], right[level]])
+        level = below[below != -1]
+        if len(level) == 0:
+            return
+    raise FileError(f"it is more than {MAX_DEPTH} nodes deep")
 
 
 def _deleted(left: Array, right: Array, feature: Array) -> Array:

@@ -111,7 +111,8 @@ class ForestEngine(TreeEngine):
         if self._compiled is not None or self._plan is not None:
             return super()._compiles
         walks, nodes = self.n_rows * self._trees.trees, len(self._trees.points)
-        return worth_compiling(walks * SECONDS_A_WALK + nodes * SECONDS_A_NODE)
+        seconds = walks * SECONDS_A_WALK + nodes * SECONDS_A_NODE
+        return worth_compiling(seconds, "forest_kernel")
 
     @cached_property
     def _loops(self) -> ModuleType:

@@ -98,7 +98,7 @@ class TreeEngine(FastEngine):
         values = sum(len(z) for _, z in self.protected)
         seconds = numpy_seconds(self._tree, self.n_rows, values)
         seconds += SECONDS_A_VALUE * self.n_rows * len(self._tree.variables)
-        return worth_compiling(seconds)
+        return worth_compiling(seconds, "tree_kernel")
 
     @cached_property
     def _values_of_z(self) -> list[Support]:

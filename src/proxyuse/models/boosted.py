@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -125,6 +128,18 @@ class Scores:
         """The body of a model that makes `output` of the sums."""
         self.origins.setdefault(id(output), origin)
         return Body(output, classes, shares, origins=self.origins, tolerance=tolerance)
+
+
+def says_probability(model: Any) -> bool:
+    """Whether a model is a Booster of XGBoost or LightGBM that predicts a probability."""
+    kind = type(model)
+    if kind.__name__ != "Booster":
+        return False
+    if kind.__module__.startswith("xgboost"):
+        objective = json.loads(model.save_config())["learner"]["objective"]["name"]
+        return objective in ("binary:logistic", "reg:logistic")
+    text = model.model_to_string(num_iteration=1)
+    return re.search(r"^objective=(binary|cross_entropy)\b", text, re.MULTILINE) is not None
 
 
 def summed(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Term]:

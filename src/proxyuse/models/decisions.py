@@ -30,11 +30,12 @@ from proxyuse.models.member_terms import Traced, entry
 class Threshold:
     """The positive class where its probability is at least a threshold, else the other one.
 
-    With more than two classes, whether it is.
+    With more than two classes, whether it is. Of a model that predicts a number, such as a
+    booster that says a probability, whether that is at least the threshold.
 
     Attributes
     ----------
-    probability : between 0 and 1.
+    probability : between 0 and 1; of a model that predicts numbers, any number.
     positive : the label; by default the second of two classes.
     """
 
@@ -76,6 +77,8 @@ Decision = Threshold | Positive | TopK
 def decided(body: Body, decision: Decision, cut: float | None = None) -> Body:
     """A body whose output is a decision; for TopK, `cut` is the k-th largest score."""
     match decision:
+        case Threshold(number) if not body.classes:
+            return _above(body, body.output, body.origins, number, (True, False))
         case Threshold(probability, positive):
             if not 0 <= probability <= 1:
                 raise TranslationError(f"a probability lies between 0 and 1, not {probability!r}")

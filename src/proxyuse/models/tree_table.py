@@ -34,6 +34,7 @@ class TreeTable:
     precision : the float type to which features are rounded before they are compared.
     strict : whether a feature equal to its threshold goes right.
     members : for each node that asks for categories those that go left.
+    cut_off : leaves that no node leads to any more.
     """
 
     left: Array
@@ -45,6 +46,7 @@ class TreeTable:
     precision: Precision
     strict: bool = False
     members: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
+    cut_off: frozenset[int] = frozenset()
 
     def check(self, n_features: int) -> None:
         """Refuse a table that is not a tree over `n_features` features."""
@@ -61,7 +63,8 @@ class TreeTable:
         children = np.concatenate([self.left[inner], self.right[inner]])
         if np.any((children < 1) | (children >= n)):
             raise TranslationError(f"a child of the tree is not a node: there are {n} nodes")
-        if len(children) != n - 1 or np.bincount(children, minlength=n).max() > 1:
+        linked = n - len(self.cut_off)
+        if len(children) != linked - 1 or np.bincount(children, minlength=n).max() > 1:
             raise TranslationError("the tree's nodes are shared or not all reachable")
         features = self.feature[inner]
         if np.any((features < 0) | (features >= n_features)):
@@ -115,14 +118,15 @@ class TreeTable:
         With every node a child once, one is not met just if it lies on a cycle.
         """
         inner = np.flatnonzero(self.left != LEAF)
-        if np.all(inner < np.minimum(self.left[inner], self.right[inner])):
+        in_order = np.all(inner < np.minimum(self.left[inner], self.right[inner]))
+        if in_order and not self.cut_off:
             return range(len(self.left))
         lefts, rights = self.left.tolist(), self.right.tolist()
         order = [0]
         for node in order:
             if lefts[node] != LEAF:
                 order += (lefts[node], rights[node])
-        if len(order) != len(lefts):
+        if len(order) != len(lefts) - len(self.cut_off):
             raise TranslationError("the tree has a cycle")
         return order
 

@@ -56,7 +56,7 @@ from proxyuse.models.features import (
 )
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import origin_of
-from proxyuse.models.tree_table import TreeTable
+from proxyuse.models.tree_table import LEAF, TreeTable
 from proxyuse.models.weighted import weighted_terms
 from proxyuse.program import Origin
 
@@ -262,6 +262,8 @@ def _table(
     for node in members:  # those in the list go right
         left[node], right[node] = right[node], left[node]
         missing_left[node] = not missing_left[node]
+    leaves = np.flatnonzero(left == LEAF)
+    cut_off = np.setdiff1d(leaves[leaves > 0], np.concatenate([left, right]))  # by pruning
     said = numbers if weight == 1 else numbers * np.float32(weight)
     return TreeTable(
         left=left,
@@ -273,6 +275,7 @@ def _table(
         precision=Precision.FLOAT32,
         strict=True,
         members=members,
+        cut_off=frozenset(cut_off.tolist()),
     )
 
 

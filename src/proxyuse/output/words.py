@@ -33,31 +33,31 @@ def describe_findings(
     notes: Sequence[Note],
 ) -> str:
     """An answer to "is there proxy use, of what, and through which computation?"."""
-    names = _listed(z.name for z in population.protected)
+    names = listed(z.name for z in population.protected)
     fronts = _fronts(witnesses)
     lines = []
     if witnesses:
         explicit = {w.protected for w in witnesses if w.explicit}
-        used = _listed(
+        used = listed(
             f"{name} itself" if name in explicit else f"a proxy for {name}"
             for name in dict.fromkeys(w.protected for w in witnesses)
         )
-        found = _count(len(witnesses), "computation")
-        groups = "" if len(fronts) == len(witnesses) else f" in {_count(len(fronts), 'group')}"
+        found = count(len(witnesses), "computation")
+        groups = "" if len(fronts) == len(witnesses) else f" in {count(len(fronts), 'group')}"
         lines.append(f"The model uses {used}: {found}{groups}.")
     elif complete:
         lines.append(f"No proxy use of {names} was found at these thresholds.")
     else:
         lines.append(f"No proxy use of {names} was found, but not everything could be settled.")
     lines.append(
-        f"Measured: {_count(measured, 'decomposition')} on {_count(population.n_rows, 'row')}; "
+        f"Measured: {count(measured, 'decomposition')} on {count(population.n_rows, 'row')}; "
         f"counted if association is at least {epsilon:g} and influence above {delta:g}."
     )
     for number, (front, strongest, others) in enumerate(fronts[:MOST_GROUPS], start=1):
         lines += ["", *_paragraph(number, front, strongest, others, population)]
     left = len(fronts) - MOST_GROUPS
     if left > 0:
-        lines += ["", f"... and {_count(left, 'more group')}; all are in audit.witnesses."]
+        lines += ["", f"... and {count(left, 'more group')}; all are in audit.witnesses."]
     told = [f"- {note}" for note in notes if note.kind is not NoteKind.METHOD]
     if told:
         lines += ["", "Notes", *told]
@@ -97,7 +97,7 @@ def _paragraph(
         f"reached by {_percent(front.reach)} of rows, id {front.id})",
     ]
     if others:
-        more = _count(others, "more witness", "more witnesses")
+        more = count(others, "more witness", "more witnesses")
         lines.append(f"   {more} in this group: computations around it, or it at other places.")
     if strongest.association > front.association + CLEARLY:
         subject = describe_term(strongest.expression, strongest.term, population.columns)
@@ -172,7 +172,7 @@ def _what_it_tells(table: JointTable) -> list[str]:
     return lines
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Names in a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
@@ -189,5 +189,6 @@ def _percent(share: float) -> str:
     return f"{percent:.{digits}f} %"
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
+def count(number: int, one: str, many: str | None = None) -> str:
+    """A number of things: 1 row, 2,000 rows."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

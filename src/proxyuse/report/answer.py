@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.errors import FileError
+from proxyuse.output.words import count
+from proxyuse.report.wording import headline, lacking, on_lines, shortened
 
 MOST_GROUPS = 5
 MOST_REFERENCES = 8
 MOST_NOTES = 8
 MOST_TEXT = 64
+MOST_NAME = 48
 
 Found = Mapping[str, Any]
 
@@ -23,8 +26,10 @@ def exit_code(document: Found) -> int:
 def answer(document: Found, *, color: bool = False) -> str:
     """The answer in words, then a table, reference points, notes."""
     bold = _bold if color else str
+    told = {"notes": document["about"].get("notes", [])}
+    document = on_lines({**document, "about": told})
     parts = [
-        [bold(headline(document))],
+        [bold(headline(document, _brief))],
         *_groups(document, bold),
         _nearest(document, bold),
         _references(document, bold),
@@ -34,27 +39,11 @@ def answer(document: Found, *, color: bool = False) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def headline(document: Found) -> str:
-    """The answer in one sentence."""
-    names = _and(str(z["name"]) for z in document["protected"])
-    if document["witnesses"]:
-        itself = {w["protected"] for w in document["witnesses"] if w["explicit"]}
-        used = _and(
-            f"{z['name']} itself" if z["name"] in itself else f"a proxy for {z['name']}"
-            for z in document["protected"]
-            if z["witnesses"]
-        )
-        return f"The model uses {used}."
-    if document["complete"]:
-        return f"No proxy use of {names} was found at these thresholds."
-    return f"No proxy use of {names} was found, but not everything could be settled."
-
-
 def _measured(document: Found) -> str:
     limits = document["thresholds"]
     return (
-        f"Measured: {_count(document['decompositions'], 'decomposition')} on "
-        f"{_count(document['rows'], 'row')}. A witness has an association of at least "
+        f"Measured: {count(document['decompositions'], 'decomposition')} on "
+        f"{count(document['rows'], 'row')}. A witness has an association of at least "
         f"{limits['epsilon']:g}\nand an influence above {limits['delta']:g}; what these numbers "
         "mean is told in 'choose thresholds' of the documentation."
     )
@@ -76,12 +65,12 @@ def _groups(document: Found, bold: Callable[[str], str]) -> list[list[str]]:
     ]
     heads = ["", "protected", "association", "at most", "influence", "places", "witnesses", "id"]
     rows = [
-        [f"{place}.", front["protected"], *figures(front), f"{front['occurrences']:,}",
+        [f"{place}.", _name(front), *figures(front), f"{front['occurrences']:,}",
          f"{group['witnesses']:,}", front["id"]]
         for place, (group, front) in enumerate(shown, start=1)
     ]  # fmt: skip
     left = len(groups) - len(shown)
-    more = [f"... and {_count(left, 'more group')}; --json and --csv have all."] if left else []
+    more = [f"... and {count(left, 'more group')}; --json and --csv have all."] if left else []
     return [*found, [*_table(heads, rows, bold), *more]]
 
 
@@ -91,18 +80,18 @@ def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list
     lines = [f"{place}. It looks at {front['reading']}{itself}{at}.", *_meaning(front)]
     if strongest["association"] > front["association"] + 0.01:
         lines.append(
-            f"   Closest to {front['protected']} around it: {strongest['reading']} "
+            f"   Closest to {_name(front)} around it: {strongest['reading']} "
             f"(association {strongest['association']:.3f})."
         )
     if group["witnesses"] > 1:
         others = group["witnesses"] - 1
-        lines.append(f"   {_count(others, 'more witness', 'more witnesses')} around it.")
+        lines.append(f"   {count(others, 'more witness', 'more witnesses')} around it.")
     return lines
 
 
 def _meaning(witness: Found) -> list[str]:
     """What association and influence come to, in shares of people and of decisions."""
-    name, guess = witness["protected"], witness["guess"]
+    name, guess = _name(witness), witness["guess"]
     return [
         f"   Who knows it guesses {name} right for {percent(guess['informed'])} of people, "
         f"who does not, for {percent(guess['blind'])}.",
@@ -124,22 +113,13 @@ def figures(found: Found) -> list[str]:
 
 def _nearest(document: Found, bold: Callable[[str], str]) -> list[str]:
     rows = [
-        [near["protected"], *figures(near), _short(near), _cut(near["reading"])]
+        [_name(near), *figures(near), lacking(near), shortened(near["reading"], MOST_TEXT)]
         for near in document["nearest"]
     ]
     if not rows:
         return []
     heads = ["protected", "association", "at most", "influence", "is short of", "computation"]
     return [bold("Nearest to proxy use"), *_table(heads, rows, bold)]
-
-
-def _short(near: Found) -> str:
-    lacks = [
-        f"{near[f'{name}_short_by']:.3f} {name}"
-        for name in ("association", "influence")
-        if near[f"{name}_short_by"]
-    ]
-    return ", ".join(lacks) or "influence: at the threshold"
 
 
 def _references(document: Found, bold: Callable[[str], str]) -> list[str]:
@@ -149,12 +129,12 @@ def _references(document: Found, bold: Callable[[str], str]) -> list[str]:
     variables.sort(key=lambda r: -r["association"])
     outputs = [r for r in known if r["kind"] == "output"]
     rows = [
-        [r["protected"], *figures(r), _cut(r["name"] or "the whole output")]
+        [_name(r), *figures(r), shortened(r["name"] or "the whole output", MOST_TEXT)]
         for r in [*variables[:MOST_REFERENCES], *outputs]
     ]
     heads = ["protected", "association", "at most", "influence", "variable"]
     left = len(variables) - MOST_REFERENCES
-    more = [f"... and {_count(left, 'variable')} with less association."] if left > 0 else []
+    more = [f"... and {count(left, 'variable')} with less association."] if left > 0 else []
     return [bold("For comparison"), *_table(heads, rows, bold), *more] if rows else []
 
 
@@ -174,20 +154,22 @@ def _notes(document: Found, bold: Callable[[str], str]) -> list[str]:
 # One witness
 
 
-def witness_of(document: Found, beginning: str) -> dict[str, Any]:
-    """The witness whose id begins so; a `FileError` if there is none, or several."""
+def witnesses_of(document: Found, beginning: str) -> list[dict[str, Any]]:
+    """The witness whose id begins so, for each attribute it is a proxy for; else a `FileError`."""
     found = [w for w in document["witnesses"] if w["id"].startswith(beginning)]
     if not found:
-        count = _count(len(document["witnesses"]), "witness", "witnesses")
-        raise FileError(f"no witness has an id that begins with {beginning!r}, of {count}")
-    if len({w["id"] for w in found}) > 1:
-        raise FileError(f"{len(found)} witnesses have ids that begin with {beginning!r}")
-    return dict(found[0])
+        some = count(len(document["witnesses"]), "witness", "witnesses")
+        raise FileError(f"no witness has an id that begins with {beginning!r}, of {some}")
+    ids = {w["id"] for w in found}
+    if len(ids) > 1:
+        raise FileError(f"{len(ids)} witnesses have ids that begin with {beginning!r}; give more")
+    return found
 
 
 def describe_witness(document: Found, witness: Found) -> str:
     """One witness in detail: what it computes, where, its figures, its table."""
-    name = witness["protected"]
+    document, witness = on_lines(document), on_lines(witness)
+    name = _name(witness)
     cut = witness["term_length"] > len(witness["term"])
     lines = [
         f"Witness {witness['id']} of {name}",
@@ -235,6 +217,14 @@ def _first(texts: Sequence[str], most: int = 5) -> str:
 # Words and tables
 
 
+def _name(found: Found) -> str:
+    return _brief(found["protected"])
+
+
+def _brief(name: str) -> str:
+    return shortened(name, MOST_NAME)
+
+
 def percent(share: float) -> str:
     """A share in words.
 
@@ -275,16 +265,3 @@ def _is_number(cell: str) -> bool:
 
 def _bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
-
-
-def _and(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

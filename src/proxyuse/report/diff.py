@@ -20,7 +20,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.errors import DataError
+from proxyuse.output.words import listed
 from proxyuse.report.document import installed_version
+from proxyuse.report.wording import one_line
 
 FORMAT = "proxyuse diff"
 VERSION = 1
@@ -45,6 +47,7 @@ def compare(
     """
     if not tolerance >= 0:
         raise DataError(f"tolerance is {tolerance!r}; pass a number of 0 or more")
+    _check_attributes(old, new)
     pairs = _matched(old["witnesses"], new["witnesses"])
     changes: dict[str, list[dict[str, Any]]] = {
         "new": [], "gone": [], "stronger": [], "weaker": [], "same": [],
@@ -64,6 +67,15 @@ def compare(
         "new_groups": _new_groups(old, new),
         **changes,
     }
+
+
+def _check_attributes(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    before, after = ([z["name"] for z in side["protected"]] for side in (old, new))
+    if not set(before) & set(after):
+        raise DataError(
+            f"the two results have no protected attribute in common: the earlier is about "
+            f"{listed(map(repr, before))}, the later about {listed(map(repr, after))}"
+        )
 
 
 def worst(comparison: Mapping[str, Any]) -> int:
@@ -270,6 +282,8 @@ def _different_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterabl
 
 def _different_about(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterable[str]:
     for name in dict.fromkeys([*old, *new]):
+        if name == "notes" and not at:  # what they tell follows from the rest
+            continue
         before, after = old.get(name), new.get(name)
         if isinstance(before, dict) and isinstance(after, dict) and at.count(".") < 5:
             yield from _different_about(before, after, f"{at}{name}.")
@@ -310,7 +324,7 @@ def _headline(comparison: Mapping[str, Any]) -> str:
     count, groups = len(comparison["new"]), len(comparison["new_groups"])
     if count:
         names = ", ".join(
-            _printable(name)
+            one_line(name)
             for name in dict.fromkeys(entry["protected"] for entry in comparison["new"])
         )
         about = {
@@ -330,12 +344,7 @@ def _section(title: str, told: Sequence[str], most: int = MOST_TOLD) -> list[str
     if not told:
         return []
     left = [f"- ... and {len(told) - most:,} more"] if len(told) > most else []
-    return ["", title, *(f"- {_printable(line)}" for line in told[:most]), *left]
-
-
-def _printable(text: str) -> str:
-    """Text from a file that may be a stranger's, without what a terminal would obey."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return ["", title, *(f"- {one_line(line)}" for line in told[:most]), *left]
 
 
 def _group_line(group: Mapping[str, Any]) -> str:

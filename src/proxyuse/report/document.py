@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,17 +19,17 @@ import numpy as np
 from proxyuse.auditing import Audit
 from proxyuse.detect.measured import Decomposition
 from proxyuse.detect.witnesses import Witness
-from proxyuse.errors import DataError, FileError
+from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import NormalizedMutualInformation, entropy
 from proxyuse.measure.tables import JointTable
-from proxyuse.notes import Note, NoteKind
+from proxyuse.notes import NoteKind
 from proxyuse.output.words import ROUNDING, describe_term
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
-from proxyuse.report.schema import first_mistake, schema
+from proxyuse.report.remarks import remarks
 from proxyuse.report.tables import RowTables
 
 FORMAT = "proxyuse audit"
@@ -43,7 +41,6 @@ MOST_POSITIONS = 50
 MOST_UNSETTLED = 100
 NEAREST = 5
 DECIMALS = 4
-MOST_BYTES = 1 << 30
 
 
 def document(
@@ -80,7 +77,7 @@ def document(
         "version": VERSION,
         "proxyuse": installed_version(),
         "about": _about(about),
-        "result": _result(audit),
+        "result": result_of(bool(audit.witnesses), audit.complete),
         "complete": audit.complete,
         "thresholds": {"epsilon": float(audit.epsilon), "delta": float(audit.delta)},
         "measures": {
@@ -99,69 +96,12 @@ def document(
         "witnesses": [writer.witness(witness) for witness in audit.witnesses],
         "references": writer.references(),
         "nearest": writer.nearest(),
-        "notes": _notes(audit.notes, int(min_cell)),
+        "notes": remarks(audit.notes, int(min_cell)),
         "unsettled": {
             "count": len(audit.unsettled),
             "listed": [str(item) for item in audit.unsettled[:MOST_UNSETTLED]],
         },
     }
-
-
-def as_text(document: Mapping[str, Any]) -> str:
-    """A document as JSON text; the same document gives the same text."""
-    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-    return text.encode("utf-8", "backslashreplace").decode(
-        "utf-8"
-    )  # half a character stays an escape
-
-
-def read_document(path: str | Path) -> dict[str, Any]:
-    """Read what `as_text` wrote to a file; a `FileError` for anything else."""
-    path = Path(path)
-    again = "write it with proxyuse audit --output"
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise FileError(f"{path}: too large for the result of an audit; {again}")
-        found = json.loads(path.read_bytes(), parse_constant=_number, parse_float=_number)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: not the result of an audit: {error}; {again}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileError(f'{path}: not the result of an audit: no "format": "{FORMAT}"; {again}')
-    version = found.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise FileError(
-            f"{path}: written in version {version} of the format by proxyuse "
-            f"{found.get('proxyuse')}, and this proxyuse reads up to version {VERSION}; upgrade it"
-        )
-    if mistake := first_mistake(found, schema("audit")) or _loose_end(found):
-        raise FileError(f"{path}: not the result of an audit: {mistake}; {again}")
-    return found
-
-
-def _loose_end(found: dict[str, Any]) -> str | None:
-    """What a document refers to and does not hold, or None."""
-    known = {(witness["protected"], witness["id"]) for witness in found["witnesses"]}
-    for group in found["groups"]:
-        for name in ("front", "strongest"):
-            if (group["protected"], group[name]) not in known:
-                return f"the {name} of group {group['group']} is not among the witnesses"
-    for witness in found["witnesses"]:
-        table = witness["table"]
-        shape = len(table["rows"]), len(table["columns"])
-        fits = all(len(line) == shape[1] for line in table["cells"])
-        lengths = len(table["cells"]), len(table["row_totals"]), len(table["commonest"])
-        if not fits or lengths != (shape[0],) * 3 or len(table["column_totals"]) != shape[1]:
-            return f"the table of witness {witness['id']} has lines of different lengths"
-    return None
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not a finite number")
-    return number
 
 
 def ceiling(masses: Array) -> float:
@@ -396,10 +336,11 @@ class _Writer:
         return self._printed[key]
 
 
-def _result(audit: Audit) -> str:
-    if audit.witnesses:
+def result_of(found: bool, complete: bool) -> str:
+    """The result in two words: whether there are witnesses, and whether all was settled."""
+    if found:
         return "proxy use"
-    return "none found" if audit.complete else "not settled"
+    return "none found" if complete else "not settled"
 
 
 def _smallest(witnesses: Iterable[Witness]) -> Witness:
@@ -440,30 +381,3 @@ def _about(about: Mapping[str, object] | None) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise DataError(f"about: {error}; pass texts, finite numbers, lists and mappings") from None
     return said
-
-
-_ROWS = re.compile(r"\b(\d+)( of [\d,]+)? rows?\b")
-
-
-def _notes(notes: Iterable[Note], min_cell: int) -> list[dict[str, str]]:
-    """Remarks without small numbers of rows; what is not settled is told elsewhere."""
-    return [
-        {"kind": str(note.kind), "text": _without_small_counts(note, min_cell)}
-        for note in notes
-        if note.kind is not NoteKind.UNSETTLED
-    ]
-
-
-def _without_small_counts(note: Note, min_cell: int) -> str:
-    if min_cell == 1:
-        return note.text
-    if note.kind is NoteKind.MISSING:  # the count is that of a protected value
-        return _ROWS.sub("some rows", note.text)
-
-    def covered(found: re.Match[str]) -> str:
-        if int(found[1]) >= min_cell:
-            return found[0]
-        return f"fewer than {min_cell}{found[2] or ''} rows"
-
-    text = _ROWS.sub(covered, note.text)
-    return text if text == note.text else text.replace(" was dropped", " were dropped")

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from proxyuse.output.words import count
+from proxyuse.report.wording import headline, lacking, one_line, shortened
+
 MOST_GROUPS = 20
 MOST_NOTES = 20
 MOST_TEXT = 300
@@ -15,42 +18,29 @@ MOST_TEXT = 300
 
 def markdown(document: Mapping[str, Any]) -> str:
     """The answer in one line, the groups of witnesses or what came nearest, and the notes."""
-    lines = [f"**{headline(document)}**", "", _measured(document)]
+    lines = [f"**{headline(document, plain, _found(document))}**", "", _measured(document)]
     lines += _groups(document)
     lines += _nearest(document)
     notes = [f"{note['kind']}: {note['text']}" for note in document["notes"]
              if note["kind"] != "method"]  # fmt: skip
+    notes += document["about"].get("notes", [])
     lines += _listed("Notes", notes, len(notes))
     unsettled = document["unsettled"]
     lines += _listed("Not settled", unsettled["listed"], unsettled["count"])
     return "\n".join(lines) + "\n"
 
 
-def headline(document: Mapping[str, Any]) -> str:
-    """The answer in one line."""
-    if document["witnesses"]:
-        itself = {w["protected"] for w in document["witnesses"] if w["explicit"]}
-        used = _and(
-            f"{plain(z['name'])} itself"
-            if z["name"] in itself
-            else f"a proxy for {plain(z['name'])}"
-            for z in document["protected"]
-            if z["witnesses"]
-        )
-        count, groups = len(document["witnesses"]), len(document["groups"])
-        within = "" if groups == count else f" in {_count(groups, 'group')}"
-        return f"The model uses {used}: {_count(count, 'computation')}{within}."
-    names = _and(plain(z["name"]) for z in document["protected"])
-    if document["complete"]:
-        return f"No proxy use of {names} was found at these thresholds."
-    return f"No proxy use of {names} was found, but not everything could be settled."
+def _found(document: Mapping[str, Any]) -> str:
+    witnesses, groups = len(document["witnesses"]), len(document["groups"])
+    within = "" if groups == witnesses else f" in {count(groups, 'group')}"
+    return f": {count(witnesses, 'computation')}{within}"
 
 
 def _measured(document: Mapping[str, Any]) -> str:
     limits = document["thresholds"]
     return (
-        f"Measured: {_count(document['decompositions'], 'decomposition')} on "
-        f"{_count(document['rows'], 'row')}; counted if association is at least "
+        f"Measured: {count(document['decompositions'], 'decomposition')} on "
+        f"{count(document['rows'], 'row')}; counted if association is at least "
         f"{limits['epsilon']:g} and influence above {limits['delta']:g}."
     )
 
@@ -68,12 +58,14 @@ def _groups(document: Mapping[str, Any]) -> list[str]:
         rows.append([what, *_figures(front), f"{others:,}", f"`{front['id']}`"])
     heads = ["The model looks at", "protected", "association", "influence", "around it", "id"]
     left = len(groups) - MOST_GROUPS
-    more = ["", f"... and {_count(left, 'more group')}."] if left > 0 else []
+    more = ["", f"... and {count(left, 'more group')}."] if left > 0 else []
     return ["", *_table(heads, rows), *more]
 
 
 def _nearest(document: Mapping[str, Any]) -> list[str]:
-    rows = [[plain(near["reading"]), *_figures(near), _short(near)] for near in document["nearest"]]
+    rows = [
+        [plain(near["reading"]), *_figures(near), lacking(near)] for near in document["nearest"]
+    ]
     heads = ["Nearest to proxy use", "protected", "association", "influence", "lacks"]
     return ["", *_table(heads, rows)] if rows else []
 
@@ -84,24 +76,15 @@ def _figures(found: Mapping[str, Any]) -> list[str]:
     return [plain(found["protected"]), f"{found['association']:.3f}{most}", influence]
 
 
-def _short(near: Mapping[str, Any]) -> str:
-    lacks = [
-        f"{near[f'{name}_short_by']:.3f} {name}"
-        for name in ("association", "influence")
-        if near[f"{name}_short_by"]
-    ]
-    return ", ".join(lacks) or "influence is not above the threshold"
-
-
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [heads, ["---"] * len(heads), *rows]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
-def _listed(title: str, told: Sequence[str], count: int) -> list[str]:
-    if not count:
+def _listed(title: str, told: Sequence[str], number: int) -> list[str]:
+    if not number:
         return []
-    left = count - min(len(told), MOST_NOTES)
+    left = number - min(len(told), MOST_NOTES)
     more = [f"- ... and {left:,} more"] if left > 0 else []
     return ["", f"{title}:", "", *(f"- {plain(line)}" for line in told[:MOST_NOTES]), *more]
 
@@ -118,17 +101,5 @@ def plain(text: str) -> str:
     >>> plain("a|b `c`"), plain("@everyone")
     ('a&#124;b &#96;c&#96;', '@<!-- -->everyone')
     """
-    text = " ".join(text.split())
-    text = text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
-    text = text.translate(_SPECIAL | _BROKEN)
+    text = shortened(one_line(text), MOST_TEXT).translate(_SPECIAL | _BROKEN)
     return text.replace("://", "&#58;//").replace("www.", "www&#46;")
-
-
-def _and(names: Any) -> str:
-    """Names in a sentence: a, b and c."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number:,} {one if number == 1 else one + 's'}"
