@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -260,6 +261,24 @@ def test_help_teaches_by_example(command, capsys):
 def test_no_command_shows_the_help(capsys):
     out, _ = run(code=2, capsys=capsys)
     assert "commands" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "code"),
+    [
+        (["demo"], "audit", 0),
+        (["audit", "--model", "model.txt", "--data", "people.csv", "--protected", "pregnant"],
+         "audit", 1),
+        (["datasets"], "datasets", 0),
+        (["datasets", "student", "--output", "student.csv"], "datasets", 0),
+        (["doctor"], "doctor", 0),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)  # fmt: skip
+def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys):
+    out, _ = run(*words, "--json", code=code, capsys=capsys)
+    published = Path(__file__).parent.parent / "docs" / "schema" / f"{name}.schema.json"
+    jsonschema.validate(json.loads(out), json.loads(published.read_text()))
 
 
 # Wrong use

@@ -17,7 +17,7 @@ from proxyuse.report.diff import _closest, compare, diff_text, worst
 from proxyuse.report.document import document
 from proxyuse.report.schema import first_mistake, schema
 
-CHANGES = ("new", "gone", "stronger", "weaker", "same")
+CHANGES = ("new", "around", "gone", "stronger", "weaker", "same")
 
 
 def people(n_rows=400, seed=0, noise=5.0):
@@ -99,6 +99,21 @@ def test_one_more_of_a_kind_is_new():
     assert found["new"]
     assert not found["new_groups"]
     assert worst(found) == 1
+
+
+@pytest.mark.parametrize(("by", "change"), [(-0.1, "around"), (0.0, "around"), (0.1, "new")])
+@pytest.mark.parametrize("name", ["association", "influence"])
+def test_what_lies_around_a_known_one_is_new_only_if_it_is_stronger(by, change, name):
+    old = audited(FIRST)
+    new = copy.deepcopy(old)
+    best = max(witness[name] for witness in old["witnesses"])
+    one = copy.deepcopy(new["witnesses"][-1])
+    one |= {"id": "0" * 16, "term": "another", "variables": ["other"], name: best + by}
+    new["witnesses"].append(one)
+    found = compare(old, new)
+    assert counts(found) == {change: 1, "same": len(old["witnesses"])}
+    assert worst(found) == (change == "new")
+    assert change in diff_text(found).lower()
 
 
 def test_stronger_and_weaker():

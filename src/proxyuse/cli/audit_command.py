@@ -223,15 +223,18 @@ def about(
         },
         "notes": [
             *(without_small_counts(note, min_cell(asked)) for note in data.notes),
-            *_decision_notes(threshold),
+            *_model_notes(model, threshold),
         ],
     }
 
 
-def _decision_notes(threshold: float | None) -> list[str]:
-    if threshold is None:
-        return []
-    return [f"the decision is whether the model's probability is at least {threshold:g}"]
+def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
+    notes = []
+    if model.saved_with is not None and "read with" in model.saved_with:
+        notes.append(f"the model was saved with {model.saved_with}")
+    if threshold is not None:
+        notes.append(f"the decision is whether the model's probability is at least {threshold:g}")
+    return notes
 
 
 def _check_outputs(asked: Project) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +86,20 @@ def _keep(folder: Path, model: Any, people: Any) -> None:
 
 
 def _next(files: Path | None) -> str:
-    folder = files or Path("demo")
+    program, folder = _called(), files or Path("demo")
     command = (
-        f"proxyuse audit --model {folder}/model.skops --data {folder}/people.csv "
+        f"{program} audit --model {folder}/model.skops --data {folder}/people.csv "
         "--protected married --target income"
     )
     if files is not None:
         return f"The same from files, as you would with a model of your own:\n  {command}"
     return (
         f"Next, the same from files, as you would with a model of your own:\n"
-        f"  proxyuse demo --files {folder}\n  {command}"
+        f"  {program} demo --files {folder}\n  {command}"
     )
+
+
+def _called() -> str:
+    """How to call the command line: by its name, or by its path where the shell does not know."""
+    path = Path(sys.argv[0])
+    return str(path) if path.name == "proxyuse" and not shutil.which("proxyuse") else "proxyuse"

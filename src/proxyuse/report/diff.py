@@ -9,7 +9,10 @@ the same protected attribute, one to one, in this order:
 3. by ``variables``: one that reads the same variables and has the same outermost operator; of
    several the one closest in association.
 
-What has no partner then is new, or gone.
+What has no partner then is gone, or new. A later one may also be *around* what is known: around
+the front of its group stood witnesses before, and one of them was as closely associated, and one
+as influential. Retraining moves the tests around a proxy each time; who accepted the proxy has
+accepted these.
 """
 
 from __future__ import annotations
@@ -50,10 +53,13 @@ def compare(
     _check_attributes(old, new)
     pairs = _matched(old["witnesses"], new["witnesses"])
     changes: dict[str, list[dict[str, Any]]] = {
-        "new": [], "gone": [], "stronger": [], "weaker": [], "same": [],
+        "new": [], "around": [], "gone": [], "stronger": [], "weaker": [], "same": [],
     }  # fmt: skip
+    known = _known_groups(old, new, pairs)
     for before, after, how in pairs:
         what = _change(before, after, tolerance)
+        if what == "new" and after is not None and _is_around(after, known, tolerance):
+            what = "around"
         changes[what].append(_entry(before, after, how))
     return {
         "format": FORMAT,
@@ -196,6 +202,34 @@ def _change(before: Finding | None, after: Finding | None, tolerance: float) -> 
     return "weaker" if min(moves) < -tolerance - ROUNDING else "same"
 
 
+def _known_groups(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    pairs: Sequence[tuple[Finding | None, Finding | None, str | None]],
+) -> dict[tuple[str, int], list[Finding]]:
+    """For each later group whose front has a partner, the witnesses of the partner's group."""
+    groups: dict[tuple[str, int], list[Finding]] = defaultdict(list)
+    for witness in old["witnesses"]:
+        groups[witness["protected"], witness["group"]].append(witness)
+    fronts = {(group["protected"], group["front"]) for group in new["groups"]}
+    return {
+        (after["protected"], after["group"]): groups[before["protected"], before["group"]]
+        for before, after, _ in pairs
+        if before is not None and after is not None and _id(after) in fronts
+    }
+
+
+def _is_around(
+    witness: Finding, known: Mapping[tuple[str, int], Sequence[Finding]], tolerance: float
+) -> bool:
+    """Whether a witness is no stronger than what stood around the front of its group before."""
+    before = known.get((witness["protected"], witness["group"]), ())
+    return bool(before) and all(
+        witness[name] <= max(other[name] for other in before) + tolerance + ROUNDING
+        for name in ("association", "influence")
+    )
+
+
 def _entry(before: Finding | None, after: Finding | None, how: str | None) -> dict[str, Any]:
     some = after or before
     assert some is not None
@@ -304,8 +338,8 @@ def diff_text(comparison: Mapping[str, Any]) -> str:
     lines = [_headline(comparison)]
     before, after = comparison["before"], comparison["after"]
     told = [
-        f"{len(comparison[name]):,} {name}"
-        for name in ("new", "gone", "stronger", "weaker", "same")
+        f"{len(comparison[name]):,} {'around known ones' if name == 'around' else name}"
+        for name in ("new", "around", "gone", "stronger", "weaker", "same")
         if comparison[name]
     ]
     count = f"Witnesses: {before['witnesses']:,} before, {after['witnesses']:,} now"
@@ -317,7 +351,13 @@ def diff_text(comparison: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_TITLES = {"new": "New", "stronger": "Stronger", "weaker": "Weaker", "gone": "Gone"}
+_TITLES = {
+    "new": "New",
+    "around": "Around known ones, and no stronger",
+    "stronger": "Stronger",
+    "weaker": "Weaker",
+    "gone": "Gone",
+}
 
 
 def _headline(comparison: Mapping[str, Any]) -> str:
@@ -359,7 +399,7 @@ def _group_line(group: Mapping[str, Any]) -> str:
 def _line(change: str, entry: Mapping[str, Any]) -> str:
     shown = entry["old"] if change == "gone" else entry["new"]
     text = f"{entry['protected']}: {shown['reading']}"
-    if change in ("new", "gone"):
+    if change in ("new", "around", "gone"):
         return (
             f"{text} (association {shown['association']:.3f}, influence {shown['influence']:.3f}, "
             f"id {shown['id']})"
