@@ -20,7 +20,9 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+import proxyuse as pu
 from proxyuse.cli.main import main
+from proxyuse.oracle.records import Records
 
 PROGRAM = "ite(vitamins == 1, 'A', 'B')"
 PEOPLE = pd.DataFrame(
@@ -210,6 +212,50 @@ def test_small_counts_are_not_shown(folder, capsys):
         for row in witness["table"]["cells"]:
             assert not any(isinstance(cell, int) and 0 < cell < 5 for cell in row)
     assert not any(value["rows"] == 2 for z in found["protected"] for value in z["values"])
+
+
+# Judgements
+
+POLICY = """\
+version: 1
+rules:
+  - name: vitamins
+    decision: allow
+    reason: vitamins are sold to all
+    when:
+      variables: {only: [vitamins]}
+"""
+
+
+def test_a_policy_decides_the_exit_code(folder, capsys):
+    Path("policy.yaml").write_text(POLICY)
+    words = ("--protected", "pregnant", "--policy", "policy.yaml")
+    out, _ = audit(*words, code=0, capsys=capsys)
+    assert "judged appropriate" in out
+    assert "vitamins are sold to all" in out
+    Path("policy.yaml").write_text(POLICY.replace("allow", "deny"))
+    out, _ = audit(*words, code=1, capsys=capsys)
+    assert "NOT appropriate" in out
+    assert "'vitamins'" in out
+    Path("policy.yaml").write_text("rules: 3")
+    _, err = audit(*words, code=2, capsys=capsys)
+    assert "policy.yaml" in err
+
+
+def test_what_people_decided_goes_before_the_policy(folder, capsys):
+    Path("policy.yaml").write_text(POLICY.replace("allow", "deny"))
+    found = pu.audit(pu.Program.parse(PROGRAM), PEOPLE, "pregnant")
+    records = Records.open(Path("judgements.jsonl"))
+    for witness in found.witnesses:
+        records.add(witness, True, "asked the shop", "a person")
+    words = ("--protected", "pregnant", "--policy", "policy.yaml")
+    audit(*words, code=1, capsys=capsys)
+    out, _ = audit(*words, "--judgements", "judgements.jsonl", code=0, capsys=capsys)
+    assert "asked the shop" in out
+    with Path("judgements.jsonl").open("a") as file:
+        file.write("half a li")
+    out, _ = audit(*words, "--judgements", "judgements.jsonl", code=0, capsys=capsys)
+    assert "count for nothing: 1; the first is line 4" in out
 
 
 # Other commands

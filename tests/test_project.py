@@ -59,6 +59,8 @@ def test_the_example_has_every_key(tmp_path):
         min_cell=5,
         missing_protected="drop",
         threads=2,
+        policy=tmp_path / "policy.yaml",
+        judgements=tmp_path / "judgements.jsonl",
         output=Output(
             json=tmp_path / "reports/audit.json",
             csv=tmp_path / "reports/audit.csv",

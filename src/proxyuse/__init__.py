@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from proxyuse.models.decisions import Positive, Threshold, TopK
     from proxyuse.models.registry import translate
     from proxyuse.notes import Note, NoteKind
+    from proxyuse.oracle.judgement import Judgement, Violation
+    from proxyuse.oracle.policy import Policy, read_policy
     from proxyuse.population import Population
     from proxyuse.program import Origin, Program
 
@@ -47,6 +49,7 @@ __all__ = [
     "DataError",
     "Decomposition",
     "FileError",
+    "Judgement",
     "KindError",
     "LanguageError",
     "LoadedModel",
@@ -55,6 +58,7 @@ __all__ = [
     "NoteKind",
     "Origin",
     "ParseError",
+    "Policy",
     "Population",
     "Position",
     "Positive",
@@ -68,10 +72,12 @@ __all__ = [
     "TopK",
     "TranslationError",
     "Unsettled",
+    "Violation",
     "Witness",
     "assert_no_proxy_use",
     "audit",
     "load_model",
+    "read_policy",
     "translate",
 ]
 
@@ -101,6 +107,8 @@ _HOMES = {
     "proxyuse.models.decisions": ("Positive", "Threshold", "TopK"),
     "proxyuse.models.registry": ("translate",),
     "proxyuse.notes": ("Note", "NoteKind"),
+    "proxyuse.oracle.judgement": ("Judgement", "Violation"),
+    "proxyuse.oracle.policy": ("Policy", "read_policy"),
     "proxyuse.population": ("Population",),
     "proxyuse.program": ("Origin", "Program"),
 }

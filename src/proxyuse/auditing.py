@@ -25,6 +25,7 @@ from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.decisions import Decision
 from proxyuse.models.subject import subject_of
 from proxyuse.notes import Note, NoteKind
+from proxyuse.oracle.judgement import Judgement, Oracle, Violation
 from proxyuse.output.words import describe_findings
 from proxyuse.population import Population
 from proxyuse.program import Program
@@ -66,6 +67,31 @@ class Audit:
     def complete(self) -> bool:
         """Whether every computation that is a witness on these rows is among the witnesses."""
         return not self.unsettled and all(note.kind is not NoteKind.OPAQUE for note in self.notes)
+
+    def violations(self, oracle: Oracle | None = None) -> list[Violation]:
+        """The witnesses that are not judged appropriate, strongest first.
+
+        This is the definition of a violation of use privacy. Without an oracle nobody has judged,
+        and every witness is one.
+
+        Parameters
+        ----------
+        oracle : callable, optional
+            Asked about each witness, it answers with a `Judgement`, or None if it has none.
+
+        Examples
+        --------
+        >>> import proxyuse as pu
+        >>> data = {"vitamins": [1, 1, 0, 0], "pregnant": [1, 1, 0, 0]}
+        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> def oracle(witness):
+        ...     if witness.term == "vitamins":
+        ...         return pu.Judgement(True, "a variable by itself is no use")
+        >>> [v.witness.term for v in found.violations(oracle)]
+        ['vitamins == 1', "ite(vitamins == 1, 'a', 'b')"]
+        """
+        judged = ((w, asked(oracle, w)) for w in self.witnesses)
+        return [Violation(w, said) for w, said in judged if said is None or not said.appropriate]
 
     @cached_property
     def explicit_use(self) -> tuple[str, ...]:
@@ -118,6 +144,17 @@ class Audit:
             f"<Audit: {len(self.witnesses)} witnesses among {len(self.decompositions)} "
             f"decompositions, {complete}>"
         )
+
+
+def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
+    """What an oracle says of a witness."""
+    said = None if oracle is None else oracle(witness)
+    if said is not None and not isinstance(said, Judgement):
+        raise DataError(
+            f"the oracle says {said!r} of witness {witness.id}; it must return a Judgement with a "
+            "reason, or None"
+        )
+    return said
 
 
 _FRAME_COLUMNS = (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from proxyuse.auditing import Audit, audit
+from proxyuse.oracle.judgement import Oracle
+from proxyuse.report.answer import answer
 from proxyuse.report.diff import compare, diff_text
 from proxyuse.report.document import document
 from proxyuse.report.saved import read_document
@@ -19,6 +22,7 @@ def assert_no_proxy_use(
     delta: float = 0.05,
     *,
     known: str | Path | None = None,
+    oracle: Oracle | None = None,
     allow_unsettled: bool = False,
     **options: Any,
 ) -> Audit:
@@ -30,6 +34,8 @@ def assert_no_proxy_use(
     known : file, optional
         The result of an earlier audit (``proxyuse audit --output``) whose witnesses were judged
         acceptable; only new ones fail.
+    oracle : callable, optional
+        Asked about each witness (a policy, say, or recorded judgements); only violations fail.
     allow_unsettled : bool
         Whether to pass where nothing was found but not everything could be settled.
     options : further options of `audit`.
@@ -43,12 +49,14 @@ def assert_no_proxy_use(
     <Audit: 0 witnesses among 3 decompositions, complete>
     """
     found = audit(model, X, protected, epsilon, delta, **options)
+    violations = found.violations(oracle)
     if known is not None:
-        comparison = compare(read_document(known), document(found))
+        found_now = replace(found, witnesses=[violation.witness for violation in violations])
+        comparison = compare(read_document(known), document(found_now))
         if comparison["new"]:
             raise AssertionError(diff_text(comparison))
-    elif found.witnesses:
-        raise AssertionError(str(found))
+    elif violations:
+        raise AssertionError(answer(document(found, oracle=oracle)))
     if not found.complete and not allow_unsettled:
         raise AssertionError(
             f"{found}\n\nNot everything could be settled. Give a larger budget, or pass "

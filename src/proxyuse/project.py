@@ -17,6 +17,8 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... min_cell = 5                                # smaller counts are not shown
 ... missing_protected = "drop"                  # or "refuse", or "category"
 ... threads = 2
+... policy = "policy.yaml"                      # rules that say which witnesses are appropriate
+... judgements = "judgements.jsonl"             # what people decided on single ones
 ...
 ... [output]
 ... json = "reports/audit.json"
@@ -77,6 +79,7 @@ class Project:
     min_cell : smaller counts are not shown.
     missing_protected : what happens to rows whose protected attribute is missing.
     threads : how many threads may count at the same time.
+    policy, judgements : files that say which witnesses are appropriate.
     output : where reports go.
     """
 
@@ -94,6 +97,8 @@ class Project:
     min_cell: int | None = None
     missing_protected: Literal["refuse", "drop", "category"] | None = None
     threads: int | None = None
+    policy: Path | None = None
+    judgements: Path | None = None
     output: Output = Output()
 
 
@@ -290,6 +295,8 @@ _KEYS: dict[str, _Check] = {
     "min_cell": _count,
     "missing_protected": _missing,
     "threads": _count,
+    "policy": _file,
+    "judgements": _file,
     "output": _table,
 }
 _OUTPUTS: dict[str, _Check] = {"json": _file, "csv": _file, "markdown": _file}

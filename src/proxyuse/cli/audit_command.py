@@ -20,6 +20,9 @@ from proxyuse.files.writing import check_writable, written
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
 from proxyuse.models.registry import input_names, saw_names
+from proxyuse.oracle.judgement import first_of
+from proxyuse.oracle.policy import Policy, read_policy
+from proxyuse.oracle.records import Records
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
 from proxyuse.report.answer import answer, exit_code
@@ -34,7 +37,7 @@ EPSILON, DELTA = 0.1, 0.05
 
 SAID = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
-    "epsilon", "delta", "min_cell", "missing_protected", "threads",
+    "epsilon", "delta", "min_cell", "missing_protected", "threads", "policy", "judgements",
 )  # fmt: skip
 """Options that the project file knows, too."""
 
@@ -43,6 +46,8 @@ def run(given: argparse.Namespace) -> int:
     """Audit, print, write, and say with the exit code what was found."""
     asked = settings(given)
     _check_outputs(asked)
+    records = None if asked.judgements is None else Records.open(asked.judgements)
+    policy = None if asked.policy is None else read_policy(asked.policy)
     assert asked.model is not None
     with bar(given.quiet) as progress:
         progress.stage("reading the model")
@@ -53,7 +58,13 @@ def run(given: argparse.Namespace) -> int:
         found, data = audited(asked, model, threshold, progress)
         progress.stage("putting the result together")
         told = about(asked, model, data, threshold)
-        result = document(found, about=told, min_cell=min_cell(asked))
+        told["notes"] += _oracle_notes(records, policy)
+        result = document(
+            found,
+            about=told,
+            min_cell=min_cell(asked),
+            oracle=first_of(records, policy),  # people on single witnesses go before the rules
+        )
     unwritten = _write(asked, result)
     if given.json:
         print_json(result)
@@ -202,7 +213,7 @@ def _check_values(data: LoadedData, asked: Project) -> None:
 
 def about(
     asked: Project, model: LoadedModel, data: LoadedData, threshold: float | None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """What the result says of its files: names without folders, and what is in them as hashes."""
     return {
         "model": {
@@ -237,9 +248,25 @@ def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
     return notes
 
 
+def _oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
+    """What is to know of those who judged."""
+    notes = []
+    if records is not None and records.damaged:
+        first = records.damaged[0]
+        notes.append(
+            f"lines of {records.path.name} that cannot be read, and count for nothing: "
+            f"{len(records.damaged)}; the first is line {first.line}: {first.why}"
+        )
+    if policy is not None and (expired := policy.expired()):
+        notes.append(f"the policy's rules {', '.join(rule.name for rule in expired)} have expired")
+    return notes
+
+
 def _check_outputs(asked: Project) -> None:
     """Find out before the work whether its result can be written, and over nothing else."""
-    inputs = (asked.model, asked.data, asked.protected_data, asked.path)
+    inputs = (
+        asked.model, asked.data, asked.protected_data, asked.path, asked.policy, asked.judgements,
+    )  # fmt: skip
     taken = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
     for path in (asked.output.json, asked.output.csv, asked.output.markdown):
         if path is None:

@@ -114,6 +114,18 @@ def _add_audit(commands: Commands) -> None:
     thresholds.add_argument(
         "--delta", type=float, metavar="D", help="influence above D, 0 to 1 (default 0.05)"
     )
+    thresholds.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="rules that say which witnesses are appropriate; only the others count as violations",
+    )
+    thresholds.add_argument(
+        "--judgements",
+        type=Path,
+        metavar="FILE",
+        help="what people decided on single witnesses; goes before the policy",
+    )
     result = audit.add_argument_group("the result")
     result.add_argument("--output", type=Path, metavar="FILE", help="write the result as JSON")
     result.add_argument("--csv", type=Path, metavar="FILE", help="write the witnesses as CSV")

@@ -19,8 +19,10 @@ Found = Mapping[str, Any]
 
 
 def exit_code(document: Found) -> int:
-    """What a CI job is told: 0 nothing found, 1 proxy use, 3 nothing found but not all settled."""
-    return {"none found": 0, "proxy use": 1, "not settled": 3}[document["result"]]
+    """What a CI job is told: 1 for violations; without, 3 if not everything was settled, else 0."""
+    if document["violations"]:
+        return 1
+    return 0 if document["complete"] else 3
 
 
 def answer(document: Found, *, color: bool = False) -> str:
@@ -78,6 +80,7 @@ def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list
     at = "" if front["occurrences"] == 1 else f", at {front['occurrences']:,} places"
     itself = " (the protected attribute itself)" if front["explicit"] else ""
     lines = [f"{place}. It looks at {front['reading']}{itself}{at}.", *_meaning(front)]
+    lines += [f"   {text}" for text in _judged(front)]
     if strongest["association"] > front["association"] + 0.01:
         lines.append(
             f"   Closest to {_name(front)} around it: {strongest['reading']} "
@@ -87,6 +90,14 @@ def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list
         others = group["witnesses"] - 1
         lines.append(f"   {count(others, 'more witness', 'more witnesses')} around it.")
     return lines
+
+
+def _judged(witness: Found) -> list[str]:
+    said = witness["judgement"]
+    if said is None:
+        return []
+    found = "appropriate" if said["appropriate"] else "NOT appropriate"
+    return [f"Judged {found}{' by ' if said['by'] else ''}{said['by']}: {said['reason']}"]
 
 
 def _meaning(witness: Found) -> list[str]:
@@ -176,6 +187,7 @@ def describe_witness(document: Found, witness: Found) -> str:
         "",
         f"It looks at {witness['reading']}.",
         *_meaning(witness),
+        *(f"   {text}" for text in _judged(witness)),
         "",
         f"association  {witness['association']:.4f}"
         + ("" if witness["ceiling"] is None else f", at most {witness['ceiling']:.4f} with values "

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
+from proxyuse.auditing import Audit, asked
 from proxyuse.detect.measured import Decomposition
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
@@ -26,6 +26,7 @@ from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import NormalizedMutualInformation, entropy
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import NoteKind
+from proxyuse.oracle.judgement import Judgement, Oracle
 from proxyuse.output.words import ROUNDING, describe_term
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
@@ -36,6 +37,8 @@ FORMAT = "proxyuse audit"
 VERSION = 1
 MIN_CELL = 5
 
+_JUDGED = ("appropriate", "reason", "by")
+
 MOST_TEXT = 4000  # characters of a computation
 MOST_POSITIONS = 50
 MOST_UNSETTLED = 100
@@ -44,7 +47,11 @@ DECIMALS = 4
 
 
 def document(
-    audit: Audit, *, about: Mapping[str, object] | None = None, min_cell: int = MIN_CELL
+    audit: Audit,
+    *,
+    about: Mapping[str, object] | None = None,
+    min_cell: int = MIN_CELL,
+    oracle: Oracle | None = None,
 ) -> dict[str, Any]:
     """Everything a reader needs to know of an audit, fit for JSON.
 
@@ -55,6 +62,7 @@ def document(
         read; anything that JSON can hold.
     min_cell : numbers of rows below this are not printed, nor what they could be computed from;
         1 prints all.
+    oracle : who judges whether a witness is appropriate; see `Audit.violations`.
 
     Examples
     --------
@@ -71,13 +79,16 @@ def document(
     """
     check_min_cell(min_cell)
     writer = _Writer(audit, int(min_cell))
+    judged = [asked(oracle, witness) for witness in audit.witnesses]
+    violations = sum(said is None or not said.appropriate for said in judged)
     association, influence = audit.measures
     return {
         "format": FORMAT,
         "version": VERSION,
         "proxyuse": installed_version(),
         "about": _about(about),
-        "result": result_of(bool(audit.witnesses), audit.complete),
+        "result": result_of(violations, len(audit.witnesses), audit.complete),
+        "violations": violations,
         "complete": audit.complete,
         "thresholds": {"epsilon": float(audit.epsilon), "delta": float(audit.delta)},
         "measures": {
@@ -93,7 +104,10 @@ def document(
         "decompositions": len(audit.decompositions),
         "protected": writer.protected(),
         "groups": writer.groups(),
-        "witnesses": [writer.witness(witness) for witness in audit.witnesses],
+        "witnesses": [
+            writer.witness(witness, said)
+            for witness, said in zip(audit.witnesses, judged, strict=True)
+        ],
         "references": writer.references(),
         "nearest": writer.nearest(),
         "notes": remarks(audit.notes, int(min_cell)),
@@ -190,8 +204,8 @@ class _Writer:
             for (protected, group), members in groups.items()
         ]
 
-    def witness(self, witness: Witness) -> dict[str, Any]:
-        """One witness with its table."""
+    def witness(self, witness: Witness, said: Judgement | None) -> dict[str, Any]:
+        """One witness with what was said of it and its table."""
         found, name = witness.decomposition, witness.protected
         masses = self._table(found, name).masses
         return {
@@ -205,6 +219,7 @@ class _Writer:
                 "informed": figure(float(masses.max(axis=1).sum() / masses.sum())),
                 "blind": figure(float(masses.sum(axis=0).max() / masses.sum())),
             },
+            "judgement": said and {field: getattr(said, field) for field in _JUDGED},
             "table": self._printed_table(found, name),
         }
 
@@ -336,10 +351,12 @@ class _Writer:
         return self._printed[key]
 
 
-def result_of(found: bool, complete: bool) -> str:
-    """The result in two words: whether there are witnesses, and whether all was settled."""
-    if found:
+def result_of(violations: int, witnesses: int, complete: bool) -> str:
+    """The result in two words."""
+    if violations:
         return "proxy use"
+    if witnesses:
+        return "judged appropriate"
     return "none found" if complete else "not settled"
 
 

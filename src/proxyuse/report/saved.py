@@ -56,7 +56,10 @@ def read_document(path: str | Path) -> dict[str, Any]:
 
 def _loose_end(found: dict[str, Any]) -> str | None:
     """What a document refers to and does not hold, or says in two ways; None if all is well."""
-    if found["result"] != result_of(bool(found["witnesses"]), found["complete"]):
+    judged = [witness["judgement"] for witness in found["witnesses"]]
+    violations = sum(said is None or not said["appropriate"] for said in judged)
+    said = result_of(violations, len(judged), found["complete"])
+    if (found["violations"], found["result"]) != (violations, said):
         return "its result is not what its witnesses say"
     counts = Counter(witness["protected"] for witness in found["witnesses"])
     if counts != Counter({z["name"]: z["witnesses"] for z in found["protected"]}):

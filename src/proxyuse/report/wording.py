@@ -29,11 +29,22 @@ def headline(document: Mapping[str, Any], name: Callable[[str], str] = str, foun
             for z in protected
             if z["witnesses"]
         )
-        return f"The model uses {used}{found}."
+        return f"The model uses {used}{found}{_judgements(document)}."
     names = listed(name(z["name"]) for z in protected)
     if document["complete"]:
         return f"No proxy use of {names} was found at these thresholds."
     return f"No proxy use of {names} was found, but not everything could be settled."
+
+
+def _judgements(document: Mapping[str, Any]) -> str:
+    """How many of the witnesses were judged appropriate, if some were."""
+    witnesses = len(document["witnesses"])
+    appropriate = witnesses - document["violations"]
+    if not appropriate:
+        return ""
+    if not document["violations"]:
+        return ", and all of it was judged appropriate"
+    return f"; {appropriate:,} of {witnesses:,} witnesses were judged appropriate"
 
 
 def lacking(near: Mapping[str, Any]) -> str:

@@ -1,0 +1,1 @@
+"""Whether a witness of proxy use is appropriate: judged by rules, by people, or by a function."""
