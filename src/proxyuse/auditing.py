@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+EPSILON, DELTA = 0.1, 0.05
+"""The thresholds where none are given: a place to start from, see the page on choosing them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Audit:
     """What was found in one program on one population.
@@ -175,8 +179,8 @@ def audit(
     model: object,
     X: object,
     protected: object,
-    epsilon: float = 0.1,
-    delta: float = 0.05,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
     *,
     weights: object = None,
     missing_protected: Literal["refuse", "drop", "category"] = "refuse",

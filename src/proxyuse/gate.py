@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from proxyuse.auditing import Audit, audit
+from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.oracle.judgement import Oracle
 from proxyuse.report.answer import answer
 from proxyuse.report.diff import compare, diff_text
@@ -18,8 +18,8 @@ def assert_no_proxy_use(
     model: object,
     X: object,
     protected: object,
-    epsilon: float = 0.1,
-    delta: float = 0.05,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
     *,
     known: str | Path | None = None,
     oracle: Oracle | None = None,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from proxyuse.auditing import Audit, audit
+from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.errors import DataError, FileError
@@ -32,8 +32,6 @@ from proxyuse.report.markdown import markdown
 from proxyuse.report.remarks import without_small_counts
 from proxyuse.report.saved import as_text
 from proxyuse.report.spreadsheet import csv_text
-
-EPSILON, DELTA = 0.1, 0.05
 
 SAID = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",

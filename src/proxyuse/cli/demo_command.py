@@ -19,7 +19,6 @@ from proxyuse.report.document import document
 
 MARRIED = ("Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent")
 LEFT_OUT = ("income", "marital_status", "fnlwgt")
-EPSILON, DELTA = 0.1, 0.05
 
 
 def run(given: argparse.Namespace) -> int:
@@ -29,7 +28,7 @@ def run(given: argparse.Namespace) -> int:
         model, people, right = _trained()
         progress.stage("looking inside it")
         protected = {"married": people["married"]}
-        result = document(audit(model, people, protected, EPSILON, DELTA, progress=progress))
+        result = document(audit(model, people, protected, progress=progress))
     if given.files is not None:
         _keep(given.files, model, people)
     if given.json:

@@ -18,7 +18,8 @@ move is not looked at. With many trees that leaves few rows for single tests and
 The cost for n rows, T trees of depth D and L leaves: walking O(n T D); singles O(L + D^2) for
 each row and tree that is near; holes O(D) for each leaf a walk visits and O(1) for each cell of a
 variable; masses of leaf values by Z on bitsets, O(n T L D / 64). The loops are in `forest_kernel`
-(compiled) and `forest_rows` (NumPy), with the same results.
+(compiled) and `forest_rows` (NumPy), with the same results. Compiled, trees of up to a few hundred
+leaves are not walked but filled, many rows at a time, O(L) for each row and tree: `shallow_plan`.
 
 Invariants. Every count is a sum over rows, so blocks of rows are counted in any order, in any
 thread. What the program rounds on its way is honoured: where a winner leads by less than the
@@ -68,7 +69,7 @@ class Together(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holes:
-    """Computations that stand at several nodes each; see `forest_kernel.count_together`."""
+    """Computations that stand at several nodes each; see `forest_kernel.count_variables`."""
 
     of_node: Array
     nodes: Array

@@ -16,7 +16,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forest_plan import ForestPlan
 from proxyuse.measure.forest_wiring import Wiring
 
-MOST_LEAVES = 96  # of a tree; with more, walking only where it matters takes less time
+MOST_LEAVES = 400  # of a tree; from about there on, walking where it matters takes less time
 ROWS = 32  # that are worked on at a time
 
 
