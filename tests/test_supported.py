@@ -75,6 +75,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "XGBRanker": {"n_estimators": 5},
     "RandomForestClassifier": {"n_estimators": 5, "max_depth": 4},
     "BayesianRuleListClassifier": {},
+    "ProgramClassifier": {
+        "program": "lambda age, hours, gain . ite(age <= 40, 'no', 'yes')",
+        "classes": ["no", "yes"],
+    },
+    "ProgramRegressor": {"program": "lambda age, hours, gain . 2 * age + gain"},
 }
 BINARY_INPUT = {"BayesianRuleListClassifier"}
 WARNINGS = pytest.mark.filterwarnings("ignore")

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from proxyuse.auditing import Audit, audit
+    from proxyuse.certificate.certificate import Certificate, certify
+    from proxyuse.certificate.verification import Verification, verify
+    from proxyuse.deploy.estimator import program_estimator
+    from proxyuse.deploy.source import python_source
     from proxyuse.detect.detection import Budget, Unsettled
     from proxyuse.detect.measured import Decomposition
     from proxyuse.detect.progress import Progress
@@ -41,11 +45,14 @@ if TYPE_CHECKING:
     from proxyuse.oracle.policy import Policy, read_policy
     from proxyuse.population import Population
     from proxyuse.program import Origin, Program
+    from proxyuse.repairing.repair import Repair, repair
+    from proxyuse.repairing.search import SearchBudget
 
 __all__ = [
     "Audit",
     "Budget",
     "Cancelled",
+    "Certificate",
     "DataError",
     "Decomposition",
     "FileError",
@@ -66,25 +73,37 @@ __all__ = [
     "Progress",
     "ProxyUseError",
     "QuantitativeInputInfluence",
+    "Repair",
     "Sampling",
+    "SearchBudget",
     "SquaredChange",
     "Threshold",
     "TopK",
     "TranslationError",
     "Unsettled",
+    "Verification",
     "Violation",
     "Witness",
     "assert_no_proxy_use",
     "audit",
+    "certify",
     "load_model",
+    "program_estimator",
+    "python_source",
     "read_policy",
+    "repair",
     "translate",
+    "verify",
 ]
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "proxyuse.auditing": ("Audit", "audit"),
+    "proxyuse.certificate.certificate": ("Certificate", "certify"),
+    "proxyuse.certificate.verification": ("Verification", "verify"),
+    "proxyuse.deploy.estimator": ("program_estimator",),
+    "proxyuse.deploy.source": ("python_source",),
     "proxyuse.detect.detection": ("Budget", "Unsettled"),
     "proxyuse.detect.measured": ("Decomposition",),
     "proxyuse.detect.progress": ("Progress",),
@@ -111,6 +130,8 @@ _HOMES = {
     "proxyuse.oracle.policy": ("Policy", "read_policy"),
     "proxyuse.population": ("Population",),
     "proxyuse.program": ("Origin", "Program"),
+    "proxyuse.repairing.repair": ("Repair", "repair"),
+    "proxyuse.repairing.search": ("SearchBudget",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -18,16 +18,17 @@ from proxyuse.detect.measured import Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Array, Vocabulary
 from proxyuse.measure.association import Association, NormalizedMutualInformation
 from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.decisions import Decision
-from proxyuse.models.subject import subject_of
+from proxyuse.models.subject import Subject, subject_of
 from proxyuse.notes import Note, NoteKind
 from proxyuse.oracle.judgement import Judgement, Oracle, Violation
 from proxyuse.output.words import describe_findings
-from proxyuse.population import Population
+from proxyuse.population import Population, is_name
 from proxyuse.program import Program
 
 if TYPE_CHECKING:
@@ -36,6 +37,30 @@ if TYPE_CHECKING:
 
 EPSILON, DELTA = 0.1, 0.05
 """The thresholds where none are given: a place to start from, see the page on choosing them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an audit was asked for beside thresholds and measures: enough to ask it again.
+
+    Attributes are the parameters of `audit` of the same names.
+
+    Attributes
+    ----------
+    weights : the column of the weights; None if there are none, or if their values were given.
+    """
+
+    weights: str | None = None
+    missing_protected: Literal["refuse", "drop", "category"] = "refuse"
+    sampling: Sampling | None = None
+    max_support: int = MAX_SUPPORT
+    bins: int | None = BINS
+    budget: Budget = field(default_factory=Budget)
+    all_sets: bool = False
+    witnesses_only: bool = False
+    variables: bool = True
+    decision: Decision | None = None
+    opaque: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +77,7 @@ class Audit:
     unsettled : decompositions that were not measured and may be witnesses.
     notes : what was left out, binned, sampled or dropped, and how influence was found.
     measures : the names of the association and the influence that were measured.
+    settings : what else was asked for.
     """
 
     program: Program
@@ -66,6 +92,7 @@ class Audit:
         NormalizedMutualInformation().name,
         QuantitativeInputInfluence().name,
     )
+    settings: Settings = Settings()
 
     @property
     def complete(self) -> bool:
@@ -249,9 +276,73 @@ def audit(
     >>> [(w.term, w.association, w.influence) for w in found.witnesses]
     [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
     """
-    _check_thresholds(epsilon, delta, max_support, bins)
+    case = case_of(
+        model, X, protected, epsilon, delta,
+        weights=weights, missing_protected=missing_protected, association=association,
+        influence=influence, sampling=sampling, max_support=max_support, bins=bins,
+        budget=budget, all_sets=all_sets, witnesses_only=witnesses_only, variables=variables,
+        decision=decision, opaque=opaque, threads=threads,
+    )  # fmt: skip
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
+    return examine(case, clock=Clock(progress))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A program, the rows to measure it on, and what is asked.
+
+    Attributes
+    ----------
+    subject : the program as it was translated or given, and whether its model agrees.
+    population : the rows.
+    epsilon, delta : the thresholds.
+    association, influence : the measures.
+    settings : what else is asked.
+    threads : how many may count at the same time.
+    """
+
+    subject: Subject
+    population: Population
+    epsilon: float
+    delta: float
+    association: Association
+    influence: Influence
+    settings: Settings
+    threads: int
+
+    def specialised(self, program: Program) -> Program:
+        """A program without what it does for missing values in columns that have none."""
+        columns = self.population.columns.items()
+        return program.without_missing(
+            frozenset(name for name, column in columns if not column.any_missing)
+        )
+
+
+def case_of(
+    model: object,
+    X: object,
+    protected: object,
+    epsilon: float,
+    delta: float,
+    *,
+    weights: object = None,
+    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
+    association: Association | None = None,
+    influence: Influence | None = None,
+    sampling: Sampling | None = None,
+    max_support: int = MAX_SUPPORT,
+    bins: int | None = BINS,
+    budget: Budget | None = None,
+    all_sets: bool = False,
+    witnesses_only: bool = False,
+    variables: bool = True,
+    decision: Decision | None = None,
+    opaque: bool = False,
+    threads: int = 1,
+) -> Case:
+    """Check what is asked, translate the model and read the rows; the parameters of `audit`."""
+    _check_thresholds(epsilon, delta, max_support, bins)
     _check_threads(threads)
     _check_switches(
         all_sets=all_sets, witnesses_only=witnesses_only, variables=variables, opaque=opaque
@@ -271,61 +362,100 @@ def audit(
     if sampling is not None and not loss.bounded:
         raise DataError(f"the error bound of sampling does not hold for {loss.name}; leave it out")
     subject = subject_of(model, X, _named(protected), decision, opaque=opaque)
-    program = subject.program
     population = Population.build(
         X,
         protected=protected,
         weights=weights,
-        variables=program.variables,
-        names=program.inputs,
+        variables=subject.program.variables,
+        names=subject.program.inputs,
         missing_protected=missing_protected,
         threads=threads,
     )
-    complete = (name for name, column in population.columns.items() if not column.any_missing)
-    program = program.without_missing(frozenset(complete))
-    clock = Clock(progress)
-    likeness: Association = association or NormalizedMutualInformation()
-    engine = ForestEngine(
-        program,
-        population,
-        influence=loss,
+    settings = Settings(
+        weights=str(weights) if is_name(weights) else None,
+        missing_protected=missing_protected,
         sampling=sampling,
         max_support=max_support,
         bins=bins,
-        tick=clock.tick,
-        threads=threads,
+        budget=budget or Budget(),
+        all_sets=bool(all_sets),
+        witnesses_only=bool(witnesses_only),
+        variables=bool(variables),
+        decision=decision,
+        opaque=bool(opaque),
     )
-    rounded = subject.check(engine.outputs, engine.frame, population.kept)
+    likeness: Association = association or NormalizedMutualInformation()
+    return Case(subject, population, epsilon, delta, likeness, loss, settings, threads)
+
+
+def engine_for(
+    case: Case, program: Program, clock: Clock, vocabulary: Vocabulary | None = None
+) -> ForestEngine:
+    """The fast engine for a program on the rows of a case."""
+    return ForestEngine(
+        program,
+        case.population,
+        vocabulary=vocabulary,
+        influence=case.influence,
+        sampling=case.settings.sampling,
+        max_support=case.settings.max_support,
+        bins=case.settings.bins,
+        tick=clock.tick,
+        threads=case.threads,
+    )
+
+
+def examine(
+    case: Case,
+    program: Program | None = None,
+    *,
+    clock: Clock | None = None,
+    known: dict[bytes, Array] | None = None,
+) -> Audit:
+    """Audit the program of a case, or another one on the same rows.
+
+    The program of the case must agree with its model on the rows. Associations may be `known`
+    from another program on the same rows; see `detect`.
+    """
+    clock = clock or Clock(None)
+    own = program is None
+    program = case.specialised(case.subject.program if program is None else program)
+    engine = engine_for(case, program, clock)
+    notes: tuple[Note, ...] = _opaque_notes(case.subject.opaque)
+    if own:
+        population = case.population
+        notes = (*case.subject.check(engine.outputs, engine.frame, population.kept), *notes)
+    settings = case.settings
     detection = detect(
         engine,
         program,
-        likeness,
-        epsilon=epsilon,
-        delta=delta,
-        budget=budget or Budget(),
-        all_sets=all_sets,
-        witnesses_only=witnesses_only,
-        variables=variables,
+        case.association,
+        epsilon=case.epsilon,
+        delta=case.delta,
+        budget=settings.budget,
+        all_sets=settings.all_sets,
+        witnesses_only=settings.witnesses_only,
+        variables=settings.variables,
         clock=clock,
+        known=known,
     )
     witnesses: list[Witness] = []
-    for z in population.protected:
+    for z in case.population.protected:
         witnesses += find_witnesses(
-            detection.decompositions, z.name, z.source, epsilon=epsilon, delta=delta
+            detection.decompositions, z.name, z.source, epsilon=case.epsilon, delta=case.delta
         )
     witnesses.sort(key=lambda w: (-w.association, -w.influence, w.size, w.id, w.protected))
-    notes = _notes(program, population, engine, detection, sampling, max_support, bins)
-    notes = (*rounded, *_opaque_notes(subject.opaque), *notes)
     return Audit(
         program,
-        population,
-        epsilon,
-        delta,
+        case.population,
+        case.epsilon,
+        case.delta,
         detection.decompositions,
         witnesses,
         detection.unsettled,
-        notes,
-        (likeness.name, loss.name),
+        (*notes, *_notes(program, case.population, engine, detection, settings)),
+        (case.association.name, case.influence.name),
+        settings,
     )
 
 
@@ -386,10 +516,9 @@ def _notes(
     population: Population,
     engine: ForestEngine,
     detection: Detection,
-    sampling: Sampling | None,
-    max_support: int,
-    bins: int | None,
+    settings: Settings,
 ) -> tuple[Note, ...]:
+    sampling, bins = settings.sampling, settings.bins
     notes = [*population.notes]
     for z, (_, support) in zip(population.protected, engine.protected, strict=True):
         if z.source in program.variables:
@@ -404,8 +533,8 @@ def _notes(
         notes.append(Note(NoteKind.BINNED, text))
     if engine.long:
         text = (
-            f"of the computations {len(engine.long)} have more than {max_support} distinct values "
-            "that were not cut into bins; a sample overestimates their association"
+            f"{len(engine.long)} of the computations have more than {settings.max_support} "
+            "distinct values that were not cut into bins; a sample overestimates their association"
         )
         notes.append(Note(NoteKind.LONG_SUPPORT, text))
     if sampling is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeGuard
 
 import numpy as np
@@ -92,6 +92,10 @@ class Population:
     def n_rows(self) -> int:
         """How many rows there are, whatever their weights."""
         return len(self.weights)
+
+    def having(self, variables: Sequence[str]) -> Population:
+        """The same rows with some of the columns."""
+        return replace(self, columns={name: self.columns[name] for name in variables})
 
     @classmethod
     def build(
@@ -179,7 +183,7 @@ def _attributes(table: Table, protected: object) -> Iterator[Protected]:
                 "(to give values, pass a mapping such as {'sex': values})"
             )
         seen.add(name)
-        if _is_name(given):
+        if is_name(given):
             source = str(given)
             if source not in table:
                 raise DataError(
@@ -197,7 +201,7 @@ def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
     """Pair the name of each attribute with a column name or with values."""
     if protected is None:
         return []
-    if _is_name(protected):
+    if is_name(protected):
         return [(str(protected), protected)]
     if isinstance(protected, Mapping):
         return [(str(name), given) for name, given in protected.items()]
@@ -214,7 +218,7 @@ def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
 
 def _are_names(table: Table, entries: Sequence[object]) -> bool:
     """Tell a list of column names from a list of values, which has one entry a row."""
-    if not all(map(_is_name, entries)):
+    if not all(map(is_name, entries)):
         return False
     known = [str(entry) in table for entry in entries]
     if all(known) or len(entries) == 0:
@@ -223,14 +227,15 @@ def _are_names(table: Table, entries: Sequence[object]) -> bool:
     return texts and (any(known) or len(entries) != table.n_rows)
 
 
-def _is_name(given: object) -> TypeGuard[str | int]:
+def is_name(given: object) -> TypeGuard[str | int]:
+    """Whether this is the name of a column, not values."""
     return isinstance(given, str | int | np.integer) and not isinstance(given, bool)
 
 
 def _weights(table: Table, weights: object) -> npt.NDArray[np.float64]:
     if weights is None:
         return np.ones(table.n_rows)
-    if _is_name(weights):
+    if is_name(weights):
         if str(weights) not in table:
             raise DataError(
                 f"weights: the data lacks the column {str(weights)!r}; name a column or give "

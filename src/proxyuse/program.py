@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from proxyuse.columns import Column, Kind
 from proxyuse.errors import LanguageError
 from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
 from proxyuse.lang.kinds import MISSING_KIND, check_kinds
-from proxyuse.lang.nodes import Node, Precision, Term, children, variables
+from proxyuse.lang.nodes import Const, Node, Precision, Term, children, variables
 from proxyuse.lang.parse import parse_program
-from proxyuse.lang.positions import Points, Position
-from proxyuse.lang.rewrite import simplify, without_missing_directions
+from proxyuse.lang.positions import Points, Position, Spot, survivors
+from proxyuse.lang.rewrite import simpler, simplify, without_missing_directions
 from proxyuse.lang.text import LINE_WIDTH, brief, name_text, precision_of, term_text
 from proxyuse.table import Table
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class Program:
         self.origins = dict(origins or {})
         self.fitting_kinds: set[tuple[tuple[str, str], ...]] = set()
         self._specialised: dict[frozenset[str], Program] = {}
+        self._kept: dict[tuple[object, ...], Any] = {}
         known = set(self.inputs)
         if len(known) < len(self.inputs):
             twice = next(name for name, count in Counter(self.inputs).items() if count > 1)
@@ -167,6 +172,50 @@ class Program:
         term = simplify(self.term)
         return self if term is self.term else Program(term, self.inputs)
 
+    def replaced(self, new: Mapping[Spot, Const]) -> Program:
+        """The program with constants at disjoint spots, and what that makes superfluous left out.
+
+        What remains keeps its origin. A constant has that of what it replaced; one in place of
+        several operands that of the first of them. Linear in the number of points.
+
+        Examples
+        --------
+        >>> program = Program.parse("ite(age <= 30, ite(sex == 'F', 0, 1), 1)")
+        >>> spot = program.points.spot(Position.parse("1.0"))
+        >>> print(program.replaced({spot: Const(False)}))
+        lambda age, sex . 1
+        """
+        return self._replaced(new)[0]
+
+    def replaced_points(self, new: Mapping[Spot, Const]) -> tuple[Program, list[int]]:
+        """The same, with the point of this program that each point of the new one is.
+
+        -1 for constants that are new.
+        """
+        program, built = self._replaced(new)
+        return program, survivors(self.points, built, program.points)
+
+    def _replaced(self, new: Mapping[Spot, Const]) -> tuple[Program, dict[int, Term]]:
+        if not new:
+            return self, {}
+        points = self.points
+        by_number = {written: point for point, written in enumerate(points.written)}
+        at = {by_number[written]: origin for written, origin in self.origins.items()}
+        origins = {id(points.terms[point]): origin for point, origin in at.items()}
+        fresh = {spot: Const(value.value) for spot, value in new.items()}  # one object a place
+        for spot, value in fresh.items():
+            first = points.covers(spot)[0][0]
+            if first in at:
+                origins[id(value)] = at[first]
+        built = points.rebuilt(fresh, simpler)
+        for point, term in built.items():
+            if point in at:
+                origins.setdefault(id(term), at[point])
+        program = Program.traced(built[0], self.inputs, origins)
+        own = (known for known, specialised in self._specialised.items() if specialised is self)
+        program._specialised = dict.fromkeys(own, program)  # constants ask nothing of the data
+        return program, built
+
     def predict(self, X: object) -> Array:
         """What the program says for each row of a table.
 
@@ -211,11 +260,30 @@ class Program:
         return Program, (self.term, self.inputs, self.origins)
 
 
-class Frame:
-    """Columns as the arrays that terms are evaluated on, with one vocabulary for all."""
+def kept(analysis: Callable[Concatenate[Program, P], T]) -> Callable[Concatenate[Program, P], T]:
+    """Have what an analysis finds kept with the program it was found of, and not to be changed.
 
-    def __init__(self, columns: Iterable[Column]) -> None:
-        self.vocabulary = Vocabulary()
+    With the object itself: what is found names its node objects, not those of an equal program.
+    """
+
+    @wraps(analysis)
+    def found(program: Program, /, *given: P.args, **named: P.kwargs) -> T:
+        key = (analysis, *given, *named.items())
+        if key not in program._kept:
+            program._kept[key] = analysis(program, *given, **named)
+        return program._kept[key]  # type: ignore[no-any-return]
+
+    return found
+
+
+class Frame:
+    """Columns as the arrays that terms are evaluated on, with one vocabulary for all.
+
+    It may be that of another frame, so that categories have the same numbers in both.
+    """
+
+    def __init__(self, columns: Iterable[Column], vocabulary: Vocabulary | None = None) -> None:
+        self.vocabulary = vocabulary or Vocabulary()
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, str] = {}
         for column in columns:

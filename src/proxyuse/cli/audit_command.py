@@ -6,11 +6,13 @@ import argparse
 import math
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from proxyuse.auditing import DELTA, EPSILON, Audit, audit
+from proxyuse.certificate.certificate import certify
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.errors import DataError, FileError
@@ -43,27 +45,15 @@ SAID = (
 def run(given: argparse.Namespace) -> int:
     """Audit, print, write, and say with the exit code what was found."""
     asked = settings(given)
-    _check_outputs(asked)
+    output = asked.output
+    check_outputs(asked, (output.json, output.csv, output.markdown, given.certificate))
     records = None if asked.judgements is None else Records.open(asked.judgements)
     policy = None if asked.policy is None else read_policy(asked.policy)
-    assert asked.model is not None
-    with bar(given.quiet) as progress:
-        progress.stage("reading the model")
-        model = load_model(asked.model, trust_pickle=given.trust_pickle)
-        threshold = given.decision_threshold
-        if threshold is None and says_probability(model.model):
-            threshold = 0.5
-        found, data = audited(asked, model, threshold, progress)
-        progress.stage("putting the result together")
-        told = about(asked, model, data, threshold)
-        told["notes"] += _oracle_notes(records, policy)
-        result = document(
-            found,
-            about=told,
-            min_cell=min_cell(asked),
-            oracle=first_of(records, policy),  # people on single witnesses go before the rules
-        )
-    unwritten = _write(asked, result)
+    found, result = audited_files(given, asked, records, policy)
+    certificate = None
+    if given.certificate is not None:
+        certificate = certify(found, first_of(records, policy)).to_json()
+    unwritten = _write(asked, result, given.certificate, certificate)
     if given.json:
         print_json(result)
     else:
@@ -74,6 +64,30 @@ def run(given: argparse.Namespace) -> int:
     return exit_code(result)
 
 
+def audited_files(
+    given: argparse.Namespace, asked: Project, records: Records | None, policy: Policy | None
+) -> tuple[Audit, dict[str, Any]]:
+    """Read the files and audit: what was found, and the document that tells it."""
+    assert asked.model is not None
+    with bar(given.quiet) as progress:
+        progress.stage("reading the model")
+        model = load_model(asked.model, trust_pickle=given.trust_pickle)
+        threshold = given.decision_threshold
+        if threshold is None and says_probability(model.model):
+            threshold = 0.5
+        found, data = audited(asked, model, threshold, progress)
+        progress.stage("putting the result together")
+        told = about(asked, model, data, threshold)
+        told["notes"] += oracle_notes(records, policy)
+        result = document(
+            found,
+            about=told,
+            min_cell=min_cell(asked),
+            oracle=first_of(records, policy),  # people on single witnesses go before the rules
+        )
+    return found, result
+
+
 def settings(given: argparse.Namespace) -> Project:
     """What the command line says, and where it is silent, the project file."""
     project = read_project(given.project) if given.project else find_project(Path.cwd())
@@ -81,7 +95,8 @@ def settings(given: argparse.Namespace) -> Project:
     if "protected" in said:
         said["protected"] = tuple(said["protected"])
     asked = replace(project or Project(Path.cwd() / "proxyuse.toml"), **said)
-    outputs = {"json": given.output, "csv": given.csv, "markdown": given.markdown}
+    options = {"json": "output", "csv": "csv", "markdown": "markdown"}  # of `audit` only
+    outputs = {kind: getattr(given, option, None) for kind, option in options.items()}
     chosen = {kind: path for kind, path in outputs.items() if path is not None}
     asked = replace(asked, output=replace(asked.output, **chosen))
     for name in ("model", "data", "protected"):
@@ -122,21 +137,9 @@ def audited(
     asked: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
-    assert asked.data is not None
-    assert asked.protected is not None
-    progress.stage("reading the data")
-    data = load_data(
-        asked.data,
-        protected=asked.protected,
-        target=asked.target,
-        weights=asked.weights,
-        where=asked.where,
-        protected_data=asked.protected_data,
-        key=asked.key,
-    )
+    data = read_rows(asked, progress)
     progress.stage("translating the model")
     X, protected, weights = given_to(model.model, data, asked)
-    _check_values(data, asked)
     found = audit(
         model.model,
         X,
@@ -149,8 +152,26 @@ def audited(
         threads=1 if asked.threads is None else asked.threads,
         progress=progress,
     )
-    _check_rows(found.population.n_rows, asked)  # some may have been dropped
+    check_rows(found.population.n_rows, asked)  # some may have been dropped
     return found, data
+
+
+def read_rows(asked: Project, progress: Bar) -> LoadedData:
+    """Read the data, and refuse what nothing can be found out from."""
+    assert asked.data is not None
+    assert asked.protected is not None
+    progress.stage("reading the data")
+    data = load_data(
+        asked.data,
+        protected=asked.protected,
+        target=asked.target,
+        weights=asked.weights,
+        where=asked.where,
+        protected_data=asked.protected_data,
+        key=asked.key,
+    )
+    _check_values(data, asked)
+    return data
 
 
 def given_to(model: Any, data: LoadedData, asked: Project) -> tuple[Any, dict[str, Any], Any]:
@@ -178,7 +199,8 @@ def given_to(model: Any, data: LoadedData, asked: Project) -> tuple[Any, dict[st
     return X, protected, None if data.weights is None else columns[data.weights]
 
 
-def _check_rows(n_rows: int, asked: Project) -> None:
+def check_rows(n_rows: int, asked: Project) -> None:
+    """Refuse an answer about fewer rows than may be told of."""
     if n_rows < min_cell(asked):
         raise DataError(
             f"fewer rows than --min-cell ({min_cell(asked)}) are left, and the answer would be "
@@ -189,7 +211,7 @@ def _check_rows(n_rows: int, asked: Project) -> None:
 def _check_values(data: LoadedData, asked: Project) -> None:
     """Refuse too few rows, and protected attributes that are missing or tell nobody apart."""
     n_rows = len(data.frame)
-    _check_rows(n_rows, asked)
+    check_rows(n_rows, asked)
     missing_is_a_value = asked.missing_protected == "category"
     for name, source in data.protected.items():
         values = data.frame[source] if isinstance(source, str) else source
@@ -246,7 +268,7 @@ def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
     return notes
 
 
-def _oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
+def oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
     """What is to know of those who judged."""
     notes = []
     if records is not None and records.damaged:
@@ -260,13 +282,21 @@ def _oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
     return notes
 
 
-def _check_outputs(asked: Project) -> None:
-    """Find out before the work whether its result can be written, and over nothing else."""
+def check_outputs(asked: Project, outputs: Iterable[Path | None], more: Path | None = None) -> None:
+    """Find out before the work whether its result can be written, and over nothing else.
+
+    Parameters
+    ----------
+    asked : names the files that are read.
+    outputs : files that are to be written.
+    more : another file that is read.
+    """
     inputs = (
         asked.model, asked.data, asked.protected_data, asked.path, asked.policy, asked.judgements,
+        more,
     )  # fmt: skip
     taken = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
-    for path in (asked.output.json, asked.output.csv, asked.output.markdown):
+    for path in outputs:
         if path is None:
             continue
         check_writable(path)
@@ -277,7 +307,9 @@ def _check_outputs(asked: Project) -> None:
             taken[place] = "another output goes to"
 
 
-def _write(asked: Project, result: dict[str, Any]) -> FileError | None:
+def _write(
+    asked: Project, result: dict[str, Any], certificate: Path | None, certified: str | None
+) -> FileError | None:
     """Write what is asked for; an answer that cannot be written is printed all the same."""
     forms = (
         (asked.output.json, as_text),
@@ -288,6 +320,8 @@ def _write(asked: Project, result: dict[str, Any]) -> FileError | None:
         for path, form in forms:
             if path is not None:
                 written(path, form(result))
+        if certificate is not None and certified is not None:
+            written(certificate, certified)
     except FileError as error:
         return error
     return None
@@ -304,7 +338,8 @@ def next_steps(asked: Project, result: dict[str, Any]) -> str:
         first = result["witnesses"][0]["id"]
         lines += [
             f"- see one finding in detail: proxyuse show {file} --witness {first}",
-            "- decide for each group whether the use is acceptable, and write down why",
+            "- decide for each whether the use is acceptable, and why: the same command with judge",
+            "  instead of audit, and --judgements judgements.jsonl",
         ]
     else:
         lines.append("- ask at other thresholds (--epsilon, --delta) and on other groups of people")

@@ -35,8 +35,11 @@ examples:
   proxyuse demo                                       see it work, in a few seconds
   proxyuse audit --model model.skops --data people.csv --protected religion
   proxyuse audit                                      with a proxyuse.toml in this folder
+  proxyuse judge                                      decide on what nobody has judged yet
+  proxyuse repair --output repaired.skops             replace what is not to be used
   proxyuse show audit.json --witness 404398d5e41ff90f one finding in detail
   proxyuse diff released.json retrained.json          what is new since then
+  proxyuse verify certificate.json --model model.skops --data people.csv
 
 'proxyuse COMMAND --help' tells more about one command.
 exit codes: 0 nothing found, 1 proxy use found, 2 wrong use, 3 nothing found but not everything

@@ -26,14 +26,57 @@ examples:
 exit codes: 0 nothing found, 1 proxy use found, 2 wrong use, 3 nothing found but not everything
 could be settled"""
 
+JUDGE = """\
+Audit, then show each witness that neither the policy nor an earlier judgement settles, strongest
+first, with what is known of it; ask whether the use is appropriate and why; and write the answer to
+the file of judgements at once. Nothing that was confirmed as recorded is lost by stopping.
+
+Answers are read line by line, so they can also come from a file or a pipe."""
+
+JUDGE_EXAMPLES = """\
+examples:
+  proxyuse judge --model model.skops --data people.csv --protected religion \\
+      --judgements judgements.jsonl --by "Ada Byron"
+  proxyuse judge                 with a proxyuse.toml that names the judgements
+  proxyuse judge --list          what is still to be judged, for the log of a CI job
+exit codes: 0 no violation is left, 1 some are, 2 wrong use, 3 none is left but not everything
+could be settled, 130 interrupted"""
+
+
+REPAIR = """\
+Audit, then put constants in place of parts of the model until no violation is left, so that as
+little as possible is lost of what --utility names. The repaired model is of the same kind where
+that can be, and else one that runs the repaired program; which, and why, is said. It is read
+again and audited again before anything is written.
+
+Without --policy and --judgements every witness is a violation and has to go."""
+
+REPAIR_EXAMPLES = """\
+examples:
+  proxyuse repair --model model.skops --data people.csv --protected religion \\
+      --target hired --output repaired.skops
+  proxyuse repair --model m.json --data d.parquet --protected sex --target paid \\
+      --policy pay.yaml --judgements judgements.jsonl --holdout-share 0.2 \\
+      --output repaired.json --certificate certificate.json --report repair.md
+  proxyuse repair --output repaired.skops         with a proxyuse.toml in this folder
+exit codes: 0 no violation is left, 2 wrong use, 3 none was found but not all was settled"""
+
+UTILITIES = (
+    "accuracy", "balanced-accuracy", "auc", "log-loss", "mean-squared-error", "agreement",
+)  # fmt: skip
+EFFORTS = ("quick", "normal", "thorough")
+
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
     """Add every command to a parser."""
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _add_demo(commands)
     _add_audit(commands)
+    _add_judge(commands)
+    _add_repair(commands)
     _add_show(commands)
     _add_diff(commands)
+    _add_verify(commands)
     _add_datasets(commands)
     _add_doctor(commands)
 
@@ -71,7 +114,100 @@ def _add_demo(commands: Commands) -> None:
 
 def _add_audit(commands: Commands) -> None:
     audit = _command(commands, "audit", "look for proxy use inside a model", AUDIT, AUDIT_EXAMPLES)
-    what = audit.add_argument_group("what is audited")
+    _add_what(audit)
+    _add_thresholds(audit)
+    result = audit.add_argument_group("the result")
+    result.add_argument("--output", type=Path, metavar="FILE", help="write the result as JSON")
+    result.add_argument("--csv", type=Path, metavar="FILE", help="write the witnesses as CSV")
+    result.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write a summary for a pull request"
+    )
+    result.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="write what proxyuse verify can check"
+    )
+    _add_min_cell(result)
+    _add_how(audit)
+
+
+def _add_judge(commands: Commands) -> None:
+    judge = _command(
+        commands, "judge", "decide on witnesses that nobody has judged", JUDGE, JUDGE_EXAMPLES
+    )
+    _add_what(judge)
+    _add_thresholds(judge)
+    judging = judge.add_argument_group("judging")
+    judging.add_argument("--by", metavar="NAME", help="who judges; asked for if not given")
+    judging.add_argument(
+        "--list", action="store_true", help="print what is still to be judged, and ask nothing"
+    )
+    _add_min_cell(judging)
+    _add_how(judge)
+
+
+def _add_repair(commands: Commands) -> None:
+    repair = _command(
+        commands, "repair", "replace by constants what is not to be used", REPAIR, REPAIR_EXAMPLES
+    )
+    _add_what(repair)
+    _add_thresholds(repair)
+    cost = repair.add_argument_group("what it may cost")
+    cost.add_argument(
+        "--utility",
+        choices=UTILITIES,
+        help="what to lose least of; by default accuracy, or the mean squared error of numbers, "
+        "if --target is given, else agreement with the model as it is",
+    )
+    apart = cost.add_mutually_exclusive_group()
+    apart.add_argument(
+        "--holdout",
+        type=Path,
+        metavar="FILE",
+        help="more rows, used for nothing but a second figure of the utility",
+    )
+    apart.add_argument(
+        "--holdout-share",
+        type=float,
+        metavar="S",
+        help="keep this share of the rows apart for it; violations are looked for on all rows",
+    )
+    cost.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="which rows --holdout-share takes"
+    )
+    cost.add_argument(
+        "--effort", choices=EFFORTS, default="normal", help="how long to look for what loses less"
+    )
+    result = repair.add_argument_group("the result")
+    result.add_argument(
+        "--output",
+        dest="repaired",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="the repaired model: .skops, .json or .ubj (XGBoost), .txt (LightGBM), .program",
+    )
+    result.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="write what proxyuse verify can check"
+    )
+    result.add_argument(
+        "--program", type=Path, metavar="FILE", help="write the repaired program as text"
+    )
+    result.add_argument(
+        "--python", type=Path, metavar="FILE", help="write the repaired program as Python source"
+    )
+    result.add_argument(
+        "--report", type=Path, metavar="FILE", help="write what was done as Markdown"
+    )
+    result.add_argument("--force", action="store_true", help="write over files that are there")
+    result.add_argument(
+        "--pickle", action="store_true", help="allow --output to be a .pkl or .joblib file"
+    )
+    _add_min_cell(result)
+    _add_how(repair)
+
+
+def _add_what(command: argparse.ArgumentParser) -> None:
+    """Options that say what is audited."""
+    what = command.add_argument_group("what is audited")
     what.add_argument("--model", type=Path, metavar="FILE", help="the trained model")
     what.add_argument("--data", type=Path, metavar="FILE", help="the rows to measure on")
     what.add_argument(
@@ -107,7 +243,11 @@ def _add_audit(commands: Commands) -> None:
         help="the decision is whether the probability of the last class is at least P, instead "
         "of what the model predicts",
     )
-    thresholds = audit.add_argument_group("what counts as a witness")
+
+
+def _add_thresholds(command: argparse.ArgumentParser) -> None:
+    """Options that say what counts as a witness, and as a violation."""
+    thresholds = command.add_argument_group("what counts as a witness")
     thresholds.add_argument(
         "--epsilon", type=float, metavar="E", help="association of at least E, 0 to 1 (default 0.1)"
     )
@@ -126,19 +266,20 @@ def _add_audit(commands: Commands) -> None:
         metavar="FILE",
         help="what people decided on single witnesses; goes before the policy",
     )
-    result = audit.add_argument_group("the result")
-    result.add_argument("--output", type=Path, metavar="FILE", help="write the result as JSON")
-    result.add_argument("--csv", type=Path, metavar="FILE", help="write the witnesses as CSV")
-    result.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write a summary for a pull request"
-    )
-    result.add_argument(
+
+
+def _add_min_cell(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--min-cell",
         type=int,
         metavar="N",
         help="counts of people below N are not shown (default 5)",
     )
-    how = audit.add_argument_group("how")
+
+
+def _add_how(command: argparse.ArgumentParser) -> None:
+    """Options that say how an audit is done."""
+    how = command.add_argument_group("how")
     how.add_argument(
         "--trust-pickle",
         action="store_true",
@@ -184,6 +325,59 @@ def _add_diff(commands: Commands) -> None:
         metavar="T",
         help="how far a figure may rise before a witness counts as stronger (default 0.01)",
     )
+
+
+def _add_verify(commands: Commands) -> None:
+    verify = _command(
+        commands,
+        "verify",
+        "check a certificate again, against the model and the data",
+        "Find out again everything that a certificate says: which program, which rows, which\n"
+        "witnesses, judged by whom, and how strong what is left is. What is not as certified is\n"
+        "named.",
+        "examples:\n"
+        "  proxyuse verify certificate.json --model model.skops --data people.parquet\n"
+        "  proxyuse verify certificate.json --program repaired.txt --data people.csv \\\n"
+        "      --policy pay.yaml --everything\n"
+        "exit codes: 0 verified, 1 not verified, 2 wrong use",
+    )
+    verify.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="its file")
+    what = verify.add_argument_group("what it speaks of")
+    subject = what.add_mutually_exclusive_group(required=True)
+    subject.add_argument("--model", type=Path, metavar="FILE", help="the model")
+    subject.add_argument("--program", type=Path, metavar="FILE", help="the program, as text")
+    what.add_argument("--data", type=Path, metavar="FILE", required=True, help="the rows")
+    what.add_argument("--target", metavar="COLUMN", help="what the model predicts, if in the data")
+    what.add_argument(
+        "--weights", metavar="COLUMN", help="of the weights, if the certificate does not name it"
+    )
+    what.add_argument("--where", metavar="CONDITION", help="only rows for which this holds")
+    what.add_argument(
+        "--protected-data",
+        type=Path,
+        metavar="FILE",
+        help="another table that holds the protected attributes",
+    )
+    what.add_argument("--key", metavar="COLUMN", help="the column both tables are joined by")
+    who = verify.add_argument_group("who judged")
+    who.add_argument("--policy", type=Path, metavar="FILE", help="the rules that were used")
+    who.add_argument("--judgements", type=Path, metavar="FILE", help="what people decided")
+    how = verify.add_argument_group("how")
+    how.add_argument(
+        "--everything",
+        action="store_true",
+        help="measure every decomposition again by the definition, not a sample: may take long",
+    )
+    how.add_argument("--seed", type=int, default=0, metavar="N", help="which sample (default 0)")
+    how.add_argument(
+        "--trust-pickle",
+        action="store_true",
+        help="read a pickle or joblib file, which can run any code: only for files of your own",
+    )
+    how.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="threads that count (default 1)"
+    )
+    how.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
 def _add_datasets(commands: Commands) -> None:

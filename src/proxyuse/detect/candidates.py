@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, combinations
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from proxyuse.detect.occurrences import Arrangement
 from proxyuse.lang.nodes import Associative, Const, Term, Var, children
 from proxyuse.lang.positions import Points, Spot, operand_choices
-from proxyuse.program import Program
+from proxyuse.program import Program, kept
 
 
 @dataclass(slots=True, eq=False)
@@ -186,7 +186,7 @@ class Candidates:
         yield from (tuple(sorted(choice)) for choice in choices)
 
 
-@lru_cache(maxsize=8)
+@kept
 def candidates_of(program: Program, budget: int, variables: bool = True) -> Candidates:
     """The candidates of a program; kept, and not to be changed."""
     return Candidates(program.points, budget, variables)

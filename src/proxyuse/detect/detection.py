@@ -107,14 +107,19 @@ def detect(
     witnesses_only: bool = False,
     variables: bool = True,
     clock: Clock | None = None,
+    known: dict[bytes, Array] | None = None,
 ) -> Detection:
     """Measure the decompositions of a program.
 
     Costs the tables of each computation and the influence of each listed set of positions.
+
+    Associations may be `known` from another program on the same population, by the digest of
+    the computation: they depend on nothing else. New ones are added, and only computations are
+    listed that may be witnesses.
     """
     detector = _Detector(
         engine, program, association, epsilon, delta, budget, all_sets, witnesses_only,
-        variables, clock or Clock(None),
+        variables, clock or Clock(None), known,
     )  # fmt: skip
     return detector.run()
 
@@ -132,7 +137,9 @@ class _Detector:
         witnesses_only: bool,
         variables: bool,
         clock: Clock,
+        known: dict[bytes, Array] | None,
     ) -> None:
+        self.known = known
         self.engine = engine
         self.program = program
         self.association = association
@@ -169,11 +176,11 @@ class _Detector:
         """Measure computations: all tables first, then the influence at each position."""
         start = self.clock.done
         self.clock.total += len(listing.terms) + len(listing.spots)
-        associations = self.engine.associations(listing.terms, self.association)
+        associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
         strongest = associations.max(axis=1)
         suspicious = strongest >= self.epsilon
-        if self.witnesses_only:
+        if self.witnesses_only or self.known is not None:
             found = self._measure_some(listing, suspicious)
         else:
             found = self._measure_all(listing, suspicious)
@@ -193,12 +200,29 @@ class _Detector:
             self._score(listing.terms, strongest, owners, influences)
         self.clock.done = self.clock.total
 
+    def _associations(self, terms: Sequence[Term]) -> Array:
+        """Of each computation with each protected attribute; what is known is not asked again."""
+        if self.known is None:
+            return self.engine.associations(terms, self.association)
+        new = tuple(term for term in terms if term.digest not in self.known)
+        found = self.engine.associations(new, self.association) if new else ()
+        self.known.update((term.digest, row) for term, row in zip(new, found, strict=True))
+        rows = [self.known[term.digest] for term in terms]
+        return np.array(rows).reshape(len(terms), len(self.engine.protected_names))
+
     def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
-        """Only what may be a witness; of the others, all positions together have a reach."""
+        """Only what may be a witness; of the others, all positions together have a reach.
+
+        The others are left out where associations were known.
+        """
         asked = np.flatnonzero(suspicious)
         some = [listing.candidates[i] for i in asked.tolist()]
         chosen = Listing(some, self.program.points)
+        if self.known is not None:
+            self.engine.expect(chosen.terms)
         owners, spots, influences, reaches = self._measure_all(chosen, suspicious[asked])
+        if self.known is not None:
+            return asked[owners], spots, influences, reaches
         rest = np.flatnonzero(~suspicious)
         together = [tuple(sorted(listing.candidates[i].spots)) for i in rest.tolist()]
         return (

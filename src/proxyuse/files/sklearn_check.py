@@ -17,6 +17,8 @@ import numpy as np
 from proxyuse.errors import FileError
 from proxyuse.files.tree_arrays import check_tree
 from proxyuse.lang.evaluate import Array
+from proxyuse.models.body import labels
+from proxyuse.program import Program
 
 BITSET = 8  # words of 32 bits: histogram boosting knows 256 categories
 
@@ -29,7 +31,8 @@ def check_model(model: object) -> None:
         raise FileError(
             f"it holds {type(model).__name__}, which is not a model; save the fitted estimator"
         )
-    parts = [part for part in _parts(model) if type(part).__module__.startswith("sklearn.")]
+    own = ("sklearn.", "proxyuse.deploy.")
+    parts = [part for part in _parts(model) if type(part).__module__.startswith(own)]
     for check in dict.fromkeys((_check_attributes, *_CHECKS.values())):
         for part in parts:
             if check is _check_attributes or check is _CHECKS.get(type(part).__name__):
@@ -252,7 +255,21 @@ def _check_one_hot(encoder: Any) -> None:
     _need(list(encoder._n_features_outs) == sizes, "it has another number of columns")
 
 
+def _check_program(model: Any) -> None:
+    """Text that is a program; labels that are labels."""
+    wanted = {"program", "named"} | ({"classes"} if hasattr(type(model), "classes_") else set())
+    _need(set(model.__dict__) == wanted, "it has other attributes than a program's")
+    _need(type(model.program) is str and type(model.named) is bool, "it has no program")
+    Program.parse(model.program)
+    if "classes" in wanted:
+        classes = np.asarray(model.classes)
+        _need(classes.ndim == 1 and classes.size > 0, "its classes are not a list")
+        _need(len(labels(classes)) == classes.size, "its classes are not labels")
+
+
 _CHECKS: dict[str, Callable[[Any], None]] = {
+    "ProgramClassifier": _check_program,
+    "ProgramRegressor": _check_program,
     "DecisionTreeClassifier": _check_decision_tree,
     "DecisionTreeRegressor": _check_decision_tree,
     "ExtraTreeClassifier": _check_decision_tree,

@@ -288,8 +288,11 @@ class _Checker:
         return {"content": {key: self.node(parts.get(key)) for key in ("data", "mask")}}
 
     def _dtype(self, given: Node) -> Node:
+        """A type, told by an array of it; that of objects, which has no file, by an empty one."""
         content = self.node(given.get("content"))
-        self._stored(content)
+        objects = content["__loader__"] == "NdArrayNode" and content["type"] == "json"
+        if not objects or content["__class__"] != "ndarray" or content["content"]:
+            self._stored(content)
         return {"content": content}
 
     def _stored(self, node: Node) -> Array:

@@ -3,7 +3,8 @@
 skops builds the objects that a file names. It trusts some names and asks its user about the
 others; a file's own word is worth nothing there, so the answer is this list. On it are the
 scikit-learn classes that can be translated, and what their fitted attributes are made of:
-containers, arrays, losses, links, scorers, ways to split rows.
+containers, arrays, losses, links, scorers, ways to split rows. On it are also proxyuse's own
+estimators, which hold a program as text that is parsed, and nothing else.
 
 Each name was read for what happens when skops builds it. The classes are made with ``__new__``
 and given their attributes; those with a ``__setstate__`` of their own (every estimator,
@@ -45,7 +46,7 @@ LOSSES = _names(
 )
 
 CLASSES = (
-    frozenset(name for name in SUPPORTED if name.startswith("sklearn."))
+    frozenset(name for name in SUPPORTED if name.startswith(("sklearn.", "proxyuse.deploy.")))
     | _names(
         "sklearn._loss.link",
         "HalfLogitLink IdentityLink Interval LogLink LogitLink MultinomialLogit",

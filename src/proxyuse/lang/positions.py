@@ -10,7 +10,7 @@ distance to the first difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from hashlib import blake2b
@@ -216,8 +216,15 @@ class Points:
         Some operands of an operator become one operand behind the rest: ``(the rest) op new``.
         Only the nodes above the spots are built anew: linear in their number and width.
         """
-        if not new:
-            return self.terms[0]
+        return self.rebuilt(new)[0] if new else self.terms[0]
+
+    def rebuilt(
+        self, new: Mapping[Spot, Term], rule: Callable[[Term], Term] | None = None
+    ) -> dict[int, Term]:
+        """What stands at each point that `replace` changes: new terms, and the nodes above them.
+
+        A rule is applied to each node that is built anew, those inside it first.
+        """
         changed: dict[int, Term] = {}
         removed: dict[int, list[int]] = {}  # operator -> its operands to take out
         added: dict[int, list[Term]] = {}  # operator -> what is put behind the rest
@@ -241,8 +248,63 @@ class Points:
                     parts[term._order[step]] = changed[child]
             gone = {term._order[i] for i in removed.get(point, ())}
             kept = [part for i, part in enumerate(parts) if i not in gone]
-            changed[point] = rebuild(term, (*kept, *added.get(point, ())))
-        return changed[0]
+            built = rebuild(term, (*kept, *added.get(point, ())))
+            changed[point] = built if rule is None else rule(built)
+        return changed
+
+
+def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
+    """For each point of a term that was rebuilt the point it was before, -1 for what is new.
+
+    `built` says what became of each point that changed (see `Points.rebuilt`); what stands below
+    the others is as it was.
+    """
+    found = [-1] * len(new)
+    stack = [(0, 0)]  # a point of the new term, and a point of the old one that led to it
+    while stack:
+        point, before = stack.pop()
+        term = new.terms[point]
+        if before not in built:
+            size = new.end(point) - point
+            found[point : point + size] = range(before, before + size)
+            continue
+        inside = [(built.get(child, old.terms[child]), child) for child in old.below(before)]
+        taken = next((child for part, child in inside if part is term), None)
+        if taken is not None:  # what stood around it is gone
+            stack.append((point, taken))
+            continue
+        if isinstance(term, Const):
+            continue
+        found[point] = before
+        for child in new.below(point):
+            match = next((pair for pair in inside if pair[0] is new.terms[child]), None)
+            if match is not None:
+                inside.remove(match)
+                stack.append((child, match[1]))
+            else:
+                stack += _flattened(old, built, inside, child, new.terms[child])
+    return found
+
+
+def _flattened(
+    old: Points, built: Mapping[int, Term], inside: list[tuple[Term, int]], child: int, term: Term
+) -> list[tuple[int, int]]:
+    """Where an operand came from that stood in an operator inside the operator."""
+    for _, before in inside:
+        while before in built:
+            below = [(built.get(p, old.terms[p]), p) for p in old.below(before)]
+            match = next((p for part, p in below if part is term), None)
+            if match is not None:
+                return [(child, match)]
+            same = [p for part, p in below if part is built[before]]
+            if not same:
+                break
+            before = same[0]
+        else:
+            match = next((p for p in old.below(before) if old.terms[p] is term), None)
+            if match is not None:
+                return [(child, match)]
+    return []
 
 
 def operand_choices(points: Points, point: int) -> list[int]:

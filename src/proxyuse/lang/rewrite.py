@@ -53,10 +53,11 @@ def simplify(root: Term) -> Term:
     >>> print(simplify(parse_term("ite(1 + 1 == 2 and not false, ite(x <= 3, y, y), z)")))
     y
     """
-    return rewritten(root, _simpler)
+    return rewritten(root, simpler)
 
 
-def _simpler(term: Term) -> Term:
+def simpler(term: Term) -> Term:
+    """One node simplified, given that what is inside it is."""
     folded = _folded(term)
     if not all(_fits_truth(part) for part in _truths(folded)):
         return folded

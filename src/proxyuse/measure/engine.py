@@ -41,6 +41,10 @@ class Engine(Protocol):
         """The protected attributes."""
         ...
 
+    def expect(self, terms: Sequence[Term]) -> None:
+        """Influence will be asked for these computations only, as far as is known."""
+        ...
+
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
         ...

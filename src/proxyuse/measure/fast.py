@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, apply, truth_of
+from proxyuse.lang.evaluate import Array, apply, evaluate, truth_of
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -117,11 +117,20 @@ class FastEngine(NaiveEngine):
         """The influence of one computation through disjoint positions at which it stands."""
         if self._pairs is not None or not isinstance(self._loss, QuantitativeInputInfluence):
             return super().influence(spots)
+        way, found = self._influence(spots, self.values(self.points.term_at(spots[0])))
+        self.ways[way] += 1
+        return found
+
+    def influence_of(self, spots: Sequence[Spot], values: Array) -> float:
+        """The influence that values, one a row, would have at some disjoint positions."""
+        return self._influence(spots, values)[1]
+
+    def _influence(self, spots: Sequence[Spot], values: Array) -> tuple[Way, float]:
         self._tick(0)
         with np.errstate(all="ignore"):
-            way, changed = self._one(spots[0]) if len(spots) == 1 else self._several(spots)
-        self.ways[way] += 1
-        return float(changed) / (self.total * self.total)
+            one = len(spots) == 1
+            way, changed = self._one(spots[0], values) if one else self._several(spots, values)
+        return way, float(changed) / (self.total * self.total)
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
         """The influence of what stands at each position, through that position alone.
@@ -136,12 +145,11 @@ class FastEngine(NaiveEngine):
 
     # One position
 
-    def _one(self, spot: Spot) -> tuple[Way, float]:
+    def _one(self, spot: Spot, values: Array) -> tuple[Way, float]:
         """The mass of pairs of rows that change the output, and how it was found."""
         context = self._context(spot)
         if not context.rows.any():
             return Way.CONTEXT, 0.0
-        values = self.values(self.points.term_at(spot))
         match context.form:
             case Form.PASS:
                 support = support_of(values, self.n_rows)
@@ -265,7 +273,32 @@ class FastEngine(NaiveEngine):
                 same[rows] += masses[place - direction]
         return np.asarray(self.total - same)
 
+    def sides(self, spot: Spot) -> tuple[Array, Array, Array, Array] | None:
+        """Where the output of a row is decided by the side of a number: rows, numbers, outputs.
+
+        The outputs are those below the number and above it. None where it is no such position.
+        """
+        if self._pairs is not None:
+            return None
+        with np.errstate(all="ignore"):
+            context = self._context(spot)
+            if context.form is not Form.SIDE:
+                return None
+            assert context.tau is not None
+            assert context.slack is not None
+            away = 4 * context.slack + np.abs(context.tau) * 1e-9 + 1e-9
+            known = context.rows & np.isfinite(context.tau) & np.isfinite(away)
+            rows = np.flatnonzero(known)
+            tau, away = context.tau[rows], away[rows]
+            low, high = (self.outcome(spot, rows, tau + step) for step in (-away, away))
+        return rows, tau, low, high
+
     # From a position up to the root, with the program's own operations
+
+    def outcome(self, spot: Spot, rows: Array, values: Array) -> Array:
+        """The output of some rows with given values at a position that they reach."""
+        with np.errstate(all="ignore"):
+            return self._outcome(spot, rows, values)
 
     def _outcome(self, spot: Spot, rows: Array, values: Array) -> Array:
         """The output of some rows with given values at a position."""
@@ -298,7 +331,7 @@ class FastEngine(NaiveEngine):
         return np.broadcast_to(values, (len(rows), *values.shape[1:]))
 
     def _at(self, term: Term, rows: Array) -> Array:
-        values = self._values[id(term)]
+        values = self._value(term)
         return values if len(values) == 1 else np.asarray(values[rows])
 
     def _folded(self, spot: Spot) -> list[Array]:
@@ -381,6 +414,11 @@ class FastEngine(NaiveEngine):
                 return replace(context, form=Form.OTHER)
 
     def _value(self, term: Term) -> Array:
+        """What a term of the program says; of what is inside trees not all is kept beforehand."""
+        if id(term) not in self._values:
+            self._values[id(term)] = evaluate(
+                term, self.frame.arrays, self.vocabulary, self._values
+            )
         return self._values[id(term)]
 
     def _inside_ite(self, point: int, term: Ite, context: Context, place: int) -> Context:
@@ -471,11 +509,10 @@ class FastEngine(NaiveEngine):
 
     # Several positions
 
-    def _several(self, spots: Sequence[Spot]) -> tuple[Way, float]:
+    def _several(self, spots: Sequence[Spot], values: Array) -> tuple[Way, float]:
         """Try one value of each kind that the tests above the positions tell apart."""
-        values = self.values(self.points.term_at(spots[0]))
         support = support_of(values, self.n_rows, signed_zero=True)
-        kinds = self._kinds_of_value(spots, support)
+        kinds = self.kinds_of_value(spots, support)
         masses = np.bincount(kinds, support.masses(self.weights))
         first = np.unique(kinds, return_index=True)[1]
         context = self.points.replace(dict.fromkeys(spots, self._hole))
@@ -487,7 +524,7 @@ class FastEngine(NaiveEngine):
             total += float(mass) * float(np.dot(self._losses(actual, changed), self.weights))
         return Way.VALUES, total
 
-    def _kinds_of_value(self, spots: Sequence[Spot], support: Support) -> Array:
+    def kinds_of_value(self, spots: Sequence[Spot], support: Support) -> Array:
         """A number for each distinct value; values with equal numbers act alike."""
         outcomes = []
         for spot in spots:

@@ -7,7 +7,6 @@ depends on the program alone, so it is made once and kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +17,7 @@ from proxyuse.lang.positions import Points
 from proxyuse.measure.cells import Test, by_variable, tested_variable
 from proxyuse.measure.places import Places
 from proxyuse.measure.vote import Vote, fixed_point, form_of, leaf_numbers, vote_of
-from proxyuse.program import Program
+from proxyuse.program import Program, kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +101,7 @@ class ForestPlan:
         return len(self.roots)
 
 
-@lru_cache(maxsize=8)
+@kept
 def forest_plan(program: Program) -> ForestPlan | None:
     """The plan of a program that is a sum of trees as above, else None; linear in its size."""
     points = program.points

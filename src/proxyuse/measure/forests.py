@@ -28,7 +28,7 @@ slack, the program's own sum decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -36,8 +36,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, Values, constant, evaluate, evaluate_all
-from proxyuse.lang.nodes import Ite, Term, Var
+from proxyuse.lang.build import rebuild
+from proxyuse.lang.evaluate import Array, Values, constant, evaluate, evaluate_all, truth_of
+from proxyuse.lang.nodes import Const, Ite, Term, Var, children
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import forest_rows
 from proxyuse.measure.association import Association, NormalizedMutualInformation
@@ -55,6 +56,7 @@ T = TypeVar("T")
 
 BLOCK = 1 << 13
 VARIABLE_BLOCK = 1 << 9  # so that what compiled loops add to stays in the cache
+FEW = 16  # computations of which tables are made one by one
 SECONDS_A_WALK = 1e-5  # of one row through one tree in NumPy, with each variable in turn
 SECONDS_A_NODE = 3e-4  # of one node in NumPy, for what it takes beside the rows
 
@@ -395,6 +397,22 @@ class ForestEngine(TreeEngine):
 
     # Several positions at once
 
+    def expect(self, terms: Sequence[Term]) -> None:
+        """Influence will be asked for these computations only: others are counted when asked."""
+        if self._forest is None:
+            return
+        names = {term.name for term in terms if isinstance(term, Var)}
+        tests = self._trees.places.tests
+        self._expected = (
+            np.array([v for v, name in enumerate(self._trees.variables) if name in names], int),
+            np.array(sorted({tests[t.digest] for t in terms if t.digest in tests}), dtype=int),
+        )
+
+    @cached_property
+    def _expected(self) -> tuple[Array, Array]:
+        """The variables and the tests that are counted at once."""
+        return np.arange(len(self._trees.variables)), np.arange(len(self._trees.tests))
+
     @cached_property
     def _node_at(self) -> dict[int, int]:
         """The node of each program point that is a node, its test, or the tested variable."""
@@ -418,9 +436,10 @@ class ForestEngine(TreeEngine):
         tests = not isinstance(term, Var)
         number = self._wiring.test if tests else self._wiring.variable
         name = int(number[nodes[0]])
-        if len(nodes) == self._readers[tests][name]:
+        if len(nodes) == self._readers[tests][name] and name in self._expected[tests]:
             found = self._tests_together if tests else self._variables_together
-            return Together(*(column[name] for column in found))
+            place = int(np.searchsorted(self._expected[tests], name))
+            return Together(*(column[place] for column in found))
         chosen = np.full(len(number), -1, dtype=np.int32)
         chosen[nodes] = 0
         found = self._together(self._holes(chosen, np.array([name]), tests))
@@ -428,15 +447,19 @@ class ForestEngine(TreeEngine):
 
     @cached_property
     def _tests_together(self) -> Together:
-        """Of each test at all its nodes."""
-        names = np.arange(len(self._trees.tests))
-        return self._together(self._holes(self._wiring.test, names, tests=True))
+        """Of each expected test at all its nodes."""
+        return self._everywhere(self._wiring.test, self._expected[1], tests=True)
 
     @cached_property
     def _variables_together(self) -> Together:
-        """Of each variable in all tests of it."""
-        names = np.arange(len(self._trees.variables))
-        return self._together(self._holes(self._wiring.variable, names, tests=False))
+        """Of each expected variable in all tests of it."""
+        return self._everywhere(self._wiring.variable, self._expected[0], tests=False)
+
+    def _everywhere(self, number: Array, names: Array, *, tests: bool) -> Together:
+        """Of tests or variables at all their nodes; `number` says which one a node has."""
+        hole = np.full(int(number.max()) + 1, -1, dtype=np.int32)
+        hole[names] = np.arange(len(names))
+        return self._together(self._holes(hole[number], names, tests))
 
     def _holes(self, chosen: Array, names: Array, tests: bool) -> Holes:
         """Holes at nodes: `chosen` has each node's hole, `names` each hole's test or variable."""
@@ -668,6 +691,8 @@ class ForestEngine(TreeEngine):
         """The association of each computation with each protected attribute."""
         if not self._summed:
             return super().associations(terms, measure)
+        if len(terms) <= FEW:
+            return super(TreeEngine, self).associations(terms, measure)
         asked = self._trees.places.asked(terms)
         found = np.empty((len(terms), len(self.protected)))
         if len(asked.at_test):
@@ -718,10 +743,49 @@ class ForestEngine(TreeEngine):
         known = self._tree_values if self._summed else {}
         return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary, known)
 
+    def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:
+        """What stands at a point on all rows, once constants are put at some positions.
+
+        A constant at a test or its variable leads all rows to one side of the node; one in place
+        of a subtree is what rows say that reach it.
+        """
+        inside = self._summed and not any(spot.operands for spot in new)
+        nodes = [self._node_at.get(spot.point, -1) for spot in new] if inside else [-1]
+        if min(nodes) < 0 or point in self._node_at:
+            return super().values_with(new, point)
+        wiring = self._wiring
+        sides, covered = wiring.nodes.copy(), list[tuple[int, Const]]()
+        for (spot, value), node in zip(new.items(), nodes, strict=True):
+            term = self.points.terms[spot.point]
+            if isinstance(term, Ite):
+                covered.append((node, value))
+                continue
+            holds = value.value
+            if isinstance(term, Var):
+                test = self.points.terms[spot.point - 1]
+                test = rebuild(test, (value, *children(test)[1:]))
+                holds = bool(truth_of(evaluate(test, {}, self.vocabulary))[0])
+            sides[node, 2:] = self._trees.left[node] if holds else self._trees.right[node]
+        changed = wiring._replace(nodes=sides)
+        ends = np.empty_like(self._stand[0])
+        self._map(lambda block: self._loops.find_leaves(changed, changed.roots, ends, *block))
+        known, plan = self._values_at(ends), self._trees
+        for node, value in covered:
+            tree = int(plan.tree_of[node])
+            there = (ends[tree] >= plan.leaf_from[node]) & (ends[tree] < plan.leaf_to[node])
+            root = self.points.terms[plan.roots[tree]]
+            known[id(root)][there] = constant(value.value, self.vocabulary)
+        found = evaluate(self.points.terms[point], self.frame.arrays, self.vocabulary, known)
+        return self._full(found)
+
     @cached_property
     def _tree_values(self) -> Values:
         """What each tree says of each row."""
-        plan, (ends, _, _) = self._trees, self._stand
+        return self._values_at(self._stand[0])
+
+    def _values_at(self, ends: Array) -> Values:
+        """What each tree says of each row, given the leaves at which the rows end."""
+        plan = self._trees
 
         def values_of(tree: int) -> Array:
             leaves = plan.leaves[plan.first_leaf[tree] : plan.first_leaf[tree + 1]]

@@ -13,13 +13,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, Values, evaluate, evaluate_all
-from proxyuse.lang.nodes import Add, And, Associative, Ite, Mul, Or, Term, Var, children
+from proxyuse.lang.evaluate import (
+    Array,
+    Values,
+    Vocabulary,
+    evaluate,
+    evaluate_all,
+    truth_of,
+)
+from proxyuse.lang.nodes import Add, And, Associative, Const, Ite, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Way
@@ -57,6 +65,7 @@ class NaiveEngine:
         may raise to stop it.
     threads : how many threads may count at the same time.
     compiled : whether to count with compiled loops; None, where it pays.
+    vocabulary : numbers for categories, where outputs of several programs are to be compared.
 
     Examples
     --------
@@ -79,7 +88,12 @@ class NaiveEngine:
         tick: Callable[[int], None] = _quiet,
         threads: int = 1,
         compiled: bool | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
+        self._options: dict[str, Any] = {
+            "influence": influence, "sampling": sampling, "max_support": max_support,
+            "bins": bins, "tick": tick, "threads": threads, "compiled": compiled,
+        }  # fmt: skip
         self.program = program
         self.threads = threads
         self._compiled = compiled
@@ -92,7 +106,8 @@ class NaiveEngine:
         self._max_support = max_support
         self._bins = bins
         self._tick = tick
-        self.frame = Frame(population.columns[name] for name in program.variables)
+        columns = (population.columns[name] for name in program.variables)
+        self.frame = Frame(columns, vocabulary)
         self.frame.check_program(program)
         self.vocabulary = self.frame.vocabulary
         self.ways: Counter[Way] = Counter()
@@ -107,6 +122,10 @@ class NaiveEngine:
             (z.name, labels_of(support, frame.vocabulary))
             for z, (frame, support) in zip(population.protected, self.protected, strict=True)
         ]
+
+    def of(self, program: Program) -> Self:
+        """The same engine for another program on the same population."""
+        return type(self)(program, self.population, vocabulary=self.vocabulary, **self._options)
 
     @cached_property
     def _values(self) -> Values:
@@ -146,6 +165,9 @@ class NaiveEngine:
     def protected_names(self) -> tuple[str, ...]:
         """The protected attributes."""
         return tuple(name for name, _ in self._names)
+
+    def expect(self, terms: Sequence[Term]) -> None:
+        """Influence will be asked for these computations only; nothing is prepared for others."""
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
@@ -192,14 +214,22 @@ class NaiveEngine:
             for masses, (name, columns) in zip(tables, self._names, strict=True)
         ]
 
+    def association_of(self, values: Array, measure: Association) -> Array:
+        """The association of any values, one a row, with each protected attribute."""
+        support = support_of(self._full(values), self.n_rows)
+        support = cut(support, self.weights, self._bins, self._max_support)
+        others = [z for _, z in self.protected]
+        return np.array([measure(t) for t in joint_masses(support, others, self.weights)])
+
     def reach(self, spots: Sequence[Spot]) -> float:
         """The share of rows that evaluate at least one of the positions."""
         reached = np.zeros(self.n_rows, dtype=np.bool_)
         for spot in spots:
-            reached = reached | self._reach(spot.point)
+            reached = reached | self.reached(spot.point)
         return float(self.weights[reached].sum() / self.total)
 
-    def _reach(self, point: int) -> Array:
+    def reached(self, point: int) -> Array:
+        """Which rows evaluate a point."""
         path = []
         while point not in self._reached:
             path.append(point)
@@ -208,7 +238,7 @@ class NaiveEngine:
             rows = self._reached[point]
             above, step = self.points.terms[point], self.points.steps[child]
             if isinstance(above, Ite) and step > 0:
-                guard = self._full(self._values[id(above.guard)]) == 1
+                guard = truth_of(self.values(above.guard))
                 rows = rows & (guard if step == 1 else ~guard)
             self._reached[child] = rows
             point = child
@@ -231,6 +261,12 @@ class NaiveEngine:
             changed = self._with(context, support.values[value : value + 1])
             sums.append(mass * float(np.dot(self._losses(actual, changed), self.weights)))
         return float(sum(sums)) / (self.total * self.total) / self._scale
+
+    def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:
+        """What stands at a point on all rows, once constants are put at some positions."""
+        built = self.points.rebuilt(new)
+        term = built.get(point, self.points.terms[point])
+        return self._full(evaluate(term, self.frame.arrays, self.vocabulary, self._values))
 
     def _with(self, context: Term, values: Array) -> Array:
         columns = {**self.frame.arrays, self._hole.name: values}

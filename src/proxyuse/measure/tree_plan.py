@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite, Term, Value, is_missing, sorted_values
 from proxyuse.measure.cells import Test, by_variable, tested_variable
 from proxyuse.measure.places import Places
-from proxyuse.program import Program
+from proxyuse.program import Program, kept
 
 MOST_CLASSES = 16
 
@@ -109,7 +108,7 @@ class TreePlan:
         return self._walks[key]
 
 
-@lru_cache(maxsize=8)
+@kept
 def tree_plan(program: Program) -> TreePlan | None:
     """The plan of a program that is a decision tree over a few classes, else None."""
     points = program.points

@@ -133,8 +133,8 @@ def _fitted_scores(model: Any, inputs: Inputs) -> Scores:
 
 def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     text = booster.model_to_string()
-    header, *trees = _sections(text)
-    objective, steepness = _objective(header.get("objective", "custom"), origin)
+    header, *trees = sections(text)
+    objective, steepness = objective_of(header.get("objective", "custom"), origin)
     if int(header["max_feature_idx"]) + 1 != len(inputs.features):
         raise TranslationError(
             f"this {_named(origin)} was fitted on {int(header['max_feature_idx']) + 1} features "
@@ -162,7 +162,7 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     return Scores(objective, sums, origins, steepness)
 
 
-def _sections(text: str) -> list[dict[str, str]]:
+def sections(text: str) -> list[dict[str, str]]:
     """The header and the trees of a saved booster, each as its lines of ``name=value``."""
     model = text.split("\nend of trees", 1)[0]
     return [
@@ -171,7 +171,7 @@ def _sections(text: str) -> list[dict[str, str]]:
     ]
 
 
-def _objective(text: str, origin: Origin) -> tuple[str, float]:
+def objective_of(text: str, origin: Origin) -> tuple[str, float]:
     """The name of an objective and its factor of the score in a sigmoid."""
     name, *settings = text.split(" ")
     known = (*PLAIN, *EXPONENTIAL, *SIGMOID, *CLASSES, "cross_entropy_lambda")

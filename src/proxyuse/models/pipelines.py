@@ -25,13 +25,19 @@ from proxyuse.models.registry import check_fitted, model_body, transformed
 
 def translate_pipeline(model: Any, inputs: Inputs) -> Body:
     """Translate a Pipeline that ends with a model."""
-    *before, (name, last) = model.steps
+    name, last = model.steps[-1]
     if _passes(last) or not hasattr(last, "predict"):
         raise TranslationError(
             f"the last step {name!r} of this {type(model).__name__} is no model that predicts; "
             "add one, or pass the whole pipeline it is a part of"
         )
-    return model_body(last, _through(before, last, inputs).inside(name))
+    return model_body(last, inputs_of_last(model, inputs))
+
+
+def inputs_of_last(model: Any, inputs: Inputs) -> Inputs:
+    """What the last step of a Pipeline is given."""
+    *before, (name, last) = model.steps
+    return _through(before, last, inputs).inside(name)
 
 
 def transform_pipeline(transformer: Any, inputs: Inputs) -> Sequence[Feature]:

@@ -44,8 +44,9 @@ def translate_gradient_boosting(model: Any, inputs: Inputs) -> Body:
         sums[number % stages.shape[1]].append(tree)
         origins |= places
     scores = [add(*parts) for parts in sums]
+    for score in scores:
+        origins.setdefault(id(score), origin_of(model, inputs))
     if not hasattr(model, "classes_"):
-        origins.setdefault(id(scores[0]), origin_of(model, inputs))
         return Body(scores[0], origins=kept(origins, scores[0]))
     half = model.loss == "exponential"
     return boosted_classes(model, inputs, scores, origins, strict=False, half=half)

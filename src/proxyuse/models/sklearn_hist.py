@@ -46,6 +46,8 @@ def translate_hist(model: Any, inputs: Inputs) -> Body:
             sums[k].append(tree)
             origins |= places
     scores = [add(*parts) for parts in sums]
+    for score in scores:
+        origins.setdefault(id(score), origin_of(model, inputs))
     if hasattr(model, "classes_"):
         return boosted_classes(model, inputs, scores, origins, strict=True)
     output = _inverse_link(model, scores[0], inputs)

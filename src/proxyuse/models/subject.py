@@ -116,19 +116,20 @@ def _decided(model: Any, body: Body, decision: Decision, rows: Any) -> tuple[Bod
             return made, predictions(model, rows) == label
         case Threshold(probability, positive):
             made = decided(body, decision)
-            scores = _scores(model, body, positive, rows)
+            scores = scores_of(model, body, positive, rows)
             enough = scores >= probability
             match made.output:
                 case Ite(_, Const(yes), Const(no)):
                     return made, np.where(enough, np.array(yes, object), np.array(no, object))
             return made, enough
         case TopK(k, positive):
-            scores = _scores(model, body, positive, rows)
+            scores = scores_of(model, body, positive, rows)
             cut = kth_largest(scores, k)
             return decided(body, decision, cut), scores >= cut
 
 
-def _scores(model: Any, body: Body, positive: object, rows: Any) -> Array:
+def scores_of(model: Any, body: Body, positive: object, rows: Any) -> Array:
+    """The numbers by which a model orders rows: a class's probabilities, or what it predicts."""
     if not body.classes:
         return predictions(model, rows).astype(np.float64)
     _, place = share_of(body, positive)

@@ -313,6 +313,11 @@ SUPPORTED: dict[str, Supported] = {
         "LGBMRegressor", "LGBMRanker",
     ),
     **_all("LightGBM", "lightgbm_model:translate_booster", "lightgbm.basic", "Booster"),
+    # what a repaired model of another family becomes
+    **_all(
+        "repaired models", "program_model:translate_program", "proxyuse.deploy.estimator",
+        "ProgramClassifier", "ProgramRegressor",
+    ),
 }  # fmt: skip
 
 

@@ -168,7 +168,7 @@ def _scores(
         raise TranslationError(
             f"this {_named(origin)} has {parameters['num_target']} outputs; only one is supported"
         )
-    bases = _base_scores(parameters, objective)
+    bases = base_scores(parameters, objective)
     booster_part = learner["gradient_booster"]
     if booster_part["name"] == "gblinear":
         sums, origins = _weighted(booster_part["model"]["weights"], bases, inputs, origin, missing)
@@ -181,7 +181,7 @@ def _named(origin: Origin) -> str:
     return f"XGBoost model (step {origin.step!r})"
 
 
-def _base_scores(parameters: Mapping[str, str], objective: str) -> list[float]:
+def base_scores(parameters: Mapping[str, str], objective: str) -> list[float]:
     """What each sum begins with, computed in float32 from the base score as it is stored."""
     stored = np.fromstring(parameters["base_score"].strip("[]"), dtype=np.float32, sep=",")
     one, least = np.float32(1.0), np.float32(1e-6)

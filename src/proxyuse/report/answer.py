@@ -73,7 +73,7 @@ def _groups(document: Found, bold: Callable[[str], str]) -> list[list[str]]:
     ]  # fmt: skip
     left = len(groups) - len(shown)
     more = [f"... and {count(left, 'more group')}; --json and --csv have all."] if left else []
-    return [*found, [*_table(heads, rows, bold), *more]]
+    return [*found, [*text_table(heads, rows, bold), *more]]
 
 
 def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list[str]:
@@ -130,7 +130,7 @@ def _nearest(document: Found, bold: Callable[[str], str]) -> list[str]:
     if not rows:
         return []
     heads = ["protected", "association", "at most", "influence", "is short of", "computation"]
-    return [bold("Nearest to proxy use"), *_table(heads, rows, bold)]
+    return [bold("Nearest to proxy use"), *text_table(heads, rows, bold)]
 
 
 def _references(document: Found, bold: Callable[[str], str]) -> list[str]:
@@ -146,7 +146,7 @@ def _references(document: Found, bold: Callable[[str], str]) -> list[str]:
     heads = ["protected", "association", "at most", "influence", "variable"]
     left = len(variables) - MOST_REFERENCES
     more = [f"... and {count(left, 'variable')} with less association."] if left > 0 else []
-    return [bold("For comparison"), *_table(heads, rows, bold), *more] if rows else []
+    return [bold("For comparison"), *text_table(heads, rows, bold), *more] if rows else []
 
 
 def _notes(document: Found, bold: Callable[[str], str]) -> list[str]:
@@ -208,7 +208,7 @@ def describe_witness(document: Found, witness: Found) -> str:
         )
     ]
     rows.append(["all", *map(_cell, table["column_totals"]), _cell(document["rows"])])
-    lines += ["", *_table(heads, rows, str)]
+    lines += ["", *text_table(heads, rows, str)]
     if document["min_cell"] > 1:
         lines.append(
             f"Numbers below {document['min_cell']}, and what they could be computed from, are "
@@ -253,7 +253,7 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value in (0, 100) else f"{value:.1f} %"
 
 
-def _table(
+def text_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], bold: Callable[[str], str]
 ) -> list[str]:
     """Columns side by side; numbers to the right."""

@@ -86,6 +86,15 @@ class RowTables:
             for label, line in zip(joined_labels(side.labels, lines), lines, strict=True)
         ]
 
+    def groups(self, protected: str) -> Array:
+        """For each row, at which place of `values` its value of a protected attribute is."""
+        side = self._sides[protected]
+        rows = np.bincount(side.codes, minlength=len(side.labels))
+        place = np.empty(len(rows), dtype=np.intp)
+        for number, line in enumerate(joined_lines(rows.tolist(), self._min_cell)):
+            place[line] = number
+        return np.asarray(place[side.codes])
+
 
 class _Side:
     """The values of a protected attribute, as the tables of an audit have them."""

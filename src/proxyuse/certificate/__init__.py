@@ -1,0 +1,1 @@
+"""Certificates: what an audit found, as a claim that someone else can check again."""

@@ -1,0 +1,1 @@
+"""A repaired program becomes a model again."""

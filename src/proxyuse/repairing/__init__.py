@@ -1,0 +1,1 @@
+"""Repair: constants in place of what violates use privacy."""

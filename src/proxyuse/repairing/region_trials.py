@@ -1,0 +1,223 @@
+"""Trials inside a tree, all at once.
+
+What the program says if the tree says a constant is found once for each constant and all rows;
+then what a leaf in place of any node would be worth is a sum over the rows that reach the node,
+and what is left of a witness in the tree follows from the numbers of the constants alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, constant
+from proxyuse.lang.nodes import Add, Const, Value
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import Association
+from proxyuse.measure.forests import ForestEngine
+from proxyuse.measure.influence import differ
+from proxyuse.repairing.region import Region
+from proxyuse.repairing.utility import Utility
+
+MOST_OUTCOMES = 1 << 25  # constants times rows
+BEST = 2  # constants a node that are tried
+
+
+class RegionTrials:
+    """The trials in one region of a program."""
+
+    def __init__(self, region: Region, engine: ForestEngine, utility: Utility) -> None:
+        self.region, self.engine, self.utility = region, engine, utility
+        self.points = region.points
+        self._outcomes: list[Array] = []
+        self._gains: list[Array] = []
+
+    @property
+    def small(self) -> bool:
+        """Whether there is room for what each constant leads to in each row."""
+        return len(self.region.constants) * self.region.rows <= MOST_OUTCOMES
+
+    def node_of(self, spot: Spot) -> int | None:
+        """The node that a spot is, or whose guard it is; None for others."""
+        if spot.operands:
+            return None
+        if spot.point in self.region.below:
+            return spot.point
+        above = self.points.parents[spot.point]
+        guard = above in self.region.below and self.region.below[above][0] == spot.point
+        return above if guard else None
+
+    @cached_property
+    def _reached(self) -> Array:
+        return np.flatnonzero(self.engine.reached(self.region.root))
+
+    @cached_property
+    def _outcome(self) -> Callable[[Value], Array]:
+        """What the program says of the rows that reach the region if it says a value."""
+        engine, root, rows = self.engine, self.region.root, self._reached
+        above = self.points.parents[root]
+        vocabulary = engine.vocabulary
+        if above >= 0 and isinstance(self.points.terms[above], Add):
+            own = engine.values(self.points.terms[root])
+            rest = (engine.values(self.points.terms[above]) - own)[rows]
+            spot = Spot(above)
+            return lambda value: engine.outcome(spot, rows, rest + constant(value, vocabulary))
+
+        def outcome(value: Value) -> Array:
+            said = constant(value, vocabulary)
+            return engine.outcome(
+                Spot(root), rows, np.broadcast_to(said, (len(rows), *said.shape[1:]))
+            )
+
+        return outcome
+
+    def _prepare(self) -> None:
+        """Find what constants lead to that are new."""
+        for number in range(len(self._outcomes), len(self.region.constants)):
+            outcome = self._outcome(self.region.constants[number])
+            self._outcomes.append(outcome)
+            self._gains.append(self.utility.gains(outcome, self._reached))
+
+    @cached_property
+    def _now(self) -> Array:
+        """What each row that reaches the region adds to the utility."""
+        self._prepare()
+        codes = self.region.said[self.region.root][self._reached]
+        return np.stack(self._gains)[codes, np.arange(len(codes))]
+
+    # What changes are worth
+
+    def changes(self, spot: Spot) -> Iterator[tuple[dict[Spot, Const], float]]:
+        """Changes inside what stands at a spot, or beside it if that is a guard; and their gains.
+
+        A node is a candidate for a constant and its guard for true and false.
+        """
+        self._prepare()
+        node = self.node_of(spot)
+        assert node is not None
+        gains = np.stack(self._gains)
+        now = self._now
+        where: dict[int, Array] = {node: self._coming(node)}
+        for point in self.region.inside(node):
+            rows = where.pop(point)
+            guard, then, otherwise = self.region.below[point]
+            holds = self.region.truth(self.points.terms[guard])[self._reached[rows]]
+            where[then], where[otherwise] = rows[holds], rows[~holds]
+            before = now[rows].sum()
+            if point != spot.point or spot.point == node:
+                worth = gains[:, rows].sum(axis=1)
+                for number in np.argsort(-worth, kind="stable")[:BEST].tolist():
+                    value = Const(self.region.constants[number])
+                    yield {Spot(point): value}, float(worth[number] - before)
+                yield from self._means(point, rows, float(before))
+            for truth, branch in ((True, then), (False, otherwise)):
+                codes = self.region.codes(branch)[self._reached[rows]]
+                worth_there = gains[codes, rows].sum() - before
+                yield {Spot(guard): Const(truth)}, float(worth_there)
+
+    def _coming(self, node: int) -> Array:
+        there = self.region.coming(self.region.root, node)
+        return np.flatnonzero(there[self._reached])
+
+    def _means(
+        self, point: int, rows: Array, before: float
+    ) -> Iterator[tuple[dict[Spot, Const], float]]:
+        """The mean of what rows say that come to a node of numbers."""
+        constants = self.region.constants
+        summed = not isinstance(constants[0], str | bool) and self.region.root > 0
+        if not summed or len(rows) == 0:
+            return
+        numbers = np.array(constants, dtype=np.float64)
+        codes = self.region.said[point][self._reached[rows]]
+        weights = self.engine.weights[self._reached[rows]]
+        mean = np.average(numbers[codes], axis=0, weights=weights)
+        value: Value = tuple(mean.tolist()) if mean.ndim else float(mean)
+        outcome = self._outcome(value)[rows]
+        gains = self.utility.gains(outcome, self._reached[rows])
+        yield {Spot(point): Const(value)}, float(gains.sum() - before)
+
+    # What they leave of a witness
+
+    def left(
+        self, spot: Spot, new: dict[Spot, Const], association: Association, protected: int
+    ) -> tuple[float, float] | None:
+        """The association and the influence of what stands at a spot after a change inside it.
+
+        Of a guard, after a change beside it. None where that is not said by a change of one node.
+        """
+        if len(new) != 1:
+            return None
+        ((place, value),) = new.items()
+        node, mine = self.node_of(place), self.node_of(spot)
+        if node is None or mine is None or not mine <= node < self.points.end(mine):
+            return None
+        if spot.point != mine:
+            return self._guard_left(spot, mine, node, place, value, association, protected)
+        codes = self._codes_after(mine, node, place, value)
+        found = self.engine.association_of(self._values(codes), association)[protected]
+        return float(found), self._influence(mine, codes)
+
+    def _codes_after(self, start: int, node: int, place: Spot, value: Const) -> Array:
+        """What rows say that start at a node, after a change of a node inside it."""
+        there = self.region.coming(start, node)
+        if place.point == node:
+            new: Array | int = self.region.number(value.value)
+            self._prepare()
+        else:
+            branch = self.region.below[node][1 if value.value is True else 2]
+            new = self.region.codes(branch)
+        return np.where(there, new, self.region.codes(start))
+
+    def _values(self, codes: Array) -> Array:
+        if not isinstance(self.region.constants[0], float):
+            return codes.astype(np.int32)
+        return np.array(self.region.constants, dtype=np.float64)[codes]
+
+    def _influence(self, node: int, codes: Array) -> float:
+        """The influence of numbers of constants at a node."""
+        weights = self.engine.weights
+        masses = np.bincount(codes, weights, minlength=len(self._outcomes))
+        rows = self._coming(node)
+        at = self._reached[rows]
+        outcomes = np.stack([outcome[rows] for outcome in self._outcomes])
+        own = outcomes[codes[at], np.arange(len(rows))]
+        changed = 0.0
+        for number in np.flatnonzero(masses):
+            moved = differ(own, outcomes[number])
+            changed += masses[number] * float(np.dot(moved, weights[at]))
+        return changed / (self.engine.total * self.engine.total)
+
+    def _guard_left(
+        self,
+        spot: Spot,
+        mine: int,
+        node: int,
+        place: Spot,
+        value: Const,
+        association: Association,
+        protected: int,
+    ) -> tuple[float, float] | None:
+        """Of the guard of a node, after a change in one of its branches."""
+        holds = self.region.truth(self.points.terms[spot.point])
+        if node == mine:
+            return None
+        rows = self._coming(mine)
+        at = self._reached[rows]
+        outcomes = []
+        for branch in self.region.below[mine][1:]:
+            inside = branch <= node < self.points.end(branch)
+            codes = (
+                self._codes_after(branch, node, place, value)
+                if inside
+                else self.region.codes(branch)
+            )
+            outcomes.append(np.stack(self._outcomes)[codes[at], rows])
+        moved = differ(*outcomes)
+        weights = self.engine.weights
+        true = float(np.dot(holds, weights))
+        changed = np.dot(moved & holds[at], weights[at]) * (self.engine.total - true)
+        changed += np.dot(moved & ~holds[at], weights[at]) * true
+        found = self.engine.association_of(holds, association)[protected]
+        return float(found), float(changed) / (self.engine.total * self.engine.total)

@@ -1,0 +1,488 @@
+"""Repair: constants in place of parts of a program, until no violation is left.
+
+Composes the stages: audit, search, audit again, and write back to a model.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from proxyuse.auditing import DELTA, EPSILON, Audit, Case, case_of, engine_for, examine
+from proxyuse.certificate.certificate import Certificate, certify
+from proxyuse.certificate.hashes import program_hash
+from proxyuse.columns import Column, as_column
+from proxyuse.deploy.written_back import Deployed, written_back
+from proxyuse.detect.detection import Budget
+from proxyuse.detect.progress import Clock, ProgressCallback
+from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Array, evaluate
+from proxyuse.lang.nodes import Const, value_text
+from proxyuse.lang.positions import Position, Spot
+from proxyuse.lang.text import shortened
+from proxyuse.measure.association import Association
+from proxyuse.measure.influence import Influence, differ
+from proxyuse.measure.support import BINS, MAX_SUPPORT
+from proxyuse.models.decisions import Decision
+from proxyuse.oracle.judgement import Oracle
+from proxyuse.population import is_name
+from proxyuse.program import Frame, Program
+from proxyuse.repairing.search import Found, Removed, Search, SearchBudget
+from proxyuse.repairing.utility import Measure, Utility, UtilityFunction, continuous, right_answers
+from proxyuse.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A constant in place of a part of the original program.
+
+    Attributes
+    ----------
+    position : where, in the original program.
+    term : what stood there.
+    value : the constant, as the language writes it.
+    origin : where it came from in the model; empty if that is not known.
+    """
+
+    position: Position
+    term: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One step of a repair: what was replaced by what, for which violation, at what cost.
+
+    Attributes
+    ----------
+    removed : the violation it was taken for.
+    changes : the constants, and what they replaced in the original program.
+    utility : after the step.
+    """
+
+    removed: Removed
+    changes: tuple[Change, ...]
+    utility: float
+
+    def __str__(self) -> str:
+        removed = self.removed
+        first = self.changes[0]
+        where = f" ({first.origin})" if first.origin else ""
+        more = f" and {len(self.changes) - 1} more" if len(self.changes) > 1 else ""
+        why = removed.reason or "not judged"
+        return (
+            f"`{shortened(first.term)}`{where}{more} became {shortened(first.value)}: "
+            f"`{shortened(removed.term)}` has association {removed.association:.4f} with "
+            f"{removed.protected}, influence {removed.influence:.4f} ({why})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A utility before and after, on one set of rows.
+
+    Attributes
+    ----------
+    rows : how many rows.
+    """
+
+    before: float
+    after: float
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A repaired program, how it came about and what it costs.
+
+    Attributes
+    ----------
+    before, after : the audits of the program before and after; `after` has no violation.
+    program : the repaired program.
+    steps : what was replaced by what, and why.
+    utility : the name of what was to be lost least.
+    used : the utility on the rows that were used.
+    holdout : the utility on rows that were kept apart; None if none were.
+    detections : how many times programs were measured on the way.
+    """
+
+    before: Audit
+    after: Audit
+    program: Program
+    original: Program
+    replaced: Mapping[Position, str]
+    steps: tuple[Step, ...]
+    utility: str
+    used: Loss
+    holdout: Loss | None
+    detections: int
+    _model: object = field(repr=False)
+    _X: object = field(repr=False)
+    _oracle: Oracle | None = field(repr=False)
+
+    @cached_property
+    def deployed(self) -> Deployed:
+        """The repaired model, whether it is of the same kind as the one given, and why if not."""
+        if isinstance(self._model, Program):
+            from proxyuse.deploy.estimator import program_estimator
+
+            why = "a program was given, not a model"
+            return Deployed(program_estimator(self.program), False, why)
+        return written_back(self._model, self.program, self._X, self.before.settings.decision)
+
+    @property
+    def model(self) -> Any:
+        """The repaired model: the same kind of estimator as was given, where that can be."""
+        return self.deployed.model
+
+    @property
+    def given(self) -> object:
+        """The model or program as it was given."""
+        return self._model
+
+    @property
+    def violations(self) -> int:
+        """How many violations there were before."""
+        return len(self.before.violations(self._oracle))
+
+    @cached_property
+    def changed_rows(self) -> Array:
+        """For each row that was used, whether the program says something else than before."""
+        population = self.before.population
+        frame = Frame(population.columns[name] for name in self.original.variables)
+        said = [
+            evaluate(program.term, frame.arrays, frame.vocabulary)
+            for program in (self.original, self.program)
+        ]
+        return np.broadcast_to(differ(said[0], said[1]), (population.n_rows,))
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that is a witness in the repaired program was found."""
+        return self.after.complete
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What can be re-checked of the result by someone else."""
+        return certify(self.after, self._oracle, self.story())
+
+    def diff(self) -> str:
+        """The text of the program before and after, as a unified diff."""
+        before, after = (str(p).splitlines() for p in (self.original, self.program))
+        return "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm="", n=2))
+
+    def story(self) -> dict[str, object]:
+        """What a certificate tells of the repair."""
+        losses = {"used": self.used, "holdout": self.holdout}
+        return {
+            "original_program_hash": program_hash(self.original),
+            "replaced": [
+                {"position": str(position), "value": value}
+                for position, value in self.replaced.items()
+            ],
+            "steps": [str(step) for step in self.steps],
+            "utility": {
+                "name": self.utility,
+                **{
+                    name: {"before": loss.before, "after": loss.after, "rows": loss.rows}
+                    for name, loss in losses.items()
+                    if loss is not None
+                },
+            },
+        }
+
+    def __str__(self) -> str:
+        count = len(self.steps)
+        lines = [
+            f"{self.violations} violations, {count} "
+            f"step{'s' * (count != 1)}, {self.program.size:,} of {self.original.size:,} nodes left"
+        ]
+        lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
+        if self.replaced and not self.steps:
+            (value,) = self.replaced.values()
+            lines.append(f"  the whole program became {shortened(value)}: nothing better was found")
+        for name, loss in (("rows used", self.used), ("hold-out", self.holdout)):
+            if loss is not None:
+                lines.append(
+                    f"{self.utility} on the {loss.rows:,} {name}: {loss.before:.4f} before, "
+                    f"{loss.after:.4f} after"
+                )
+        complete = "" if self.complete else "; not everything was settled"
+        lines.append(
+            f"no violation at association >= {self.after.epsilon:g}, influence > "
+            f"{self.after.delta:g} on {self.after.population.n_rows:,} rows{complete}"
+        )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Repair: {len(self.steps)} steps, {self.utility} {self.used.before:.4f} to "
+            f"{self.used.after:.4f}>"
+        )
+
+
+def repair(
+    model: object,
+    X: object,
+    y: object = None,
+    *,
+    protected: object,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    oracle: Oracle | None = None,
+    utility: str | UtilityFunction | None = None,
+    holdout: object = None,
+    search: SearchBudget | None = None,
+    weights: object = None,
+    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
+    association: Association | None = None,
+    influence: Influence | None = None,
+    max_support: int = MAX_SUPPORT,
+    bins: int | None = BINS,
+    budget: Budget | None = None,
+    variables: bool = True,
+    decision: Decision | None = None,
+    opaque: bool = False,
+    threads: int = 1,
+    progress: ProgressCallback | None = None,
+) -> Repair:
+    """Put constants in place of parts of a model until no violation is left.
+
+    Parameters
+    ----------
+    model, X, protected, epsilon, delta : as for `audit`.
+    y : column name or values, optional
+        What would be right, for the utility; without it, what the model says now.
+    oracle : callable, optional
+        Asked about each witness; those it judges appropriate stay. Without it all have to go.
+    utility : str or callable, optional
+        What to lose least of: "accuracy" (the default where y is given and holds classes),
+        "agreement" with the original (the default without y), "balanced accuracy", "auc",
+        "log loss", "mean squared error" (the default for numbers of which hardly two are equal;
+        without y, from what the model says now), or a function of the right answers, those
+        given, and `sample_weight`, larger for better ones.
+    holdout : table, pair of a table and y, or array of truth values, optional
+        Rows that are used for nothing but a second figure of the utility. Truth values, one for
+        each row of X, say which of these are: they count when violations are looked for, and not
+        when constants are chosen.
+    search : SearchBudget, optional
+        How much to spend on looking for the repair that loses least.
+    weights, missing_protected, association, influence, max_support, bins, budget, variables, \
+decision, opaque, threads, progress : as for `audit`.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> data = {"vitamins": [1, 1, 0, 0], "income": [1, 2, 1, 2], "pregnant": [1, 1, 0, 0]}
+    >>> program = pu.Program.parse("ite(vitamins == 1, 'a', ite(income >= 2, 'a', 'b'))")
+    >>> repaired = pu.repair(program, data, protected="pregnant", epsilon=0.5, delta=0)
+    >>> print(repaired.program)
+    lambda vitamins, income . ite(income >= 2, 'a', 'b')
+    >>> repaired.used.after
+    0.75
+    """
+    case = case_of(
+        model, X, protected, epsilon, delta,
+        weights=weights, missing_protected=missing_protected, association=association,
+        influence=influence, max_support=max_support, bins=bins, budget=budget,
+        variables=variables, decision=decision, opaque=opaque, threads=threads,
+    )  # fmt: skip
+    if search is not None and not isinstance(search, SearchBudget):
+        raise DataError(f"search is {search!r}; pass a SearchBudget")
+    clock = Clock(progress)
+    before = examine(case, clock=clock)
+    full = case.subject.program
+    used = _utility(case, before.program, X, y, utility, clock)
+    kept_apart: Utility | None
+    if _one_a_row(holdout):
+        used, kept_apart = _parts(used, holdout, case)
+    else:
+        kept_apart = _holdout(full, holdout, y is not None, used.measure)
+    found, after, detections = _searched(
+        case, before, oracle, used, search or SearchBudget(), clock
+    )
+    new = _in_full(before.program, full, found.new)
+    constant = found.program.term
+    if not found.steps and isinstance(constant, Const) and constant != before.program.term:
+        new = {Spot(0): constant}  # the best program that always says the same
+    program = full.replaced(new)
+    losses = [
+        Loss(_said(target, full), _said(target, program), int(np.count_nonzero(target.weights)))
+        for target in (used, kept_apart)
+        if target is not None
+    ]
+    changes = {spot: _change(full, spot, value) for spot, value in new.items()}
+    return Repair(
+        before=before,
+        after=after,
+        program=program,
+        original=full,
+        replaced={c.position: c.value for c in changes.values()},
+        steps=_steps(before.program, full, found, used),
+        utility=used.name,
+        used=losses[0],
+        holdout=losses[1] if len(losses) > 1 else None,
+        detections=detections,
+        _model=model,
+        _X=X,
+        _oracle=oracle,
+    )
+
+
+def _searched(
+    case: Case,
+    before: Audit,
+    oracle: Oracle | None,
+    utility: Utility,
+    budget: SearchBudget,
+    clock: Clock,
+) -> tuple[Found, Audit, int]:
+    """The best repair, and an audit of it that finds no violation."""
+    search = Search(case, before.program, oracle, utility, budget, clock)
+    if not before.violations(oracle):
+        return Found(before.program, (), 0.0), before, 1
+    found = search.run(before)
+    while True:
+        population = case.population.having(found.program.variables)
+        after = examine(replace(case, population=population), found.program, clock=clock)
+        search.detections += 1
+        if not after.violations(oracle):
+            return found, after, search.detections + 1
+        found = search.resumed(found, after)
+
+
+def _in_full(specialised: Program, full: Program, new: Mapping[Spot, Const]) -> dict[Spot, Const]:
+    """Positions of a program as positions of the one it was made of, which has the same shape."""
+    if specialised is full:
+        return dict(new)
+    by_number = {written: point for point, written in enumerate(full.points.written)}
+    found: dict[Spot, Const] = {}
+    for spot, value in new.items():
+        point = by_number[specialised.points.written[spot.point]]
+        below = specialised.points.below(spot.point) if spot.operands else []
+        children = [by_number[specialised.points.written[below[s]]] for s in spot.operands]
+        operands = tuple(sorted(full.points.steps[child] for child in children))
+        found[Spot(point, operands)] = value
+    return found
+
+
+def _change(program: Program, spot: Spot, value: Const) -> Change:
+    position = program.points.position(spot)
+    origin = program.origin(position)
+    term = program.text_of(program.points.term_at(spot))
+    return Change(position, term, value_text(value.value), "" if origin is None else str(origin))
+
+
+def _steps(specialised: Program, full: Program, found: Found, utility: Utility) -> tuple[Step, ...]:
+    steps = []
+    for taken in found.steps:
+        new = _in_full(specialised, full, taken.new)
+        changes = tuple(_change(full, spot, value) for spot, value in new.items())
+        steps.append(Step(taken.removed, changes, utility.better(taken.value)))
+    return tuple(steps)
+
+
+def _said(utility: Utility, program: Program) -> float:
+    """The utility of a program on its rows."""
+    frame = utility.frame
+    found = evaluate(program.term, frame.arrays, frame.vocabulary)
+    outputs = np.broadcast_to(found, (len(utility.right), *found.shape[1:]))
+    return utility.value(program.term, outputs)
+
+
+def _utility(
+    case: Case, program: Program, X: object, y: object, named: object, clock: Clock
+) -> Utility:
+    engine = engine_for(case, program, clock)
+    outputs = engine.outputs()
+    column = None
+    if y is not None:
+        column = _answers(Table.of(X, program.inputs), y)
+        kept = case.population.kept
+        column = column if kept is None else column.take(kept)
+    right = outputs if column is None else right_answers(column, outputs, engine.frame)
+    measure = _measure(named, right, y is not None)
+    return Utility(measure, right, case.population.weights, engine.frame)
+
+
+def _answers(table: Table, y: object) -> Column:
+    if is_name(y):
+        if str(y) not in table:
+            raise DataError(f"y is not a column of the data: {str(y)!r}; {table.suggest(str(y))}")
+        column = table.column(str(y))
+    else:
+        column = table.beside("y", y)
+    lost = int(np.count_nonzero(column.is_missing))
+    if lost:
+        raise DataError(f"y is missing in {lost} rows; leave these rows out")
+    return as_column("y", column)
+
+
+def _measure(named: object, right: Any, given: bool) -> Measure | UtilityFunction:
+    if named is None:
+        if continuous(right):
+            return Measure.SQUARED_ERROR
+        return Measure.ACCURACY if given else Measure.AGREEMENT
+    if callable(named):
+        return named
+    names: Sequence[str] = [str(measure) for measure in Measure]
+    wanted = str(named).replace("_", " ").lower()
+    if wanted not in names:
+        raise DataError(f"utility is {named!r}; pass one of {', '.join(names)}, or a function")
+    measure = Measure(wanted)
+    if not given and measure not in (Measure.AGREEMENT, Measure.SQUARED_ERROR):
+        raise DataError(f"the utility {wanted!r} needs y, what would be right; pass it")
+    if given and measure is Measure.AGREEMENT:
+        raise DataError("agreement is with what the model says now; leave y out")
+    return measure
+
+
+def _one_a_row(holdout: Any) -> bool:
+    """Whether a hold-out is truth values."""
+    return getattr(holdout, "ndim", 0) == 1 and holdout.dtype == np.bool_
+
+
+def _parts(utility: Utility, apart: Any, case: Case) -> tuple[Utility, Utility]:
+    """The utility on the rows that are used, and on those that are kept apart."""
+    population, held = case.population, np.asarray(apart)
+    kept = np.ones(population.n_rows, np.bool_) if population.kept is None else population.kept
+    if held.shape != kept.shape:
+        raise DataError(
+            f"holdout has {len(held):,} truth values for {len(kept):,} rows; pass one for each row"
+        )
+    held = held[kept]
+    if held.all() or not held.any():
+        raise DataError("holdout keeps all rows apart, or none; keep some of them apart")
+    used, left = (np.where(part, utility.weights, 0.0) for part in (~held, held))
+    return replace(utility, weights=used), replace(utility, weights=left)
+
+
+def _holdout(
+    program: Program, holdout: object, needs_y: bool, measure: Measure | UtilityFunction
+) -> Utility | None:
+    """The same utility on rows that are kept apart."""
+    if holdout is None:
+        return None
+    rows, y = holdout, None
+    if isinstance(holdout, tuple) and len(holdout) == 2:
+        rows, y = holdout
+    if (y is not None) != needs_y:
+        raise DataError(
+            "holdout goes with y: pass a pair of a table and its y where y is given, else a table"
+        )
+    table = Table.of(rows, program.inputs)
+    frame = Frame(table.column(name) for name in program.variables)
+    frame.check_program(program)
+    said = evaluate(program.term, frame.arrays, frame.vocabulary)
+    outputs = np.broadcast_to(said, (table.n_rows, *said.shape[1:]))
+    right = outputs if y is None else right_answers(_answers(table, y), outputs, frame)
+    return Utility(measure, right, np.ones(table.n_rows), frame)

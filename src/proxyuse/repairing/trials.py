@@ -1,0 +1,491 @@
+"""What could be put in place of what, to be rid of one witness, and what it would cost.
+
+A trial is a set of positions and a constant for each. Those that are looked at for a witness (p1,
+p2): p1 itself; p1 at some of its positions; each expression inside p1, alike in every copy; where
+p1 is a guard, what is in its branches. Where none of them but p1 itself removes the witness, the
+best of them together. For each expression the best constants are looked for:
+
+- true and false for a guard;
+- the constants of its leaves, and the mean of what rows say, for a tree;
+- for a variable in tests, one of its values for each outcome of all these tests;
+- for a number on one side of a threshold that differs from row to row, the best of all numbers;
+- otherwise the values that occur.
+
+The utility of a trial is exact, but for sums of many trees, of which all but one are added
+up once; what is then applied is measured again as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from proxyuse.auditing import Audit
+from proxyuse.detect.witnesses import Witness
+from proxyuse.lang.evaluate import Array, apply, constant, first_value
+from proxyuse.lang.nodes import (
+    Associative,
+    Const,
+    Ite,
+    Var,
+    children,
+    value_text,
+)
+from proxyuse.lang.positions import Points, Spot
+from proxyuse.measure.association import Association
+from proxyuse.measure.forests import ForestEngine
+from proxyuse.measure.support import support_of
+from proxyuse.repairing.region import Region, region_at
+from proxyuse.repairing.region_trials import RegionTrials
+from proxyuse.repairing.utility import Utility
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is looked at for one witness.
+
+    Attributes
+    ----------
+    constants : constants tried for one expression, where it takes an evaluation for each.
+    expressions : expressions inside a computation that are tried, where it takes an evaluation
+        for each constant.
+    checks : trials that are looked at, best first, for whether they remove the witness.
+    costly : of these, those for which the whole changed program has to be looked at.
+    """
+
+    constants: int = 16
+    expressions: int = 64
+    checks: int = 256
+    costly: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Constants in place of parts of a program.
+
+    Attributes
+    ----------
+    new : the positions and the constants.
+    gain : how much the utility changes, the more the better.
+    removed : how many nodes they replace.
+    """
+
+    new: Mapping[Spot, Const]
+    gain: float
+    removed: int
+
+    @property
+    def key(self) -> tuple[float, int, tuple[Spot, ...]]:
+        """Better trials first: by utility, then the smaller program, then position."""
+        return (-round(self.gain, 12), -self.removed, tuple(sorted(self.new)))
+
+
+class Scene:
+    """A program on some rows, as trials see it."""
+
+    def __init__(
+        self,
+        audit: Audit,
+        engine: ForestEngine,
+        utility: Utility,
+        association: Association,
+        effort: Effort,
+    ) -> None:
+        self.audit, self.engine, self.utility = audit, engine, utility
+        self.association, self.effort = association, effort
+        self.program, self.points = audit.program, audit.program.points
+        self.protected = {z.name: i for i, z in enumerate(audit.population.protected)}
+        self._regions: dict[int, RegionTrials] = {}
+
+    @cached_property
+    def outputs(self) -> Array:
+        """What the program says."""
+        return self.engine.outputs()
+
+    @cached_property
+    def gains(self) -> Array:
+        """What each row adds to the utility."""
+        return self.utility.gains(self.outputs)
+
+    def region(self, point: int) -> RegionTrials | None:
+        """The region in which a point lies; the last one is kept."""
+        found = region_at(self.points, point)
+        if found is None:
+            return None
+        root, nodes = found
+        if root not in self._regions:
+            self._regions.clear()
+            region = Region(self.points, root, nodes, self.engine.values, self.engine.n_rows)
+            self._regions[root] = RegionTrials(region, self.engine, self.utility)
+        return self._regions[root]
+
+    def outputs_with(self, new: Mapping[Spot, Const]) -> Array:
+        """What the program says with constants at some positions."""
+        root = self.region(0) if isinstance(self.points.terms[0], Ite) else None
+        if root is not None and root.region.root == 0 and not any(s.operands for s in new):
+            codes = root.region.codes_with(new)
+            words = [constant(v, self.engine.vocabulary) for v in root.region.constants]
+            return np.concatenate(words)[codes]
+        return self.engine.values_with(new)
+
+    def trial(self, new: Mapping[Spot, Const]) -> Trial:
+        """A trial with what it costs."""
+        more = self.utility.gains(self.outputs_with(new)).sum() - self.gains.sum()
+        return Trial(new, self.utility.worth(more), self._size(new))
+
+    def _size(self, spots: Iterable[Spot]) -> int:
+        return sum(end - start for spot in spots for start, end in self.points.covers(spot))
+
+    # The best constants for an expression at some positions
+
+    def best_constants(self, spots: Sequence[Spot], limit: int = 3) -> list[Trial]:
+        """Trials that put one constant at all of some positions, best first."""
+        swept = self._swept(spots[0]) if len(spots) == 1 else None
+        values = self._options(spots) if swept is None else swept
+        if len(spots) == 1:
+            trials = [self._one_constant(spots[0], value) for value in values]
+        else:
+            trials = [self.trial(dict.fromkeys(spots, value)) for value in values]
+        return sorted(trials, key=lambda trial: trial.key)[:limit]
+
+    def _one_constant(self, spot: Spot, value: Const) -> Trial:
+        rows = np.flatnonzero(self.engine.reached(spot.point))
+        values = constant(value.value, self.engine.vocabulary)
+        said = np.broadcast_to(values, (len(rows), *values.shape[1:]))
+        gains = self.utility.gains(self.engine.outcome(spot, rows, said), rows)
+        return Trial({spot: value}, float(gains.sum() - self.gains[rows].sum()), self._size([spot]))
+
+    def _options(self, spots: Sequence[Spot]) -> list[Const]:
+        """The constants that are tried at some positions of one expression."""
+        values = self.engine.values(self.points.term_at(spots[0]))
+        if values.dtype == np.bool_:
+            return [Const(True), Const(False)]
+        support = support_of(values, self.engine.n_rows)
+        masses = support.masses(self.engine.weights)
+        chosen = np.arange(len(support))
+        if isinstance(self.points.terms[spots[0].point], Var):
+            kinds = self.engine.kinds_of_value(spots, support)
+            chosen = _middles(kinds, masses)
+        if len(chosen) > self.effort.constants:
+            ordered = values.dtype == np.float64 and values.ndim == 1
+            chosen = _spread(chosen, masses, self.effort.constants, ordered)
+        found = [
+            Const(first_value(support.values[i : i + 1], self.engine.vocabulary)) for i in chosen
+        ]
+        if values.dtype == np.float64 and not isinstance(self.points.terms[spots[0].point], Var):
+            mean = np.average(values, axis=0, weights=self.engine.weights)[None]
+            if np.isfinite(mean).all():
+                found.append(Const(first_value(mean, self.engine.vocabulary)))
+        return list({value_text(c.value): c for c in found}.values())
+
+    def _swept(self, spot: Spot) -> list[Const] | None:
+        """The best number of all, where the output falls on one of two sides in each row.
+
+        Sort the rows by their thresholds; what each side adds to the utility is summed up from
+        both ends. Of the best interval, the point nearest the mean. O(n log n).
+        """
+        sides = self.engine.sides(spot)
+        if sides is None:
+            return None
+        rows, tau, low, high = sides
+        mean = self._mean(spot)
+        if len(rows) == 0 or not np.isfinite(mean):
+            return None
+        below, above = self.utility.gains(low, rows), self.utility.gains(high, rows)
+        order = np.argsort(tau, kind="stable")
+        cuts = tau[order]
+        # with a constant between cuts[i - 1] and cuts[i], the rows from i on are on the low side
+        score = np.concatenate([[0.0], np.cumsum(above[order])])
+        score += np.concatenate([np.cumsum(below[order][::-1])[::-1], [0.0]])
+        lows = np.concatenate([[-np.inf], cuts])
+        highs = np.concatenate([cuts, [np.inf]])
+        score[~(lows < highs)] = -np.inf
+        best = np.flatnonzero(score >= score.max() * (1 - 1e-12) - 1e-12)
+        nearest = np.clip(
+            mean, np.nextafter(lows[best], np.inf), np.nextafter(highs[best], -np.inf)
+        )
+        inside = np.where(np.isfinite(nearest), nearest, mean)
+        widths = np.isfinite(lows[best]) & np.isfinite(highs[best])
+        middle = np.where(widths, (lows[best] + highs[best]) / 2, inside)
+        point = np.where((mean > lows[best]) & (mean < highs[best]), mean, middle)
+        picked = float(point[np.argmin(np.abs(point - mean))])
+        return [Const(picked), Const(mean)]
+
+    def _mean(self, spot: Spot) -> float:
+        values = self.engine.values(self.points.term_at(spot))
+        known = np.broadcast_to(values.astype(np.float64), (self.engine.n_rows,))
+        held = ~np.isnan(known)
+        if not held.any():
+            return float("nan")
+        return float(np.average(known[held], weights=self.engine.weights[held]))
+
+    # What is left of a witness
+
+    def left(self, witness: Witness, trial: Trial) -> tuple[float, float]:
+        """Association and influence that a trial leaves to a witness."""
+        spots = witness.decomposition.spots
+        if all(self._covered(spot, trial.new) for spot in spots):
+            return 0.0, 0.0
+        region = self._region_of(spots)
+        if region is not None:
+            place = self.protected[witness.protected]
+            found = region.left(spots[0], dict(trial.new), self.association, place)
+            if found is not None:
+                return found
+        within = [s for s in trial.new if any(self._within(s, spot) for spot in spots)]
+        if len(within) < len(trial.new):
+            return self._left_elsewhere(witness, trial)
+        values = self._values_with(spots[0], trial.new)
+        each = self.engine.association_of(values, self.association)
+        association = float(each[self.protected[witness.protected]])
+        if association < self.audit.epsilon:
+            return association, witness.influence
+        return association, self.engine.influence_of(spots, values)
+
+    def gone(self, witness: Witness, trial: Trial) -> bool:
+        """Whether a trial removes a witness."""
+        association, influence = self.left(witness, trial)
+        return association < self.audit.epsilon or influence <= self.audit.delta
+
+    def _covered(self, spot: Spot, new: Mapping[Spot, Const]) -> bool:
+        mine = self.points.covers(spot)
+        ranges = [r for other in new for r in self.points.covers(other)]
+        return all(any(a <= start and end <= b for a, b in ranges) for start, end in mine)
+
+    def _within(self, inner: Spot, outer: Spot) -> bool:
+        ranges = self.points.covers(outer)
+        return all(
+            any(a <= start and end <= b for a, b in ranges)
+            for start, end in self.points.covers(inner)
+        )
+
+    def _values_with(self, spot: Spot, new: Mapping[Spot, Const]) -> Array:
+        """What an expression says with constants inside it."""
+        if not spot.operands:
+            return self.engine.values_with(new, spot.point)
+        term = self.points.terms[spot.point]
+        below = self.points.below(spot.point)
+        subset = {s: v for s, v in new.items() if s.point == spot.point and s.operands}
+        gone = {step for s in subset for step in s.operands}
+        inner = {s: v for s, v in new.items() if s not in subset}
+        steps = sorted(set(spot.operands) - gone, key=lambda step: term._order[step])
+        parts = [self.engine.values_with(inner, below[step]) for step in steps]
+        parts += [constant(v.value, self.engine.vocabulary) for v in subset.values()]
+        return parts[0] if len(parts) == 1 else apply(term, parts, {}, self.engine.vocabulary)
+
+    def _left_elsewhere(self, witness: Witness, trial: Trial) -> tuple[float, float]:
+        """What is left where a trial changes the rest of the program: measured on the result."""
+        changed = self.program.replaced(trial.new)
+        changed.fitting_kinds |= self.program.fitting_kinds
+        digest = witness.expression.digest
+        there = [Spot(p) for p, term in enumerate(changed.points.terms) if term.digest == digest]
+        if not there:
+            return 0.0, 0.0
+        engine = self.engine.of(changed)
+        influence = max(engine.influence([spot]) for spot in there[:8])
+        if len(there) > 1 and influence <= self.audit.delta:
+            influence = engine.influence(there)
+        return witness.association, influence
+
+    # Trials for a witness
+
+    def removing(self, witness: Witness, count: int) -> list[Trial]:
+        """Trials that remove a witness, the cheapest first; `count` of them if there are as many.
+
+        Where only few do, p1 itself is the last.
+        """
+        whole = self.best_constants(witness.decomposition.spots)[0]
+        trials = sorted({t.key: t for t in self._trials(witness)}.values(), key=lambda t: t.key)
+        better = [trial for trial in trials if trial.key < whole.key]
+        found: list[Trial] = []
+        failed: list[tuple[Trial, float, float]] = []
+        costly = 0
+        for trial in better[: self.effort.checks]:
+            if len(found) == count or costly == self.effort.costly:
+                break
+            costly += self._is_costly(witness, trial)
+            left = self.left(witness, trial)
+            if left[0] < self.audit.epsilon or left[1] <= self.audit.delta:
+                found.append(trial)
+            else:
+                failed.append((trial, *left))
+        if not found and (joined := self._joined(witness, failed, whole)) is not None:
+            found.append(joined)
+        return [*found, whole][:count]
+
+    def _is_costly(self, witness: Witness, trial: Trial) -> bool:
+        """Whether what is left of a witness takes a look at the whole changed program."""
+        spots = witness.decomposition.spots
+        return any(not any(self._within(s, spot) for spot in spots) for s in trial.new) and (
+            len(spots) > 1 or self._region_of(spots) is None
+        )
+
+    def _trials(self, witness: Witness) -> Iterator[Trial]:
+        spots = witness.decomposition.spots
+        region = self._region_of(spots)
+        if region is not None:
+            for new, gain in region.changes(spots[0]):
+                yield Trial(new, self.utility.worth(gain), self._size(new))
+            yield from self._variables(spots)
+            return
+        if len(spots) > 1:
+            yield from self._some_positions(spots)
+            yield from self._around(spots)
+        yield from self._inside(spots)
+
+    def _around(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+        """In a program that is one tree, what takes some of several positions out with it."""
+        region = self.region(0)
+        if region is None or region.region.root > 0 or not region.small:
+            return
+        for new, gain in region.changes(Spot(0)):
+            ((place, value),) = new.items()
+            gone = self.points.covers(place)
+            if value.value is True or value.value is False:  # the other branch is never taken
+                branches = region.region.below[self.points.parents[place.point]][1:]
+                never = branches[1 if value.value else 0]
+                gone = [*gone, (never, self.points.end(never))]
+            if any(start <= spot.point < end for spot in spots for start, end in gone):
+                yield Trial(new, self.utility.worth(gain), self._size(new))
+
+    def _region_of(self, spots: Sequence[Spot]) -> RegionTrials | None:
+        """The region that one position is a node of, or the guard of a node."""
+        if len(spots) > 1:
+            return None
+        region = self.region(spots[0].point)
+        known = region is not None and region.small and region.node_of(spots[0]) is not None
+        return region if known else None
+
+    def _some_positions(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+        """The most influential positions, more and more of them."""
+        influences = self.engine.influences(spots)
+        order = np.argsort(influences)[::-1]
+        ranked = [spots[i] for i in order.tolist()]
+        if self.engine.n_rows * self.points.terms[0].size < SMALL:
+            for spot in ranked[: self.effort.expressions]:
+                yield from self.best_constants([spot], 2)
+        size = 2
+        while size < len(ranked):
+            yield from self.best_constants(ranked[:size], 2)
+            size *= 2
+
+    def _inside(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+        """Expressions inside, alike in all copies."""
+        groups: dict[bytes, list[Spot]] = {}
+        for spot in spots:
+            for start, end in self.points.covers(spot):
+                for point in range(start, end):
+                    term = self.points.terms[point]
+                    if not isinstance(term, Const) and Spot(point) not in spots:
+                        groups.setdefault(term.digest, []).append(Spot(point))
+        ranked = sorted(groups.values(), key=self._promise)
+        for group in ranked[: self.effort.expressions]:
+            yield from self.best_constants(_disjoint(self.points, group), 2)
+        if len(spots) == 1:
+            yield from self._smaller_subsets(spots[0])
+
+    def _promise(self, group: list[Spot]) -> tuple[bool, int]:
+        """Variables first, then what is large."""
+        term = self.points.terms[group[0].point]
+        return not isinstance(term, Var), -term.size
+
+    def _variables(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+        """Each variable inside, everywhere there."""
+        groups: dict[str, list[Spot]] = {}
+        for spot in spots:
+            for start, end in self.points.covers(spot):
+                for point in range(start, end):
+                    term = self.points.terms[point]
+                    if isinstance(term, Var):
+                        groups.setdefault(term.name, []).append(Spot(point))
+        for group in groups.values():
+            if len(group) > 1:
+                yield from self.best_constants(group, 2)
+
+    def _smaller_subsets(self, spot: Spot) -> Iterator[Trial]:
+        """Of some operands all but one, and pairs."""
+        term = self.points.terms[spot.point]
+        if not isinstance(term, Associative):
+            return
+        parts = children(term)
+        steps = spot.operands or tuple(
+            step for step, i in enumerate(term._order) if not isinstance(parts[i], Const)
+        )
+        if len(steps) < 3:
+            return
+        some = [tuple(s for s in steps if s != left) for left in steps]
+        some += [(a, b) for a in steps for b in steps if a < b] if len(steps) < 12 else []
+        for subset in dict.fromkeys(some[: self.effort.expressions]):
+            yield from self.best_constants([Spot(spot.point, subset)], 2)
+
+    def _joined(
+        self, witness: Witness, checked: list[tuple[Trial, float, float]], whole: Trial
+    ) -> Trial | None:
+        """Trials that do not remove a witness alone, put together until they do.
+
+        First those that take most of its association for what they cost.
+        """
+
+        def worth(entry: tuple[Trial, float, float]) -> float:
+            trial, association, influence = entry
+            taken = max(
+                1 - association / max(witness.association, 1e-9),
+                1 - influence / max(witness.influence, 1e-9),
+            )
+            return taken / max(1e-6, -trial.gain + 1e-4)
+
+        ranked = sorted(checked, key=worth, reverse=True)
+        joined: dict[Spot, Const] = {}
+        for trial, _, _ in ranked[:8]:
+            fresh = {
+                s: v for s, v in trial.new.items()
+                if all(self.points.disjoint(s, other) for other in joined)
+            }  # fmt: skip
+            if len(fresh) < len(trial.new):
+                continue
+            joined |= fresh
+            if len(joined) == len(fresh):
+                continue
+            together = self.trial(joined)
+            if together.key >= whole.key:
+                return None
+            if self.gone(witness, together):
+                return together
+        return None
+
+
+SMALL = 1 << 26  # rows times nodes
+
+
+def _middles(kinds: Array, masses: Array) -> Array:
+    """Of each kind of value the one in the middle by mass."""
+    found = []
+    for kind in np.unique(kinds):
+        own = np.flatnonzero(kinds == kind)
+        upto = np.cumsum(masses[own])
+        found.append(own[np.searchsorted(upto, upto[-1] / 2)])
+    return np.array(found, dtype=np.intp)
+
+
+def _spread(chosen: Array, masses: Array, count: int, ordered: bool) -> Array:
+    """Some of many values: spread evenly by mass where they have an order, else the heaviest."""
+    if not ordered:
+        return chosen[np.argsort(-masses[chosen], kind="stable")[:count]]
+    chosen = np.sort(chosen)
+    upto = np.cumsum(masses[chosen])
+    places = np.searchsorted(upto, upto[-1] * (np.arange(count) + 0.5) / count)
+    return np.asarray(chosen[np.unique(np.minimum(places, len(chosen) - 1))])
+
+
+def _disjoint(points: Points, spots: list[Spot]) -> list[Spot]:
+    """Those that do not lie in one before."""
+    found: list[Spot] = []
+    end = -1
+    for spot in sorted(spots):
+        if spot.point >= end:
+            found.append(spot)
+            end = points.end(spot.point)
+    return found

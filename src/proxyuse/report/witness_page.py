@@ -1,0 +1,340 @@
+"""One witness as a page for the person who judges it.
+
+What it computes and where, its figures in words and numbers, its table; whose decisions hang on it;
+the smaller computations inside it; what just misses a threshold; and what was decided on
+something similar. Rows are told of as `disclosure` and `moved` allow. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from proxyuse.auditing import Audit
+from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.witnesses import Witness
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Term
+from proxyuse.lang.positions import Spot
+from proxyuse.lang.text import term_text
+from proxyuse.oracle.judgement import Judgement, Oracle
+from proxyuse.oracle.record import Record
+from proxyuse.output.words import MOST_READ, count, describe_term
+from proxyuse.report.answer import describe_witness, percent, text_table
+from proxyuse.report.document import figure
+from proxyuse.report.moved import Moved, coarse, moved_by_group
+from proxyuse.report.tables import RowTables
+from proxyuse.report.wording import lacking, one_line, shortened
+
+MOST_TERM = 300
+MOST_TEXT = 72
+MOST_INSIDE = 5
+MOST_NEAR = 3
+MOST_SIMILAR = 3
+MOST_MOVED = 6
+NEAR = 0.8
+
+_RULE = "=" * 78
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+class Pages:
+    """The pages of one audit.
+
+    Parameters
+    ----------
+    audit : what was found.
+    document : the same as a document; its `min_cell` holds for the pages, too.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> from proxyuse.report.document import document
+    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> pages = Pages(found, document(found))
+    >>> page = pages.page(found.witnesses[1], "Witness 2 of 3")
+    >>> "It looks at whether vitamins is 1." in page, "Inside it" in page
+    (True, True)
+    >>> pages.whole_term(found.witnesses[1])
+    'vitamins == 1'
+    """
+
+    def __init__(self, audit: Audit, document: Mapping[str, Any]) -> None:
+        self._audit = audit
+        self._document = document
+        self._min_cell: int = document["min_cell"]
+        self._entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
+        self._tables = RowTables(audit, self._min_cell)
+        self._near: dict[str, list[Decomposition]] = {}
+
+    def page(
+        self,
+        witness: Witness,
+        head: str,
+        similar: Sequence[Record] = (),
+        oracle: Oracle | None = None,
+    ) -> str:
+        """All there is to know of a witness.
+
+        Parameters
+        ----------
+        witness : one of the audit.
+        head : what stands above it.
+        similar : what was decided on something similar; shown, never applied.
+        oracle : says what was decided on the witnesses inside it.
+        """
+        parts = [
+            [_RULE, head, ""],
+            [self._itself(witness)],
+            self._affected(witness),
+            self._inside(witness, oracle),
+            self._near_misses(witness.protected),
+            _similar(witness, similar),
+        ]
+        return "\n".join("\n".join(part) for part in parts if part)
+
+    def line(self, witness: Witness) -> str:
+        """What a witness looks at, in a few words."""
+        return self._brief(witness.expression)
+
+    def whole_term(self, witness: Witness) -> str:
+        """The computation in full, on as many lines as it takes."""
+        return term_text(witness.expression, self._audit.program.precision)
+
+    # The witness itself
+
+    def _itself(self, witness: Witness) -> str:
+        entry = self._entries[witness.protected, witness.id]
+        text = describe_witness(self._document, {**entry, "term": entry["term"][:MOST_TERM]})
+        more = [f"It stands at {count(witness.occurrences, 'place')} of the model."]
+        if witness.explicit:
+            more.append("It is the protected attribute itself, which the model reads.")
+        if entry["term_length"] > MOST_TERM:
+            more.append(f"The computation has {entry['term_length']:,} characters; t shows all.")
+        return "\n".join([text, "", *more])
+
+    def _affected(self, witness: Witness) -> list[str]:
+        name = one_line(witness.protected)
+        entry = self._entries[witness.protected, witness.id]
+        groups = self._tables.groups(witness.protected)
+        moved = moved_by_group(self._audit, witness.decomposition, groups)
+        rows = [
+            [one_line(value["value"]), f"{value['rows']:,}", coarse(share, room, self._min_cell)]
+            for value, share, room in zip(
+                self._tables.values(witness.protected),
+                moved.shares.tolist(),
+                self._rooms(groups),
+                strict=True,
+            )
+        ]
+        weighted = ", by weight" if self._document["weighted"] else ""
+        return [
+            "",
+            "Who is affected",
+            f"  {percent(entry['reach'])} of rows evaluate it. If its value is drawn from another "
+            f"row, {percent(entry['influence'])} of",
+            f"  all decisions come out differently{weighted}: its influence. The same for each "
+            "group by itself:",
+            *text_table([name, "rows", "decisions that change"], rows, str),
+            *_estimated(moved),
+            "  The value is drawn from the rows of all groups. This says whose decisions hang on",
+            "  it, not in which direction they change nor whether that is better or worse.",
+        ]
+
+    def _rooms(self, groups: Array) -> list[float]:
+        """How many of the heaviest row of each group make up the group: its rows, if all alike."""
+        weights = self._audit.population.weights
+        heaviest = np.zeros(int(groups.max()) + 1)
+        np.maximum.at(heaviest, groups, weights)
+        return list((np.bincount(groups, weights) / heaviest).tolist())
+
+    # Other computations
+
+    def _inside(self, witness: Witness, oracle: Oracle | None) -> list[str]:
+        found = self._smaller(witness)
+        if not found:
+            return []
+        judged = {
+            w.expression.digest: said
+            for w in self._audit.witnesses
+            if w.protected == witness.protected and oracle is not None and (said := oracle(w))
+        }
+        rows = [
+            [
+                *self._figures(inner, witness.protected),
+                self._standing(inner, witness.protected, judged.get(inner.expression.digest)),
+                self._brief(inner.expression),
+            ]
+            for inner in found[:MOST_INSIDE]
+        ]
+        heads = ["association", "influence", "is a witness", "computation"]
+        return ["", "Inside it", *text_table(heads, rows, str), *_more(found, MOST_INSIDE)]
+
+    def _smaller(self, witness: Witness) -> list[Decomposition]:
+        """What stands inside a witness at each of its positions, strongest first, once a term."""
+        points = self._audit.program.points
+        covered = [span for spot in witness.decomposition.spots for span in points.covers(spot)]
+        starts, ends = self._hulls
+        low, high = min(start for start, _ in covered), max(end for _, end in covered)
+        found: dict[bytes, Decomposition] = {}
+        for place in np.flatnonzero((starts >= low) & (ends <= high)).tolist():
+            inner = self._audit.decompositions[place]
+            digest = inner.expression.digest
+            if digest == witness.expression.digest or not self._within(inner.spots, covered):
+                continue
+            if digest not in found or (inner.influence or 0) > (found[digest].influence or 0):
+                found[digest] = inner
+        return sorted(found.values(), key=lambda d: _strength(d, witness.protected))
+
+    @cached_property
+    def _hulls(self) -> tuple[Array, Array]:
+        """From which to which program point each decomposition reaches."""
+        points = self._audit.program.points
+        spans = [
+            [span for spot in found.spots for span in points.covers(spot)]
+            for found in self._audit.decompositions
+        ]
+        starts = np.array([min(start for start, _ in some) for some in spans])
+        return starts, np.array([max(end for _, end in some) for some in spans])
+
+    def _within(self, spots: Iterable[Spot], covered: Sequence[tuple[int, int]]) -> bool:
+        points = self._audit.program.points
+        return all(
+            any(low <= start and end <= high for low, high in covered)
+            for spot in spots
+            for start, end in points.covers(spot)
+        )
+
+    def _near_misses(self, protected: str) -> list[str]:
+        if protected not in self._near:
+            self._near[protected] = self._just_missing(protected)
+        found, audit = self._near[protected], self._audit
+        if not found:
+            return []
+        rows = [
+            [
+                *self._figures(near, protected),
+                lacking(
+                    {
+                        "association_short_by": max(
+                            0.0, audit.epsilon - near.associations[protected]
+                        ),
+                        "influence_short_by": max(0.0, audit.delta - (near.influence or 0)),
+                    }
+                ),
+                self._brief(near.expression),
+            ]
+            for near in found[:MOST_NEAR]
+        ]
+        heads = ["association", "influence", "is short of", "computation"]
+        return [
+            "",
+            f"No witness of {one_line(protected)}, but within a fifth of the thresholds",
+            *text_table(heads, rows, str),
+            *_more(found, MOST_NEAR),
+        ]
+
+    def _just_missing(self, protected: str) -> list[Decomposition]:
+        """Terms that are no witness and would be one at thresholds a fifth lower."""
+        audit, measured = self._audit, self._audit.decompositions
+        associations = measured.associations[:, measured.protected.index(protected)]
+        near = (associations >= NEAR * audit.epsilon) & (measured.influences > NEAR * audit.delta)
+        seen = {w.expression.digest for w in audit.witnesses if w.protected == protected}
+        found = [measured[int(place)] for place in np.flatnonzero(near)]
+        kept: list[Decomposition] = []
+        for decomposition in sorted(found, key=lambda d: _strength(d, protected)):
+            if decomposition.expression.digest not in seen:
+                seen.add(decomposition.expression.digest)
+                kept.append(decomposition)
+        return kept
+
+    # Words
+
+    def _figures(self, found: Decomposition, protected: str) -> list[str]:
+        influence = "" if found.influence is None else f"{figure(found.influence):.3f}"
+        return [f"{figure(found.associations[protected]):.3f}", influence]
+
+    def _standing(self, found: Decomposition, protected: str, said: Judgement | None) -> str:
+        if found.associations[protected] < self._audit.epsilon:
+            return "no"
+        if found.influence is None or found.influence <= self._audit.delta:
+            return "no"
+        if said is None:
+            return "yes, not judged"
+        return "yes, appropriate" if said.appropriate else "yes, NOT appropriate"
+
+    def _brief(self, term: Term) -> str:
+        program = self._audit.program
+        text = program.brief(term) if term.size > MOST_READ else program.text_of(term)
+        reading = describe_term(term, text, self._audit.population.columns)
+        return shortened(one_line(reading), MOST_TEXT)
+
+
+def _strength(found: Decomposition, protected: str) -> tuple[float, float, int, Spot]:
+    return -found.associations[protected], -(found.influence or 0.0), found.size, found.spots[0]
+
+
+def _more(found: Sequence[object], shown: int) -> list[str]:
+    left = len(found) - shown
+    return [f"  ... and {left:,} more."] if left > 0 else []
+
+
+def _estimated(moved: Moved) -> list[str]:
+    if moved.pairs is None or moved.within is None:
+        return []
+    return [
+        f"  Estimated from {moved.pairs:,} drawn pairs of rows for each group: each figure is "
+        "within",
+        f"  {100 * moved.within:.1f} percentage points with a probability of 0.95.",
+    ]
+
+
+def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
+    """What was decided on something similar, and how that differs from this."""
+    if not records:
+        return []
+    lines = ["", "Similar, confirm: decided before, and not applied here by itself"]
+    for record in records[:MOST_SIMILAR]:
+        said = "appropriate" if record.appropriate else "NOT appropriate"
+        lines += [
+            f"  {said}, said {one_line(record.by)} on {record.at:%Y-%m-%d at %H:%M} UTC: "
+            f"{one_line(record.reason)}",
+            *(f"    {text}" for text in what_moved(record, witness)),
+        ]
+    return [*lines, *_more(records, MOST_SIMILAR)]
+
+
+def what_moved(record: Record, witness: Witness) -> list[str]:
+    """How a witness differs from what was judged."""
+    lines = [
+        f"association {record.association:.3f} then, {witness.association:.3f} now; "
+        f"influence {record.influence:.3f} then, {witness.influence:.3f} now"
+    ]
+    if record.term == witness.term:
+        return [*lines, "the same computation"]
+    moved = moved_numbers(record.term, witness.term)
+    if moved is None:
+        return [*lines, f"then: {shortened(one_line(record.term), MOST_TERM)}"]
+    shown = ", ".join(f"{before} then, {now} now" for before, now in moved[:MOST_MOVED])
+    left = len(moved) - MOST_MOVED
+    return [*lines, f"numbers in it: {shown}" + (f", and {left:,} more" if left > 0 else "")]
+
+
+def moved_numbers(before: str, now: str) -> list[tuple[str, str]] | None:
+    """The numbers in which two texts differ; None if they differ in something else.
+
+    Examples
+    --------
+    >>> moved_numbers("ite(age <= 30.5, 1, x2)", "ite(age <= 31, 1, x2)")
+    [('30.5', '31')]
+    >>> moved_numbers("x + 1", "x - 1")
+    """
+    if _NUMBER.sub("#", before) != _NUMBER.sub("#", now):
+        return None
+    pairs = zip(_NUMBER.findall(before), _NUMBER.findall(now), strict=True)
+    return [(a, b) for a, b in pairs if a != b]

@@ -1,0 +1,127 @@
+"""A tree that predicts drinking, put into one that predicts grades, is found and repaired."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import proxyuse as pu
+from proxyuse.lang.nodes import Const
+from proxyuse.lang.positions import Spot
+from scripts.student_insertions import (
+    COUNT,
+    DELTA,
+    EPSILON,
+    FIGURE,
+    PAGE,
+    WAYS,
+    Result,
+    Way,
+    examined,
+    figure,
+    insertions,
+    only,
+    students,
+    table,
+)
+from tests.brute import Place, Sample, Tree, form
+
+DOCS = Path(__file__).parent.parent / "docs"
+FEW = 6
+
+
+drawn = cache(insertions)
+
+
+@cache
+def result(way: Way, number: int) -> Result:
+    return examined(drawn(way)[number])
+
+
+def remains(result: Result) -> Spot | None:
+    """Where the repaired program has what is left of the inserted tree, None if nothing is."""
+    repair, inserted = result.repair, result.insertion
+    points = inserted.program.points
+    new = {
+        points.spot(position): constant
+        for position, value in repair.replaced.items()
+        if isinstance(constant := pu.Program.parse(value).term, Const)
+    }
+    program, back = inserted.program.replaced_points(new)
+    assert program == repair.program
+    inside = range(inserted.point, points.end(inserted.point))
+    left = [point for point, before in enumerate(back) if before in inside]
+    if not left or isinstance(program.points.terms[left[0]], Const):
+        return None
+    return Spot(left[0])
+
+
+def check_found_and_repaired(result: Result) -> None:
+    repair = result.repair
+    inserted = students().inserted
+    assert result.insertion.program.points.terms[result.insertion.point] == inserted
+    assert result.listed == 1
+    assert repair.before.complete
+    assert result.witness == (result.association >= EPSILON and result.influence > DELTA)
+    denied = [v.witness.expression for v in repair.before.violations(only(inserted))]
+    assert denied == [inserted] * result.witness
+    assert repair.after.violations(only(inserted)) == []
+    assert repair.used.before == 1
+    assert repair.used.after == pytest.approx(result.kept)
+    if not result.witness:
+        assert repair.program == result.insertion.program
+        return
+    assert repair.program.size < result.insertion.program.size
+    assert result.kept >= 1 - result.influence - 1e-12
+    spot = remains(result)
+    if spot is not None:  # it may not go on as before under another name
+        (left,) = (d for d in repair.after.decompositions if d.spots == (spot,))
+        assert left.influence is not None
+        assert left.associations["drinks"] < EPSILON or left.influence <= DELTA
+
+
+@pytest.mark.parametrize("number", range(FEW))
+@pytest.mark.parametrize("way", WAYS)
+def test_the_inserted_tree_is_found_and_repaired(way: Way, number: int):
+    check_found_and_repaired(result(way, number))
+
+
+@cache
+def sample() -> Sample:
+    data = students()
+    rows = [{str(name): value for name, value in row.items()} for row in data.X.to_dict("records")]
+    return Sample(rows, [1.0] * len(rows), {"drinks": list(map(bool, data.drinks))})
+
+
+def by_brute_force(program: pu.Program, point: int) -> tuple[float, float]:
+    """Association and influence of the sub-term at a point."""
+    tree = Tree(program.term)
+    assert form(tree.terms[point]) == form(program.points.terms[point])
+    influence = sample().influence(tree, frozenset([Place(point)]))
+    return sample().association(tree.terms[point], "drinks"), float(influence)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_brute_force_says_the_same(way: Way):
+    found = next(r for r in (result(way, number) for number in range(FEW)) if r.witness)
+    association, influence = by_brute_force(found.insertion.program, found.insertion.point)
+    assert found.association == pytest.approx(association, abs=1e-12)
+    assert found.influence == pytest.approx(influence, abs=1e-12)
+    program = found.repair.program
+    assert form(students().inserted) not in Tree(program.term).computations
+    if (spot := remains(found)) is not None:
+        association, influence = by_brute_force(program, spot.point)
+        assert association < EPSILON or influence <= DELTA
+
+
+@pytest.mark.slow
+def test_all_insertions_are_found_and_repaired_and_the_page_tells_of_them():
+    results = [result(way, number) for way in WAYS for number in range(COUNT)]
+    for found in results:
+        check_found_and_repaired(found)
+    for way in WAYS:
+        assert {found.witness for found in results if found.insertion.way == way} == {False, True}
+    assert table(results) in (DOCS / PAGE).read_text(encoding="utf-8")
+    assert figure(results) == (DOCS / FIGURE).read_text(encoding="utf-8")
