@@ -175,7 +175,7 @@ def test_the_answer_says_what_why_and_at_what_cost(repair):
     told = repair("model.skops", "--target", "paid", "--output", "r.skops")
     assert "score" in told
     for part in ("What was replaced", "married: association 0.", "nobody judged it", "accuracy: ",
-                 "decisions that changed: ", "nodes are left", "DecisionTreeClassifier",
+                 "predictions that changed: ", "nodes are left", "DecisionTreeClassifier",
                  "with --certificate certificate.json", "What is below these"):  # fmt: skip
         assert part in told, part
     assert "\x1b" not in told
@@ -339,6 +339,32 @@ def test_a_model_without_names_is_given_its_columns_by_place(run, folder):
     outputs = ("--output", "r.skops", "--certificate", "c.json", "--holdout", "kept.csv")
     run("repair", *words, *outputs)
     run("verify", "c.json", "--model", "r.skops", "--data", "few.csv", "--target", "pay")
+
+
+@pytest.mark.parametrize("output", ["r.skops", "r.program"])
+def test_a_decision_at_another_probability_is_repaired(output, run, repair):
+    save_tree()
+    decision = ("--decision-threshold", "0.3", "--target", "paid")
+    told = repair("model.skops", *decision, "--output", output, "--certificate", "c.json")
+    assert "probability is at least 0.3" in told
+    run("verify", "c.json", "--model", output, "--data", "people.csv")
+
+
+def test_rows_and_attributes_are_taken_from_where_they_are(run, folder):
+    save_program()
+    keyed = PEOPLE.assign(id=[f"p{i}" for i in range(N)])
+    keyed.loc[keyed.index % 5 == 0, "married"] = None
+    keyed[["id", "married"]][::-1].to_csv("restricted.csv", index=False)
+    keyed.drop(columns="married").to_csv("people.csv", index=False)
+    where = ("--where", "hours >= 22", "--protected-data", "restricted.csv", "--key", "id")
+    words = ("--model", "model.txt", "--data", "people.csv", *LIMITS, *where, "--weights", "hours")
+    outputs = ("--output", "r.txt", "--certificate", "c.json", "--holdout-share", "0.3", "--json")
+    drop = ("--missing-protected", "drop", "--target", "pay")
+    found = json.loads(run("repair", *words, *drop, *outputs))
+    assert found["rows"] == int(((keyed["hours"] >= 22) & keyed["married"].notna()).sum())
+    parts = [found["utility"][name]["rows"] for name in ("used", "holdout")]
+    assert sum(parts) == found["rows"]
+    run("verify", "c.json", "--model", "r.txt", "--data", "people.csv", *where)
 
 
 def test_a_project_file_says_the_rest(run, folder):

@@ -23,6 +23,7 @@ from proxyuse.measure.association import Association, NormalizedMutualInformatio
 from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
+from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.models.decisions import Decision
 from proxyuse.models.subject import Subject, subject_of
 from proxyuse.notes import Note, NoteKind
@@ -390,9 +391,9 @@ def case_of(
 
 def engine_for(
     case: Case, program: Program, clock: Clock, vocabulary: Vocabulary | None = None
-) -> ForestEngine:
+) -> TrialEngine:
     """The fast engine for a program on the rows of a case."""
-    return ForestEngine(
+    return TrialEngine(
         program,
         case.population,
         vocabulary=vocabulary,

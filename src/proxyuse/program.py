@@ -87,7 +87,7 @@ class Program:
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
         self.origins = dict(origins or {})
-        self.fitting_kinds: set[tuple[tuple[str, str], ...]] = set()
+        self.fitting_kinds: set[frozenset[tuple[str, str]]] = set()
         self._specialised: dict[frozenset[str], Program] = {}
         self._kept: dict[tuple[object, ...], Any] = {}
         known = set(self.inputs)
@@ -304,7 +304,7 @@ class Frame:
 
     def check_program(self, program: Program) -> None:
         """A `KindError` where kinds do not fit; what fitted once is not looked at again."""
-        key = tuple(sorted(self.kinds.items()))
-        if key not in program.fitting_kinds:
+        key = frozenset(self.kinds.items())
+        if not any(key <= known for known in program.fitting_kinds):
             self.check(program.term)
             program.fitting_kinds.add(key)

@@ -10,7 +10,7 @@ distance to the first difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from hashlib import blake2b
@@ -251,6 +251,33 @@ class Points:
             built = rebuild(term, (*kept, *added.get(point, ())))
             changed[point] = built if rule is None else rule(built)
         return changed
+
+
+class Cover:
+    """The points that some spots replace, to be asked whether they hold others.
+
+    Asking costs the depth of a point, however many spots there are.
+    """
+
+    def __init__(self, points: Points, spots: Iterable[Spot]) -> None:
+        self._parents = points.parents
+        self._points = points
+        self._roots = {start for spot in spots for start, _ in points.covers(spot)}
+
+    def holds(self, spot: Spot) -> bool:
+        """Whether everything that a spot replaces is replaced."""
+        return all(self._inside(start) for start, _ in self._points.covers(spot))
+
+    def touches(self, spot: Spot) -> bool:
+        """Whether something at or above the parts of a spot is replaced."""
+        return any(self._inside(start) for start, _ in self._points.covers(spot))
+
+    def _inside(self, point: int) -> bool:
+        while point >= 0:
+            if point in self._roots:
+                return True
+            point = self._parents[point]
+        return False
 
 
 def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:

@@ -28,7 +28,7 @@ slack, the program's own sum decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -36,9 +36,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from proxyuse.lang.build import rebuild
-from proxyuse.lang.evaluate import Array, Values, constant, evaluate, evaluate_all, truth_of
-from proxyuse.lang.nodes import Const, Ite, Term, Var, children
+from proxyuse.lang.evaluate import Array, Values, constant, evaluate, evaluate_all
+from proxyuse.lang.nodes import Ite, Term, Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import forest_rows
 from proxyuse.measure.association import Association, NormalizedMutualInformation
@@ -742,41 +741,6 @@ class ForestEngine(TreeEngine):
         """The values of the trees and of every node object above them."""
         known = self._tree_values if self._summed else {}
         return evaluate_all(self.program.term, self.frame.arrays, self.vocabulary, known)
-
-    def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:
-        """What stands at a point on all rows, once constants are put at some positions.
-
-        A constant at a test or its variable leads all rows to one side of the node; one in place
-        of a subtree is what rows say that reach it.
-        """
-        inside = self._summed and not any(spot.operands for spot in new)
-        nodes = [self._node_at.get(spot.point, -1) for spot in new] if inside else [-1]
-        if min(nodes) < 0 or point in self._node_at:
-            return super().values_with(new, point)
-        wiring = self._wiring
-        sides, covered = wiring.nodes.copy(), list[tuple[int, Const]]()
-        for (spot, value), node in zip(new.items(), nodes, strict=True):
-            term = self.points.terms[spot.point]
-            if isinstance(term, Ite):
-                covered.append((node, value))
-                continue
-            holds = value.value
-            if isinstance(term, Var):
-                test = self.points.terms[spot.point - 1]
-                test = rebuild(test, (value, *children(test)[1:]))
-                holds = bool(truth_of(evaluate(test, {}, self.vocabulary))[0])
-            sides[node, 2:] = self._trees.left[node] if holds else self._trees.right[node]
-        changed = wiring._replace(nodes=sides)
-        ends = np.empty_like(self._stand[0])
-        self._map(lambda block: self._loops.find_leaves(changed, changed.roots, ends, *block))
-        known, plan = self._values_at(ends), self._trees
-        for node, value in covered:
-            tree = int(plan.tree_of[node])
-            there = (ends[tree] >= plan.leaf_from[node]) & (ends[tree] < plan.leaf_to[node])
-            root = self.points.terms[plan.roots[tree]]
-            known[id(root)][there] = constant(value.value, self.vocabulary)
-        found = evaluate(self.points.terms[point], self.frame.arrays, self.vocabulary, known)
-        return self._full(found)
 
     @cached_property
     def _tree_values(self) -> Values:

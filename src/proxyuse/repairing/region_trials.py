@@ -16,8 +16,8 @@ from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Add, Const, Value
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
-from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import differ
+from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.repairing.region import Region
 from proxyuse.repairing.utility import Utility
 
@@ -28,7 +28,7 @@ BEST = 2  # constants a node that are tried
 class RegionTrials:
     """The trials in one region of a program."""
 
-    def __init__(self, region: Region, engine: ForestEngine, utility: Utility) -> None:
+    def __init__(self, region: Region, engine: TrialEngine, utility: Utility) -> None:
         self.region, self.engine, self.utility = region, engine, utility
         self.points = region.points
         self._outcomes: list[Array] = []
@@ -126,8 +126,8 @@ class RegionTrials:
     ) -> Iterator[tuple[dict[Spot, Const], float]]:
         """The mean of what rows say that come to a node of numbers."""
         constants = self.region.constants
-        summed = not isinstance(constants[0], str | bool) and self.region.root > 0
-        if not summed or len(rows) == 0:
+        kinds = {type(value) for value in constants}
+        if kinds not in ({float}, {tuple}) or self.region.root == 0 or len(rows) == 0:
             return
         numbers = np.array(constants, dtype=np.float64)
         codes = self.region.said[point][self._reached[rows]]
@@ -149,6 +149,7 @@ class RegionTrials:
         """
         if len(new) != 1:
             return None
+        self._prepare()
         ((place, value),) = new.items()
         node, mine = self.node_of(place), self.node_of(spot)
         if node is None or mine is None or not mine <= node < self.points.end(mine):
@@ -171,7 +172,7 @@ class RegionTrials:
         return np.where(there, new, self.region.codes(start))
 
     def _values(self, codes: Array) -> Array:
-        if not isinstance(self.region.constants[0], float):
+        if not all(type(value) is float for value in self.region.constants):
             return codes.astype(np.int32)
         return np.array(self.region.constants, dtype=np.float64)[codes]
 

@@ -282,13 +282,13 @@ decision, opaque, threads, progress : as for `audit`.
     Examples
     --------
     >>> import proxyuse as pu
-    >>> data = {"vitamins": [1, 1, 0, 0], "income": [1, 2, 1, 2], "pregnant": [1, 1, 0, 0]}
+    >>> data = {"vitamins": [1, 1, 0, 0, 0], "income": [3, 1, 1, 2, 1], "pregnant": [1, 1, 0, 0, 0]}
     >>> program = pu.Program.parse("ite(vitamins == 1, 'a', ite(income >= 2, 'a', 'b'))")
     >>> repaired = pu.repair(program, data, protected="pregnant", epsilon=0.5, delta=0)
     >>> print(repaired.program)
     lambda vitamins, income . ite(income >= 2, 'a', 'b')
     >>> repaired.used.after
-    0.75
+    0.8
     """
     case = case_of(
         model, X, protected, epsilon, delta,
@@ -296,6 +296,9 @@ decision, opaque, threads, progress : as for `audit`.
         influence=influence, max_support=max_support, bins=bins, budget=budget,
         variables=variables, decision=decision, opaque=opaque, threads=threads,
     )  # fmt: skip
+    for name, function in (("oracle", oracle), ("progress", progress)):
+        if function is not None and not callable(function):
+            raise DataError(f"{name} is {function!r}; pass a function")
     if search is not None and not isinstance(search, SearchBudget):
         raise DataError(f"search is {search!r}; pass a SearchBudget")
     clock = Clock(progress)
@@ -311,9 +314,6 @@ decision, opaque, threads, progress : as for `audit`.
         case, before, oracle, used, search or SearchBudget(), clock
     )
     new = _in_full(before.program, full, found.new)
-    constant = found.program.term
-    if not found.steps and isinstance(constant, Const) and constant != before.program.term:
-        new = {Spot(0): constant}  # the best program that always says the same
     program = full.replaced(new)
     losses = [
         Loss(_said(target, full), _said(target, program), int(np.count_nonzero(target.weights)))
@@ -410,8 +410,12 @@ def _utility(
         kept = case.population.kept
         column = column if kept is None else column.take(kept)
     right = outputs if column is None else right_answers(column, outputs, engine.frame)
-    measure = _measure(named, right, y is not None)
-    return Utility(measure, right, case.population.weights, engine.frame)
+    measure = _measure(named, outputs, right, y is not None)
+    found = Utility(measure, right, case.population.weights, engine.frame)
+    now = found.value(program.term, outputs)
+    if not np.isfinite(now):
+        raise DataError(f"the {found.name} of the model as it is is {now}; choose another utility")
+    return found
 
 
 def _answers(table: Table, y: object) -> Column:
@@ -427,9 +431,9 @@ def _answers(table: Table, y: object) -> Column:
     return as_column("y", column)
 
 
-def _measure(named: object, right: Any, given: bool) -> Measure | UtilityFunction:
+def _measure(named: object, outputs: Array, right: Array, given: bool) -> Measure | UtilityFunction:
     if named is None:
-        if continuous(right):
+        if continuous(right) or continuous(outputs):
             return Measure.SQUARED_ERROR
         return Measure.ACCURACY if given else Measure.AGREEMENT
     if callable(named):
@@ -439,6 +443,8 @@ def _measure(named: object, right: Any, given: bool) -> Measure | UtilityFunctio
     if wanted not in names:
         raise DataError(f"utility is {named!r}; pass one of {', '.join(names)}, or a function")
     measure = Measure(wanted)
+    if measure is Measure.SQUARED_ERROR and (outputs.dtype == np.int32 or outputs.ndim == 2):
+        raise DataError("mean squared error is of numbers, which the program does not say")
     if not given and measure not in (Measure.AGREEMENT, Measure.SQUARED_ERROR):
         raise DataError(f"the utility {wanted!r} needs y, what would be right; pass it")
     if given and measure is Measure.AGREEMENT:

@@ -33,12 +33,14 @@ from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, constant, first_value
 from proxyuse.lang.nodes import Const, Var
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.forests import ForestEngine
+from proxyuse.lang.positions import Cover, Spot
+from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.oracle.judgement import Oracle, Violation
 from proxyuse.program import Program
-from proxyuse.repairing.trials import Effort, Scene, Trial
+from proxyuse.repairing.trials import SMALL, Effort, Scene, Trial
 from proxyuse.repairing.utility import Utility
+
+LARGE = 1000  # nodes of a term of which the beginning is kept
 
 Order = Callable[[Sequence[Violation]], Violation]
 
@@ -66,6 +68,9 @@ ORDERS: tuple[tuple[str, Order], ...] = (
 class SearchBudget:
     """How much may be spent on looking for the repair that loses least.
 
+    Of a large program, of which rows times nodes are 2^26 and more, one order is tried, and half
+    of `programs`, `undo` and `constants`.
+
     Attributes
     ----------
     orders : in how many orders violations are taken for first complete repairs, 1 to 3.
@@ -80,7 +85,7 @@ class SearchBudget:
     """
 
     orders: int = 2
-    programs: int = 16
+    programs: int = 24
     branches: int = 4
     undo: int = 8
     constants: int = 16
@@ -98,6 +103,11 @@ class SearchBudget:
                 )
 
     @property
+    def for_large(self) -> SearchBudget:
+        """The same for a large program: one order, and half of the rest."""
+        return replace(self, orders=1, programs=self.programs // 2, undo=self.undo // 2)
+
+    @property
     def effort(self) -> Effort:
         """What may be spent on one violation."""
         return Effort(self.constants, self.expressions, self.checks, self.costly)
@@ -109,7 +119,8 @@ class Removed:
 
     Attributes
     ----------
-    id, term, protected, association, influence : of the witness, in the program it was found in.
+    id, term, protected, association, influence : of the witness, in the program it was found in;
+        of a large term the beginning.
     reason : why it was judged inappropriate; empty if nobody judged.
     by : who or what judged.
     """
@@ -127,7 +138,9 @@ class Removed:
         """What is kept of a violation, when what it was measured with is let go."""
         w, said = violation.witness, violation.judgement
         reason, by = ("", "") if said is None else (said.reason, said.by)
-        return cls(w.id, w.term, w.protected, w.association, w.influence, reason, by)
+        program = w.decomposition.program
+        term = w.term if w.size <= LARGE else program.brief(w.expression)
+        return cls(w.id, term, w.protected, w.association, w.influence, reason, by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,12 +205,16 @@ class Search:
         clock: Clock,
     ) -> None:
         self.case, self.original, self.oracle = case, case.specialised(original), oracle
-        self.utility, self.budget, self.clock = utility, budget, clock
+        self.utility, self.clock = utility, clock
+        size = case.population.n_rows * original.size
+        self.budget = budget if size < SMALL else budget.for_large
         self.known: dict[bytes, Array] = {}
         self.detections = 0
+        self._last: TrialEngine | None = None
+        self._stage: Scene | None = None
         self._ticket = count(1)  # so that steps are not compared
         self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
-        light = Budget(case.settings.budget.subsets, 0, 0, case.settings.budget.occurrences)
+        light = Budget(case.settings.budget.subsets, 0, 0, 0)
         self._light = replace(
             case, settings=replace(case.settings, budget=light, witnesses_only=False)
         )
@@ -209,7 +226,7 @@ class Search:
         best = max(found, key=_merit)
         best = self._best_first(first, best)
         best = self._without_needless(best)
-        constant = self._best_constant()
+        constant = self._best_constant(first.violations(self.oracle)[0])
         return constant if constant.value > best.value else best
 
     def resumed(self, found: Found, audit: Audit) -> Found:
@@ -278,9 +295,7 @@ class Search:
         witness = violation.witness
         key = (audit.program.term.digest, witness.id, witness.protected)
         if key not in self._trials:
-            engine = self._engine(audit.program)
-            scene = Scene(audit, engine, self.utility, self.case.association, self.budget.effort)
-            self._trials[key] = scene.removing(witness, self.budget.branches)
+            self._trials[key] = self._scene(audit).removing(witness, self.budget.branches)
         return self._trials[key]
 
     def _applied(self, steps: Steps) -> tuple[Program, list[int]]:
@@ -293,9 +308,21 @@ class Search:
         self.detections += 1
         return examine(self._light, program, clock=self.clock, known=self.known)
 
-    def _engine(self, program: Program) -> ForestEngine:
-        """An engine that numbers categories as the right answers are numbered."""
-        return engine_for(self.case, program, self.clock, self.utility.frame.vocabulary)
+    def _scene(self, audit: Audit) -> Scene:
+        """What trials are made in; the last is kept."""
+        if self._stage is None or self._stage.audit is not audit:
+            engine = self._engine(audit.program)
+            self._stage = Scene(
+                audit, engine, self.utility, self.case.association, self.budget.effort
+            )
+        return self._stage
+
+    def _engine(self, program: Program) -> TrialEngine:
+        """An engine that numbers categories as the right answers are numbered; the last is kept."""
+        if self._last is None or self._last.program is not program:
+            vocabulary = self.utility.frame.vocabulary
+            self._last = engine_for(self.case, program, self.clock, vocabulary)
+        return self._last
 
     def _value(self, program: Program) -> float:
         outputs = self._engine(program).outputs()
@@ -336,7 +363,7 @@ class Search:
                 index += 1
         return found
 
-    def _best_constant(self) -> Found:
+    def _best_constant(self, first: Violation) -> Found:
         """The program that says one thing of all rows, and loses least by that."""
         engine = self._engine(self.original)
         outputs = engine.outputs()
@@ -352,7 +379,8 @@ class Search:
             said = np.broadcast_to(constant(option.value, engine.vocabulary), outputs.shape)
             scored.append((self.utility.better(self.utility.value(option, said)), option))
         value, best = max(scored, key=lambda pair: pair[0])
-        return Found(self.original.replaced({Spot(0): best}), (), value)
+        whole = (Taken(Removed.of(first), {Spot(0): best}, value),)
+        return Found(self._applied(whole)[0], whole, value)
 
 
 def _missing(outputs: Array) -> Array:
@@ -376,15 +404,10 @@ def _merit(found: Found) -> tuple[float, int]:
 
 def _with_step(original: Program, steps: Steps, removed: Removed, new: dict[Spot, Const]) -> Steps:
     """Steps with one more; constants that it covers are let go."""
-    points = original.points
-    covers = [r for spot in new for r in points.covers(spot)]
-
-    def covered(spot: Spot) -> bool:
-        ranges = points.covers(spot)
-        return all(any(a <= start and end <= b for a, b in covers) for start, end in ranges)
-
+    covered = Cover(original.points, new)
     left = (
-        replace(step, new={s: v for s, v in step.new.items() if not covered(s)}) for step in steps
+        replace(step, new={s: v for s, v in step.new.items() if not covered.holds(s)})
+        for step in steps
     )
     return (*(step for step in left if step.new), Taken(removed, new, 0.0))
 

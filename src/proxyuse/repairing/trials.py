@@ -26,6 +26,7 @@ import numpy as np
 from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array, apply, constant, first_value
+from proxyuse.lang.kinds import BOOLEAN
 from proxyuse.lang.nodes import (
     Associative,
     Const,
@@ -34,10 +35,10 @@ from proxyuse.lang.nodes import (
     children,
     value_text,
 )
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Cover, Points, Spot
 from proxyuse.measure.association import Association
-from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.support import support_of
+from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.repairing.region import Region, region_at
 from proxyuse.repairing.region_trials import RegionTrials
 from proxyuse.repairing.utility import Utility
@@ -54,12 +55,14 @@ class Effort:
         for each constant.
     checks : trials that are looked at, best first, for whether they remove the witness.
     costly : of these, those for which the whole changed program has to be looked at.
+    variables : variables of a large program that are tried, those that tell most first.
     """
 
     constants: int = 16
     expressions: int = 64
     checks: int = 256
     costly: int = 32
+    variables: int = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class Scene:
     def __init__(
         self,
         audit: Audit,
-        engine: ForestEngine,
+        engine: TrialEngine,
         utility: Utility,
         association: Association,
         effort: Effort,
@@ -99,6 +102,8 @@ class Scene:
         self.program, self.points = audit.program, audit.program.points
         self.protected = {z.name: i for i, z in enumerate(audit.population.protected)}
         self._regions: dict[int, RegionTrials] = {}
+        self._best: dict[tuple[Spot, ...], list[Trial]] = {}
+        self.small = engine.n_rows * self.points.terms[0].size < SMALL
 
     @cached_property
     def outputs(self) -> Array:
@@ -141,37 +146,46 @@ class Scene:
 
     # The best constants for an expression at some positions
 
-    def best_constants(self, spots: Sequence[Spot], limit: int = 3) -> list[Trial]:
-        """Trials that put one constant at all of some positions, best first."""
+    def best_constants(self, spots: Sequence[Spot], limit: int = 2) -> list[Trial]:
+        """Trials that put one constant at all of some positions, best first; kept."""
+        key = tuple(spots)
+        if key not in self._best:
+            self._best[key] = self._constants(spots)
+        return self._best[key][:limit]
+
+    def _constants(self, spots: Sequence[Spot]) -> list[Trial]:
         swept = self._swept(spots[0]) if len(spots) == 1 else None
         values = self._options(spots) if swept is None else swept
         if len(spots) == 1:
             trials = [self._one_constant(spots[0], value) for value in values]
         else:
             trials = [self.trial(dict.fromkeys(spots, value)) for value in values]
-        return sorted(trials, key=lambda trial: trial.key)[:limit]
+        return sorted(trials, key=lambda trial: trial.key)[:3]
 
     def _one_constant(self, spot: Spot, value: Const) -> Trial:
         rows = np.flatnonzero(self.engine.reached(spot.point))
         values = constant(value.value, self.engine.vocabulary)
         said = np.broadcast_to(values, (len(rows), *values.shape[1:]))
         gains = self.utility.gains(self.engine.outcome(spot, rows, said), rows)
-        return Trial({spot: value}, float(gains.sum() - self.gains[rows].sum()), self._size([spot]))
+        more = gains.sum() - self.gains[rows].sum()
+        return Trial({spot: value}, self.utility.worth(more), self._size([spot]))
 
     def _options(self, spots: Sequence[Spot]) -> list[Const]:
         """The constants that are tried at some positions of one expression."""
-        values = self.engine.values(self.points.term_at(spots[0]))
-        if values.dtype == np.bool_:
+        term = self.points.term_at(spots[0])
+        if self.engine.frame.check(term) == BOOLEAN:
             return [Const(True), Const(False)]
+        values = self.engine.values(term)
         support = support_of(values, self.engine.n_rows)
         masses = support.masses(self.engine.weights)
         chosen = np.arange(len(support))
         if isinstance(self.points.terms[spots[0].point], Var):
             kinds = self.engine.kinds_of_value(spots, support)
             chosen = _middles(kinds, masses)
-        if len(chosen) > self.effort.constants:
+        most = self.effort.constants if self.small else self.effort.constants // 2
+        if len(chosen) > most:
             ordered = values.dtype == np.float64 and values.ndim == 1
-            chosen = _spread(chosen, masses, self.effort.constants, ordered)
+            chosen = _spread(chosen, masses, most, ordered)
         found = [
             Const(first_value(support.values[i : i + 1], self.engine.vocabulary)) for i in chosen
         ]
@@ -202,8 +216,9 @@ class Scene:
         score += np.concatenate([np.cumsum(below[order][::-1])[::-1], [0.0]])
         lows = np.concatenate([[-np.inf], cuts])
         highs = np.concatenate([cuts, [np.inf]])
-        score[~(lows < highs)] = -np.inf
-        best = np.flatnonzero(score >= score.max() * (1 - 1e-12) - 1e-12)
+        narrow = highs - lows <= 1e-9 * np.maximum(1.0, np.abs(cuts).max())
+        score[narrow] = -np.inf  # no constant to put there that rounding does not move
+        best = np.flatnonzero(score >= score.max() - 1e-12 * (1 + abs(score.max())))
         nearest = np.clip(
             mean, np.nextafter(lows[best], np.inf), np.nextafter(highs[best], -np.inf)
         )
@@ -227,7 +242,9 @@ class Scene:
     def left(self, witness: Witness, trial: Trial) -> tuple[float, float]:
         """Association and influence that a trial leaves to a witness."""
         spots = witness.decomposition.spots
-        if all(self._covered(spot, trial.new) for spot in spots):
+        covered = Cover(self.points, trial.new)
+        gone = [covered.holds(spot) for spot in spots]
+        if all(gone):
             return 0.0, 0.0
         region = self._region_of(spots)
         if region is not None:
@@ -235,9 +252,10 @@ class Scene:
             found = region.left(spots[0], dict(trial.new), self.association, place)
             if found is not None:
                 return found
-        within = [s for s in trial.new if any(self._within(s, spot) for spot in spots)]
-        if len(within) < len(trial.new):
-            return self._left_elsewhere(witness, trial)
+        own = Cover(self.points, spots)
+        if any(gone) or not all(own.holds(spot) for spot in trial.new):
+            rest = [spot for spot, out in zip(spots, gone, strict=True) if not out]
+            return witness.association, self.engine.influence_after(rest, trial.new)
         values = self._values_with(spots[0], trial.new)
         each = self.engine.association_of(values, self.association)
         association = float(each[self.protected[witness.protected]])
@@ -249,18 +267,6 @@ class Scene:
         """Whether a trial removes a witness."""
         association, influence = self.left(witness, trial)
         return association < self.audit.epsilon or influence <= self.audit.delta
-
-    def _covered(self, spot: Spot, new: Mapping[Spot, Const]) -> bool:
-        mine = self.points.covers(spot)
-        ranges = [r for other in new for r in self.points.covers(other)]
-        return all(any(a <= start and end <= b for a, b in ranges) for start, end in mine)
-
-    def _within(self, inner: Spot, outer: Spot) -> bool:
-        ranges = self.points.covers(outer)
-        return all(
-            any(a <= start and end <= b for a, b in ranges)
-            for start, end in self.points.covers(inner)
-        )
 
     def _values_with(self, spot: Spot, new: Mapping[Spot, Const]) -> Array:
         """What an expression says with constants inside it."""
@@ -275,20 +281,6 @@ class Scene:
         parts = [self.engine.values_with(inner, below[step]) for step in steps]
         parts += [constant(v.value, self.engine.vocabulary) for v in subset.values()]
         return parts[0] if len(parts) == 1 else apply(term, parts, {}, self.engine.vocabulary)
-
-    def _left_elsewhere(self, witness: Witness, trial: Trial) -> tuple[float, float]:
-        """What is left where a trial changes the rest of the program: measured on the result."""
-        changed = self.program.replaced(trial.new)
-        changed.fitting_kinds |= self.program.fitting_kinds
-        digest = witness.expression.digest
-        there = [Spot(p) for p, term in enumerate(changed.points.terms) if term.digest == digest]
-        if not there:
-            return 0.0, 0.0
-        engine = self.engine.of(changed)
-        influence = max(engine.influence([spot]) for spot in there[:8])
-        if len(there) > 1 and influence <= self.audit.delta:
-            influence = engine.influence(there)
-        return witness.association, influence
 
     # Trials for a witness
 
@@ -319,8 +311,10 @@ class Scene:
     def _is_costly(self, witness: Witness, trial: Trial) -> bool:
         """Whether what is left of a witness takes a look at the whole changed program."""
         spots = witness.decomposition.spots
-        return any(not any(self._within(s, spot) for spot in spots) for s in trial.new) and (
-            len(spots) > 1 or self._region_of(spots) is None
+        own = Cover(self.points, spots)
+        inside = all(own.holds(spot) for spot in trial.new)
+        return (len(spots) > 1 and len(trial.new) < len(spots)) or not (
+            inside or self._region_of(spots) is not None
         )
 
     def _trials(self, witness: Witness) -> Iterator[Trial]:
@@ -344,7 +338,7 @@ class Scene:
         for new, gain in region.changes(Spot(0)):
             ((place, value),) = new.items()
             gone = self.points.covers(place)
-            if value.value is True or value.value is False:  # the other branch is never taken
+            if place.point not in region.region.below:  # a guard: one branch is never taken
                 branches = region.region.below[self.points.parents[place.point]][1:]
                 never = branches[1 if value.value else 0]
                 gone = [*gone, (never, self.points.end(never))]
@@ -362,18 +356,21 @@ class Scene:
     def _some_positions(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
         """The most influential positions, more and more of them."""
         influences = self.engine.influences(spots)
-        order = np.argsort(influences)[::-1]
+        order = np.argsort(influences, kind="stable")[::-1]
         ranked = [spots[i] for i in order.tolist()]
-        if self.engine.n_rows * self.points.terms[0].size < SMALL:
+        if self.small:
             for spot in ranked[: self.effort.expressions]:
                 yield from self.best_constants([spot], 2)
-        size = 2
-        while size < len(ranked):
-            yield from self.best_constants(ranked[:size], 2)
+        size = 2 if self.small else len(ranked) // 4
+        while 1 < size < len(ranked):
+            yield from self.best_constants(sorted(ranked[:size]), 2 if self.small else 1)
             size *= 2
 
     def _inside(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
-        """Expressions inside, alike in all copies."""
+        """Expressions inside, alike in all copies; of large programs, the variables."""
+        if not self.small:
+            yield from self._variables(spots)
+            return
         groups: dict[bytes, list[Spot]] = {}
         for spot in spots:
             for start, end in self.points.covers(spot):
@@ -393,7 +390,7 @@ class Scene:
         return not isinstance(term, Var), -term.size
 
     def _variables(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
-        """Each variable inside, everywhere there."""
+        """Variables inside, each everywhere there; of a large program those that tell most."""
         groups: dict[str, list[Spot]] = {}
         for spot in spots:
             for start, end in self.points.covers(spot):
@@ -401,9 +398,14 @@ class Scene:
                     term = self.points.terms[point]
                     if isinstance(term, Var):
                         groups.setdefault(term.name, []).append(Spot(point))
-        for group in groups.values():
-            if len(group) > 1:
-                yield from self.best_constants(group, 2)
+        names = list(groups)
+        if not self.small:
+            told = self.engine.associations([Var(name) for name in names], self.association)
+            order = np.argsort(-told.max(axis=1), kind="stable")[: self.effort.variables]
+            names = [names[i] for i in order.tolist()]
+        for name in names:
+            if len(groups[name]) > 1:
+                yield from self.best_constants(groups[name])
 
     def _smaller_subsets(self, spot: Spot) -> Iterator[Trial]:
         """Of some operands all but one, and pairs."""
@@ -440,14 +442,11 @@ class Scene:
         ranked = sorted(checked, key=worth, reverse=True)
         joined: dict[Spot, Const] = {}
         for trial, _, _ in ranked[:8]:
-            fresh = {
-                s: v for s, v in trial.new.items()
-                if all(self.points.disjoint(s, other) for other in joined)
-            }  # fmt: skip
-            if len(fresh) < len(trial.new):
+            before, here = Cover(self.points, joined), Cover(self.points, trial.new)
+            if any(map(before.touches, trial.new)) or any(map(here.touches, joined)):
                 continue
-            joined |= fresh
-            if len(joined) == len(fresh):
+            joined |= trial.new
+            if len(joined) == len(trial.new):
                 continue
             together = self.trial(joined)
             if together.key >= whole.key:

@@ -23,6 +23,7 @@ from proxyuse.lang.nodes import Argmax, Call, Compare, Const, Function, Ite, Rel
 from proxyuse.measure.influence import differ
 from proxyuse.program import Frame
 
+MOST_CLASSES = 32
 LEAST = float(np.finfo(np.float64).eps)  # no probability is taken to be smaller
 
 UtilityFunction = Callable[..., float]
@@ -119,32 +120,52 @@ class Utility:
         """The utility of a program that is this term and says these outputs, in its own unit."""
         match self.measure:
             case Measure.AUC:
-                return _auc(scores_of(term, self.frame, len(outputs)), self.right, self.weights)
+                return _auc(self._scores(term, outputs), self.right, self.weights)
             case Measure.LOG_LOSS:
-                shares = scores_of(term, self.frame, len(outputs), shares=True)
+                shares = self._scores(term, outputs, shares=True)
                 return _log_loss(shares, self.right, self.weights)
             case Measure.SQUARED_ERROR:
-                return -self.worth(self.gains(outputs).sum())
+                return 0.0 - self.worth(self.gains(outputs).sum())
             case Measure():
                 return self.worth(self.gains(outputs).sum())
             case function:
                 right, said = self._decoded(self.right), self._decoded(outputs)
                 return float(function(right, said, sample_weight=self.weights))
 
+    def _scores(self, term: Term, outputs: Array, *, shares: bool = False) -> Array:
+        """The numbers behind decisions; where there are none, a decision counts as certain."""
+        classes = np.unique(self.right)
+        found = scores_of(term, self.frame, len(outputs), shares=shares)
+        decides = found is not None and found.ndim == 1 and np.array_equal(found, outputs)
+        if found is not None and not (decides and np.isin(outputs, classes).all()):
+            return found
+        certain = (outputs[:, None] == classes).astype(np.float64)
+        return np.asarray(certain if shares or len(classes) != 2 else certain[:, 1])
+
     def _decoded(self, values: Array) -> Array:
         return self.frame.vocabulary.decode(values) if values.dtype == np.int32 else values
 
 
 def continuous(values: Array) -> bool:
-    """Whether values are numbers of which hardly two are equal."""
-    numbers = values.dtype == np.float64 and values.ndim == 1
-    return numbers and len(np.unique(values)) > max(32, len(values) // 10)
+    """Whether values are quantities and not the numbers of classes: broken, or many."""
+    if values.dtype != np.float64 or values.ndim == 2:
+        return False
+    known = values[~np.isnan(values)]
+    return bool((known != np.floor(known)).any()) or len(np.unique(known)) > MOST_CLASSES
 
 
 def right_answers(y: Column, outputs: Array, frame: Frame) -> Array:
     """The right answers in the representation of the program's outputs; an error if none fits."""
     if outputs.ndim == 2:
         raise DataError("the program says vectors, which y cannot be compared with; leave y out")
+    if outputs.dtype == np.bool_:
+        values = y.values if y.kind is not Kind.CATEGORY else np.empty(0)
+        if y.kind is Kind.CATEGORY or not np.isin(values, (0.0, 1.0)).all():
+            raise DataError(
+                "the program decides true or false; pass y as whether the decision would be right "
+                "to take, for instance y == label"
+            )
+        return values.astype(np.bool_)
     words = y.kind is Kind.CATEGORY
     if words != (outputs.dtype == np.int32):
         said, given = ("categories", str(y.kind) + "s") if not words else ("numbers", "categories")
@@ -157,8 +178,8 @@ def right_answers(y: Column, outputs: Array, frame: Frame) -> Array:
     return np.asarray(np.array([*codes, -1], dtype=np.int32)[y.values])
 
 
-def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> Array:
-    """The numbers behind a program's decisions, one a row or one a class.
+def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> Array | None:
+    """The numbers behind a program's decisions, one a row or one a class; None if there are none.
 
     Of ``argmax(v)`` v, of ``ite(s > c, yes, no)`` s - c, of a number the number itself. As
     `shares`, what is compared with 0 is put through the logistic function, and vectors that do
@@ -184,10 +205,7 @@ def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> A
         case _:
             found = values(term)
     if found.dtype == np.int32:
-        raise DataError(
-            "the program says categories and computes no scores; choose a utility of decisions, "
-            "such as 'accuracy' or 'balanced accuracy'"
-        )
+        return None
     found = found.astype(np.float64, copy=False)
     return np.broadcast_to(found, (rows, *found.shape[1:]))
 

@@ -144,7 +144,7 @@ def _costs(document: Document) -> list[str]:
     sizes = [document["program"][name]["size"] for name in ("before", "after")]
     return [
         *lines,
-        f"decisions that changed: {_number(document['changed'])} of {document['rows']:,} rows",
+        f"predictions that changed: {_number(document['changed'])} of {document['rows']:,} rows",
         f"the program: {sizes[1]:,} of {sizes[0]:,} nodes are left",
     ]
 
