@@ -124,10 +124,20 @@ class RegionTrials:
     def _means(
         self, point: int, rows: Array, before: float
     ) -> Iterator[tuple[dict[Spot, Const], float]]:
-        """The mean of what rows say that come to a node of numbers."""
+        """The mean of what rows say that come to a node of numbers.
+
+        In a program that is one tree of numbers, the mean of what would be right there.
+        """
         constants = self.region.constants
         kinds = {type(value) for value in constants}
-        if kinds not in ({float}, {tuple}) or self.region.root == 0 or len(rows) == 0:
+        if kinds not in ({float}, {tuple}) or len(rows) == 0:
+            return
+        if self.region.root == 0:
+            weights = self.utility.weights[rows]
+            if self.utility.squares and kinds == {float} and weights.sum() > 0:
+                best = float(np.average(self.utility.right[rows], weights=weights))
+                gains = self.utility.gains(np.full(len(rows), best), rows)
+                yield {Spot(point): Const(best)}, float(gains.sum() - before)
             return
         numbers = np.array(constants, dtype=np.float64)
         codes = self.region.said[point][self._reached[rows]]

@@ -253,17 +253,17 @@ class Search:
         """Look at partial repairs in order of their utility, as long as they are better."""
         waiting: list[tuple[float, int, Steps]] = [(-self._value(self.original), 0, ())]
         seen: set[bytes] = set()
-        for _ in range(self.budget.programs):
-            while waiting and (steps := heappop(waiting)[2]) is not None:
-                program, back = self._applied(steps)
-                if program.term.digest not in seen:
-                    break
-            else:
-                return best
-            seen.add(program.term.digest)
+        looked_at = 0
+        while waiting and looked_at < self.budget.programs:
+            estimate, _, steps = heappop(waiting)
+            if -estimate <= best.value:
+                break  # so is everything that waits
+            program, back = self._applied(steps)
             value = self._value(program)
-            if value <= best.value:
+            if program.term.digest in seen or value <= best.value:
                 continue
+            seen.add(program.term.digest)
+            looked_at += 1
             if steps:
                 steps = (*steps[:-1], replace(steps[-1], value=value))
             audit = self._detect(program) if steps else first
@@ -361,17 +361,25 @@ class Search:
                 found = Found(program, rest, value)
             else:
                 index += 1
-        return found
+        return replace(found, steps=self._valued(found.steps))
+
+    def _valued(self, steps: Steps) -> Steps:
+        """Steps with the utility after each of them, of those that are left."""
+        programs = (self._applied(steps[: i + 1])[0] for i in range(len(steps)))
+        return tuple(
+            replace(step, value=self._value(program))
+            for step, program in zip(steps, programs, strict=True)
+        )
 
     def _best_constant(self, first: Violation) -> Found:
         """The program that says one thing of all rows, and loses least by that."""
         engine = self._engine(self.original)
         outputs = engine.outputs()
-        distinct = np.unique(outputs[~_missing(outputs)], axis=0)
-        options = [
-            Const(first_value(distinct[i : i + 1], engine.vocabulary)) for i in range(len(distinct))
-        ][: 4 * self.budget.constants]
-        if outputs.dtype == np.float64 and outputs.ndim == 1 and len(distinct) > 2:
+        known = outputs[~_missing(outputs)]
+        distinct, often = np.unique(known, axis=0, return_counts=True)
+        most = np.argsort(-often, kind="stable")[: 4 * self.budget.constants].tolist()
+        options = [Const(first_value(distinct[i : i + 1], engine.vocabulary)) for i in most]
+        if outputs.dtype == np.float64 and outputs.ndim == 1 and self.utility.squares:
             right = self.utility.right if self.utility.right.dtype == np.float64 else outputs
             options.append(Const(float(np.average(right, weights=self.utility.weights))))
         scored = []

@@ -205,6 +205,8 @@ class Scene:
         if sides is None:
             return None
         rows, tau, low, high = sides
+        if isinstance(self.points.term_at(spot), Var) and len(np.unique(tau)) <= 1:
+            return None  # a value on each side of one threshold is at hand
         mean = self._mean(spot)
         if len(rows) == 0 or not np.isfinite(mean):
             return None
@@ -219,10 +221,8 @@ class Scene:
         narrow = highs - lows <= 1e-9 * np.maximum(1.0, np.abs(cuts).max())
         score[narrow] = -np.inf  # no constant to put there that rounding does not move
         best = np.flatnonzero(score >= score.max() - 1e-12 * (1 + abs(score.max())))
-        nearest = np.clip(
-            mean, np.nextafter(lows[best], np.inf), np.nextafter(highs[best], -np.inf)
-        )
-        inside = np.where(np.isfinite(nearest), nearest, mean)
+        apart = MARGIN * max(1.0, float(np.abs(cuts).max()))
+        inside = np.clip(mean, lows[best] + apart, highs[best] - apart)
         widths = np.isfinite(lows[best]) & np.isfinite(highs[best])
         middle = np.where(widths, (lows[best] + highs[best]) / 2, inside)
         point = np.where((mean > lows[best]) & (mean < highs[best]), mean, middle)
@@ -457,6 +457,7 @@ class Scene:
 
 
 SMALL = 1 << 26  # rows times nodes
+MARGIN = 1e-6  # from a threshold to a constant beside it: float32 tells them apart
 
 
 def _middles(kinds: Array, masses: Array) -> Array:

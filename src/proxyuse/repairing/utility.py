@@ -90,13 +90,13 @@ class Utility:
         `worth` makes a utility of sums of them, or what stands in for it.
         """
         right, shares = self.right[rows], self._shares[rows]
-        if self._squares:
+        if self.squares:
             error = outputs.astype(np.float64) - right
             return np.asarray(-shares * error * error)
         return np.where(differ(outputs, right), 0.0, shares)
 
     @cached_property
-    def _squares(self) -> bool:
+    def squares(self) -> bool:
         """Whether rows add squared errors, and not whether they are right."""
         if self.adds_up:
             return self.measure is Measure.SQUARED_ERROR
