@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -145,7 +146,7 @@ MODELS = {
     "lgb native numbers": lambda: lightgbm_native("regression", *numbers()),
 }  # fmt: skip
 
-_fitted = {}
+_fitted: dict[str, Any] = {}
 
 
 def fitted(name):

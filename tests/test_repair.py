@@ -11,7 +11,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
@@ -187,3 +192,31 @@ def test_adult_with_bare_variables():
         repair.certificate, repair.model, X, protected={"marital": marital}, original=model
     )
     assert verified.ok, str(verified)
+
+
+# Certificates
+
+
+def test_a_certificate_speaks_of_the_model_that_is_handed_out():
+    rng = np.random.default_rng(0)
+    rooms = rng.integers(1, 5, 300).astype(float)
+    people = pd.DataFrame(
+        {
+            "rooms": rooms,
+            "age": rng.integers(20, 70, 300).astype(float),
+            "town": rng.choice(["a", "b", "c"], 300),
+            "married": rooms + rng.normal(0, 0.5, 300) > 2.5,
+        }
+    )
+    y = (rooms + (people["town"] == "a") + rng.normal(0, 0.3, 300) > 3).astype(int)
+    columns = ["rooms", "age", "town"]
+    encode = ColumnTransformer(
+        [("n", StandardScaler(), ["rooms", "age"]), ("w", OneHotEncoder(), ["town"])]
+    )
+    for last in (LogisticRegression(), GradientBoostingClassifier(n_estimators=4, random_state=0)):
+        model = Pipeline([("encode", encode), ("model", last)]).fit(people[columns], y)
+        repair = pu.repair(model, people, y, protected="married", epsilon=0.1, delta=0.05)
+        assert repair.steps
+        assert repair.deployed.native
+        verified = pu.verify(repair.certificate, repair.model, people, original=model)
+        assert verified.ok, str(verified)

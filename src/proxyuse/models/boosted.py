@@ -143,10 +143,11 @@ def says_probability(model: Any) -> bool:
 
 
 def summed(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Term]:
-    """For each class its base and the trees of that class, in their order, as a sum."""
+    """For each class its base and the trees of that class that add something, in their order."""
     operands: list[list[Term]] = [[Const(base)] if base else [] for base in bases]
     for number, tree in trees:
-        operands[number].append(tree)
+        if tree != Const(0.0):
+            operands[number].append(tree)
     return [add(*terms) if terms else Const(0.0) for terms in operands]
 
 

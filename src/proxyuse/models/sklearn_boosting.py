@@ -41,7 +41,8 @@ def translate_gradient_boosting(model: Any, inputs: Inputs) -> Body:
         origin = origin_of(model, inputs, tree=number)
         leaves = [Const(model.learning_rate * leaf.value) for leaf in leaf_numbers(estimator.tree_)]
         tree, places = tree_term(estimator.tree_, leaves, inputs, origin, missing=False)
-        sums[number % stages.shape[1]].append(tree)
+        if tree != Const(0.0):
+            sums[number % stages.shape[1]].append(tree)
         origins |= places
     scores = [add(*parts) for parts in sums]
     for score in scores:

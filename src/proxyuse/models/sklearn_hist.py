@@ -43,7 +43,8 @@ def translate_hist(model: Any, inputs: Inputs) -> Body:
         for k, predictor in enumerate(stage):
             origin = origin_of(model, inputs, tree=i * len(stage) + k)
             tree, places = _tree(predictor, features, categories, origin)
-            sums[k].append(tree)
+            if tree != Const(0.0):
+                sums[k].append(tree)
             origins |= places
     scores = [add(*parts) for parts in sums]
     for score in scores:

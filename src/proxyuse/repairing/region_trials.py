@@ -19,7 +19,7 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.influence import differ
 from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.repairing.region import Region
-from proxyuse.repairing.utility import Utility
+from proxyuse.repairing.utility import Utility, continuous
 
 MOST_OUTCOMES = 1 << 25  # constants times rows
 BEST = 2  # constants a node that are tried
@@ -134,7 +134,8 @@ class RegionTrials:
             return
         if self.region.root == 0:
             weights = self.utility.weights[rows]
-            if self.utility.squares and kinds == {float} and weights.sum() > 0:
+            broken = kinds == {float} and continuous(np.array(constants))
+            if self.utility.squares and broken and weights.sum() > 0:
                 best = float(np.average(self.utility.right[rows], weights=weights))
                 gains = self.utility.gains(np.full(len(rows), best), rows)
                 yield {Spot(point): Const(best)}, float(gains.sum() - before)

@@ -29,6 +29,7 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.influence import Influence, differ
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.decisions import Decision
+from proxyuse.models.subject import subject_of
 from proxyuse.oracle.judgement import Oracle
 from proxyuse.population import is_name
 from proxyuse.program import Frame, Program
@@ -128,6 +129,7 @@ class Repair:
     _model: object = field(repr=False)
     _X: object = field(repr=False)
     _oracle: Oracle | None = field(repr=False)
+    _case: Case = field(repr=False)
 
     @cached_property
     def deployed(self) -> Deployed:
@@ -172,8 +174,27 @@ class Repair:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What can be re-checked of the result by someone else."""
-        return certify(self.after, self._oracle, self.story())
+        """What can be re-checked of the result by someone else, who has the repaired model.
+
+        It speaks of the model's own program. Mostly that is the repaired one; of a linear model
+        several constants may have become one, by which sums are rounded differently. Where that
+        audit finds violations, or where there is no such model, it speaks of the repaired program.
+        """
+        return certify(self._of_the_model or self.after, self._oracle, self.story())
+
+    @cached_property
+    def _of_the_model(self) -> Audit | None:
+        """An audit of the repaired model itself, where its program is another one."""
+        if isinstance(self._model, Program) or not self.deployed.native:
+            return None
+        settings = self._case.settings
+        known = {z.source for z in self.after.population.protected if z.source}
+        subject = subject_of(self.model, self._X, known, settings.decision, opaque=settings.opaque)
+        if self._case.specialised(subject.program) == self.after.program:
+            return None
+        population = self._case.population.having(subject.program.variables)
+        found = examine(replace(self._case, subject=subject, population=population))
+        return None if found.violations(self._oracle) else found
 
     def diff(self) -> str:
         """The text of the program before and after, as a unified diff."""
@@ -201,15 +222,12 @@ class Repair:
         }
 
     def __str__(self) -> str:
-        count = len(self.steps)
+        found, count = self.violations, len(self.steps)
         lines = [
-            f"{self.violations} violations, {count} "
+            f"{found} violation{'s' * (found != 1)}, {count} "
             f"step{'s' * (count != 1)}, {self.program.size:,} of {self.original.size:,} nodes left"
         ]
         lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
-        if self.replaced and not self.steps:
-            (value,) = self.replaced.values()
-            lines.append(f"  the whole program became {shortened(value)}: nothing better was found")
         for name, loss in (("rows used", self.used), ("hold-out", self.holdout)):
             if loss is not None:
                 lines.append(
@@ -273,7 +291,7 @@ def repair(
     holdout : table, pair of a table and y, or array of truth values, optional
         Rows that are used for nothing but a second figure of the utility. Truth values, one for
         each row of X, say which of these are: they count when violations are looked for, and not
-        when constants are chosen.
+        in the utility by which constants are chosen.
     search : SearchBudget, optional
         How much to spend on looking for the repair that loses least.
     weights, missing_protected, association, influence, max_support, bins, budget, variables, \
@@ -310,6 +328,8 @@ decision, opaque, threads, progress : as for `audit`.
         used, kept_apart = _parts(used, holdout, case)
     else:
         kept_apart = _holdout(full, holdout, y is not None, used.measure)
+    if not np.isfinite(now := _said(used, full)):
+        raise DataError(f"the {used.name} of the model as it is is {now}; choose another utility")
     found, after, detections = _searched(
         case, before, oracle, used, search or SearchBudget(), clock
     )
@@ -335,6 +355,7 @@ decision, opaque, threads, progress : as for `audit`.
         _model=model,
         _X=X,
         _oracle=oracle,
+        _case=case,
     )
 
 
@@ -411,11 +432,7 @@ def _utility(
         column = column if kept is None else column.take(kept)
     right = outputs if column is None else right_answers(column, outputs, engine.frame)
     measure = _measure(named, outputs, right, y is not None)
-    found = Utility(measure, right, case.population.weights, engine.frame)
-    now = found.value(program.term, outputs)
-    if not np.isfinite(now):
-        raise DataError(f"the {found.name} of the model as it is is {now}; choose another utility")
-    return found
+    return Utility(measure, right, case.population.weights, engine.frame)
 
 
 def _answers(table: Table, y: object) -> Column:

@@ -38,7 +38,7 @@ from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.oracle.judgement import Oracle, Violation
 from proxyuse.program import Program
 from proxyuse.repairing.trials import SMALL, Effort, Scene, Trial
-from proxyuse.repairing.utility import Utility
+from proxyuse.repairing.utility import Utility, continuous
 
 LARGE = 1000  # nodes of a term of which the beginning is kept
 
@@ -379,7 +379,7 @@ class Search:
         distinct, often = np.unique(known, axis=0, return_counts=True)
         most = np.argsort(-often, kind="stable")[: 4 * self.budget.constants].tolist()
         options = [Const(first_value(distinct[i : i + 1], engine.vocabulary)) for i in most]
-        if outputs.dtype == np.float64 and outputs.ndim == 1 and self.utility.squares:
+        if self.utility.squares and continuous(outputs):
             right = self.utility.right if self.utility.right.dtype == np.float64 else outputs
             options.append(Const(float(np.average(right, weights=self.utility.weights))))
         scored = []

@@ -81,7 +81,9 @@ class Utility:
         return isinstance(self.measure, Measure) and self.measure not in _SCORED
 
     def better(self, value: float) -> float:
-        """A number that is the larger, the better."""
+        """A number that is the larger, the better; one that is not known is the worst."""
+        if np.isnan(value):
+            return -np.inf
         return -value if self.lower_is_better else value
 
     def gains(self, outputs: Array, rows: Array | slice = slice(None)) -> Array:
