@@ -387,15 +387,6 @@ def test_a_file_of_judgements_has_to_be_named(folder, judge):
     assert "--judgements judgements.jsonl" in judge(answers="a\nwhy\n", code=2)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_that_may_not_be_written_is_told_before_anyone_types(folder, judge):
-    Path("j.jsonl").touch(mode=0o444)
-    Path("j.jsonl").chmod(0o444)
-    told = judge(*BY, answers="a\nwhy\n", code=2)
-    assert "permission" in told
-    judge("--list", code=1)
-
-
 # Being stopped
 
 

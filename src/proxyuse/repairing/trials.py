@@ -81,9 +81,15 @@ class Trial:
     removed: int
 
     @property
-    def key(self) -> tuple[float, int, tuple[Spot, ...]]:
+    def key(self) -> tuple[float, int, tuple[Spot, ...], tuple[str, ...]]:
         """Better trials first: by utility, then the smaller program, then position."""
-        return (-round(self.gain, 12), -self.removed, tuple(sorted(self.new)))
+        values = {value_text(value.value) for value in self.new.values()}
+        return (
+            -round(self.gain, 12),
+            -self.removed,
+            tuple(sorted(self.new)),
+            tuple(sorted(values)),
+        )
 
 
 class Scene:
