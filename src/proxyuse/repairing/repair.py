@@ -114,6 +114,7 @@ class Repair:
     used : the utility on the rows that were used.
     holdout : the utility on rows that were kept apart; None if none were.
     detections : how many times programs were measured on the way.
+    search : what was spent at most on looking for it; a better repair may lie beyond.
     """
 
     before: Audit
@@ -126,6 +127,7 @@ class Repair:
     used: Loss
     holdout: Loss | None
     detections: int
+    search: SearchBudget
     _model: object = field(repr=False)
     _X: object = field(repr=False)
     _oracle: Oracle | None = field(repr=False)
@@ -234,6 +236,10 @@ class Repair:
                     f"{self.utility} on the {loss.rows:,} {name}: {loss.before:.4f} before, "
                     f"{loss.after:.4f} after"
                 )
+        lines.append(
+            f"searched with at most {self.search.programs} partly repaired programs and "
+            f"{self.search.constants} constants an expression; a better repair may lie beyond"
+        )
         complete = "" if self.complete else "; not everything was settled"
         lines.append(
             f"no violation at association >= {self.after.epsilon:g}, influence > "
@@ -330,9 +336,8 @@ decision, opaque, threads, progress : as for `audit`.
         kept_apart = _holdout(full, holdout, y is not None, used.measure)
     if not np.isfinite(now := _said(used, full)):
         raise DataError(f"the {used.name} of the model as it is is {now}; choose another utility")
-    found, after, detections = _searched(
-        case, before, oracle, used, search or SearchBudget(), clock
-    )
+    looking = Search(case, before.program, oracle, used, search or SearchBudget(), clock)
+    found, after = _searched(looking, before)
     new = _in_full(before.program, full, found.new)
     program = full.replaced(new)
     losses = [
@@ -351,7 +356,8 @@ decision, opaque, threads, progress : as for `audit`.
         utility=used.name,
         used=losses[0],
         holdout=losses[1] if len(losses) > 1 else None,
-        detections=detections,
+        detections=looking.detections + 1,
+        search=looking.budget,
         _model=model,
         _X=X,
         _oracle=oracle,
@@ -359,25 +365,18 @@ decision, opaque, threads, progress : as for `audit`.
     )
 
 
-def _searched(
-    case: Case,
-    before: Audit,
-    oracle: Oracle | None,
-    utility: Utility,
-    budget: SearchBudget,
-    clock: Clock,
-) -> tuple[Found, Audit, int]:
+def _searched(search: Search, before: Audit) -> tuple[Found, Audit]:
     """The best repair, and an audit of it that finds no violation."""
-    search = Search(case, before.program, oracle, utility, budget, clock)
-    if not before.violations(oracle):
-        return Found(before.program, (), 0.0), before, 1
+    if not before.violations(search.oracle):
+        return Found(before.program, (), 0.0), before
     found = search.run(before)
     while True:
-        population = case.population.having(found.program.variables)
-        after = examine(replace(case, population=population), found.program, clock=clock)
+        population = search.case.population.having(found.program.variables)
+        case = replace(search.case, population=population)
+        after = examine(case, found.program, clock=search.clock)
         search.detections += 1
-        if not after.violations(oracle):
-            return found, after, search.detections + 1
+        if not after.violations(search.oracle):
+            return found, after
         found = search.resumed(found, after)
 
 
