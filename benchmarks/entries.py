@@ -70,6 +70,20 @@ ENTRIES = (
         seconds=480,
     ),
     Entry(
+        name="westfall-young",
+        what="1,000 permutations of all computations of the tree of 500 leaves : one audit of it",
+        function="benchmarks.permutations:westfall_young",
+        limit=100,
+        goal=30,
+    ),
+    Entry(
+        name="holm",
+        what="the same, a table at a time : one audit of it",
+        function="benchmarks.permutations:holm",
+        limit=100,
+        goal=20,
+    ),
+    Entry(
         name="shap",
         what="SHAP values of the tree of 500 leaves : predict",
         function="benchmarks.others:shap_values",

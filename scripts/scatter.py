@@ -1,9 +1,11 @@
-"""Points in a plane as SVG, in the manner of the other figures of the documentation."""
+"""Points and lines in a plane as SVG, in the manner of the other figures of the documentation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from benchmarks.figure import COLOURS, HEIGHT, MARGIN, WIDTH
 
@@ -12,23 +14,29 @@ Scale = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What one direction shows, and where its marks are; the first and the last end it."""
+    """What one direction shows, and where its marks are; the first and the last end it.
+
+    Equal distances are equal ratios if it is logarithmic.
+    """
 
     name: str
     marks: tuple[float, ...]
+    logarithmic: bool = False
 
     def scale(self, start: float, end: float) -> Scale:
         """From values to places in the figure."""
-        low, high = self.marks[0], self.marks[-1]
-        return lambda value: start + (value - low) / (high - low) * (end - start)
+        place: Scale = math.log if self.logarithmic else float
+        low, high = place(self.marks[0]), place(self.marks[-1])
+        return lambda value: start + (place(value) - low) / (high - low) * (end - start)
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Points of one kind."""
+    """Points of one kind, joined by lines or not."""
 
     name: str
     points: tuple[tuple[float, float], ...]
+    joined: bool = False
 
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
@@ -53,7 +61,7 @@ def scatter(
     ]
     for mark in across.marks:
         parts.append(_line((x(mark), y(up.marks[0])), (x(mark), y(up.marks[-1])), "#ddd"))
-        parts.append(_text(x(mark), HEIGHT - MARGIN + 16, f"{mark:g}", "middle"))
+        parts.append(_text(x(mark), HEIGHT - MARGIN + 16, _number(mark), "middle"))
     for mark in up.marks:
         parts.append(_line((x(across.marks[0]), y(mark)), (x(across.marks[-1]), y(mark)), "#ddd"))
         parts.append(_text(MARGIN - 6, y(mark) + 4, f"{mark:g}", "end"))
@@ -66,11 +74,18 @@ def scatter(
             f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3" fill="{colour}" fill-opacity="0.6"/>'
             for a, b in cloud.points
         ]
+        if cloud.joined:
+            places = [(x(a), y(b)) for a, b in cloud.points]
+            parts += [_line(start, end, colour) for start, end in pairwise(places)]
         names.append((cloud.name, colour))
     for row, (name, colour) in enumerate(names):
         above = HEIGHT - MARGIN - 12 - 16 * row
         parts.append(_text(MARGIN + 10, above, name, "start", colour))
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _number(mark: float) -> str:
+    return f"{mark:,.0f}" if mark >= 1000 else f"{mark:g}"
 
 
 def _text(x: float, y: float, text: str, anchor: str, colour: str = "black", size: int = 12) -> str:

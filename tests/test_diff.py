@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import proxyuse as pu
 from proxyuse.errors import DataError
-from proxyuse.report.diff import _closest, compare, diff_text, worst
+from proxyuse.report.diff import _closest, compare, worst
+from proxyuse.report.diff_text import diff_text
 from proxyuse.report.document import document
 from proxyuse.report.schema import first_mistake, schema
 

@@ -36,3 +36,11 @@ def test_an_audit_loads_neither_scipy_nor_models():
         "assert not {'scipy', 'sklearn', 'numba', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_statistics_are_there_without_an_import_of_their_own():
+    code = (
+        "import proxyuse as pu, sys; assert 'proxyuse.validity' not in sys.modules;"
+        "assert pu.validity.Confirmation is pu.Confirmation; assert 'validity' in dir(pu)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,6 +11,7 @@ import pytest
 import proxyuse.project
 from proxyuse.errors import FileError
 from proxyuse.project import Output, Project, find_project, read_project
+from proxyuse.validity.wanted import Wanted
 from tests.test_data_files import somebody_else
 
 
@@ -56,11 +57,25 @@ def test_the_example_has_every_key(tmp_path):
         key="person_id",
         epsilon=0.1,
         delta=0.05,
+        association="cramers-v",
         min_cell=5,
         missing_protected="drop",
         threads=2,
         policy=tmp_path / "policy.yaml",
         judgements=tmp_path / "judgements.jsonl",
+        validity=Wanted(
+            ways=("confirm", "permutation", "cross-validation"),
+            alpha=0.01,
+            weights_are="counts",
+            permutations=10_000,
+            correction="holm",
+            exact_p_values=True,
+            splits=20,
+            at_least=18,
+            validation_share=0.3,
+            seed=7,
+            confirmed_only=True,
+        ),
         output=Output(
             json=tmp_path / "reports/audit.json",
             csv=tmp_path / "reports/audit.csv",
@@ -90,6 +105,11 @@ def test_pyproject_says_the_same_in_its_own_table(tmp_path):
     assert project.epsilon == 1.0
     assert type(project.epsilon) is float
     assert project.output == Output(json=tmp_path / "a.json")
+
+
+def test_options_of_ways_may_stand_there_for_a_command_line_that_asks(tmp_path):
+    project = read_project(own(tmp_path, "[validity]\nsplits = 5\nalpha = 0.01"))
+    assert project.validity == Wanted(splits=5, alpha=0.01)
 
 
 def test_paths_are_relative_to_the_file(tmp_path, monkeypatch):
@@ -214,6 +234,22 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("threads = true", "a whole number"),
         ("missing_protected = 'keep'", '"refuse", "drop" or "category"'),
         ("missing_protected = ['drop']", '"refuse", "drop" or "category"'),
+        ("association = 'nmi'", '"cramers-v" or "squared-correlation"'),
+        ("validity = 'confirm'", ": validity is 'confirm'; give a table with ways"),
+        ("validity.ways = []", '"confirm", "permutation" or "cross-validation", or a list'),
+        ("validity.ways = [['confirm']]", "or a list of these"),
+        ("validity.ways = ['confirm', 'confirm']", "each way once"),
+        ("validity.alpha = 0", ": validity.alpha is 0; give a number between 0 and 1"),
+        ("validity.alpa = 0.1", "did you mean alpha?"),
+        ("validity.correction = 'sidak'", '"benjamini-hochberg" or "none"'),
+        ("validity.permutations = 0", "a whole number of 1 or more"),
+        ("validity.seed = -1", "a whole number of 0 or more"),
+        ("validity.confirmed_only = 1", "true or false"),
+        ("validity.weights_are = 'rows'", '"sampling" or "counts"'),
+        (
+            "validity.ways = 'confirm'\nvalidity.splits = 5",
+            ': validity.splits is given, but belongs to "cross-validation"',
+        ),
         ("trust_pickle = true", "trust_pickle"),
         ("key = 'a'\nwhere = ", "is not valid TOML"),
         ("key = 'a'\nwhere = \n", "at line 2, column 9"),
@@ -236,6 +272,10 @@ def test_a_long_value_is_cut_short(tmp_path):
     [
         ("[tool.proxyuse]\nepsilon = 2", ": tool.proxyuse.epsilon is 2; give a number"),
         ("[tool.proxyuse.output]\nx = 2", ": tool.proxyuse.output.x is not a key"),
+        (
+            "[tool.proxyuse.validity]\nways = 'confirm'\nsplits = 2",
+            ": tool.proxyuse.validity.splits is given",
+        ),
         ("tool = {proxyuse = 3}", "tool.proxyuse is not a table"),
         ("[project]\nname = 'proxyuse'", "has no table [tool.proxyuse]"),
         ("tool = 'proxyuse'", "has no table [tool.proxyuse]"),

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from proxyuse import validity as validity
     from proxyuse.auditing import Audit, audit
     from proxyuse.certificate.certificate import Certificate, certify
     from proxyuse.certificate.verification import Verification, verify
@@ -37,7 +38,13 @@ if TYPE_CHECKING:
     from proxyuse.gate import assert_no_proxy_use
     from proxyuse.lang.positions import Position
     from proxyuse.measure.association import NormalizedMutualInformation
+    from proxyuse.measure.correlation import SquaredCorrelation
     from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
+    from proxyuse.measure.other_associations import (
+        AdjustedMutualInformation,
+        CramersV,
+        FunctionAssociation,
+    )
     from proxyuse.models.decisions import Positive, Threshold, TopK
     from proxyuse.models.registry import translate
     from proxyuse.notes import Note, NoteKind
@@ -47,15 +54,24 @@ if TYPE_CHECKING:
     from proxyuse.program import Origin, Program
     from proxyuse.repairing.repair import Repair, repair
     from proxyuse.repairing.search import SearchBudget
+    from proxyuse.validity.assess import Assessment
+    from proxyuse.validity.options import Confirmation, CrossValidation, Permutation
+    from proxyuse.verdict import Validity, Verdict
 
 __all__ = [
+    "AdjustedMutualInformation",
+    "Assessment",
     "Audit",
     "Budget",
     "Cancelled",
     "Certificate",
+    "Confirmation",
+    "CramersV",
+    "CrossValidation",
     "DataError",
     "Decomposition",
     "FileError",
+    "FunctionAssociation",
     "Judgement",
     "KindError",
     "LanguageError",
@@ -65,6 +81,7 @@ __all__ = [
     "NoteKind",
     "Origin",
     "ParseError",
+    "Permutation",
     "Policy",
     "Population",
     "Position",
@@ -77,10 +94,13 @@ __all__ = [
     "Sampling",
     "SearchBudget",
     "SquaredChange",
+    "SquaredCorrelation",
     "Threshold",
     "TopK",
     "TranslationError",
     "Unsettled",
+    "Validity",
+    "Verdict",
     "Verification",
     "Violation",
     "Witness",
@@ -122,7 +142,13 @@ _HOMES = {
     "proxyuse.gate": ("assert_no_proxy_use",),
     "proxyuse.lang.positions": ("Position",),
     "proxyuse.measure.association": ("NormalizedMutualInformation",),
+    "proxyuse.measure.correlation": ("SquaredCorrelation",),
     "proxyuse.measure.influence": ("QuantitativeInputInfluence", "Sampling", "SquaredChange"),
+    "proxyuse.measure.other_associations": (
+        "AdjustedMutualInformation",
+        "CramersV",
+        "FunctionAssociation",
+    ),
     "proxyuse.models.decisions": ("Positive", "Threshold", "TopK"),
     "proxyuse.models.registry": ("translate",),
     "proxyuse.notes": ("Note", "NoteKind"),
@@ -132,12 +158,18 @@ _HOMES = {
     "proxyuse.program": ("Origin", "Program"),
     "proxyuse.repairing.repair": ("Repair", "repair"),
     "proxyuse.repairing.search": ("SearchBudget",),
+    "proxyuse.validity.assess": ("Assessment",),
+    "proxyuse.validity.options": ("Confirmation", "CrossValidation", "Permutation"),
+    "proxyuse.verdict": ("Validity", "Verdict"),
 }
+_ROOMS = ("validity",)
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Load what is asked for when it is first asked for: importing the package costs nothing."""
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(_HOME[name]), name)
@@ -146,4 +178,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

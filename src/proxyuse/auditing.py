@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -19,9 +19,15 @@ from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, Vocabulary
-from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.association import (
+    Association,
+    AssociationLike,
+    NormalizedMutualInformation,
+    for_weights,
+)
 from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.other_associations import association_from
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.models.decisions import Decision
@@ -31,6 +37,10 @@ from proxyuse.oracle.judgement import Judgement, Oracle, Violation
 from proxyuse.output.words import describe_findings
 from proxyuse.population import Population, is_name
 from proxyuse.program import Program
+from proxyuse.validity.assess import Assessment, assess
+from proxyuse.validity.content import assessment_content, numbers_of, validity_content
+from proxyuse.validity.evidence import Evidence
+from proxyuse.validity.options import Methods, methods_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +89,7 @@ class Audit:
     notes : what was left out, binned, sampled or dropped, and how influence was found.
     measures : the names of the association and the influence that were measured.
     settings : what else was asked for.
+    validity : whether the witnesses would be there in the population too; None if not asked.
     """
 
     program: Program
@@ -94,6 +105,8 @@ class Audit:
         QuantitativeInputInfluence().name,
     )
     settings: Settings = Settings()
+    validity: Assessment | None = None
+    _evidence: Evidence | None = field(default=None, repr=False)
 
     @property
     def complete(self) -> bool:
@@ -125,6 +138,27 @@ class Audit:
         judged = ((w, asked(oracle, w)) for w in self.witnesses)
         return [Violation(w, said) for w, said in judged if said is None or not said.appropriate]
 
+    def validated(self, validity: Methods) -> Audit:
+        """The same findings with what statistics say of each witness.
+
+        Parameters
+        ----------
+        validity : see `audit`.
+
+        Examples
+        --------
+        >>> import proxyuse as pu
+        >>> data = {"vitamins": [1, 1, 0, 0] * 50, "pregnant": [1, 1, 0, 0] * 50}
+        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> [w.validity.verdict.value for w in found.validated("confirm").witnesses]
+        ['confirmed', 'confirmed', 'confirmed']
+        """
+        if self._evidence is None:
+            raise DataError("this audit was not made by `audit`; audit the model anew")
+        found = assess(self._evidence, methods_of(validity))
+        witnesses = [replace(w, validity=found.of(w)) for w in self.witnesses]
+        return replace(self, witnesses=witnesses, validity=found)
+
     @cached_property
     def explicit_use(self) -> tuple[str, ...]:
         """The protected attributes that the program reads itself."""
@@ -133,14 +167,17 @@ class Audit:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, a row for each decomposition and protected attribute."""
+        """A pandas data frame, a row for each decomposition and protected attribute.
+
+        If validity was asked for, there are columns for it, filled for witnesses only.
+        """
         try:
             import pandas as pd
         except ImportError:
             raise DataError(
                 "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
             ) from None
-        witnesses = {(w.protected, w.id) for w in self.witnesses}
+        witnesses = {(w.protected, w.id): w for w in self.witnesses}
         rows = [
             {
                 "protected": name,
@@ -153,13 +190,16 @@ class Audit:
                 "reach": d.reach,
                 "size": d.size,
                 "witness": (name, d.id) in witnesses,
+                **_validity_columns(witnesses.get((name, d.id))),
             }
             for d in self.decompositions
             for name, association in d.associations.items()
         ]
-        return pd.DataFrame(rows, columns=list(_FRAME_COLUMNS))
+        more = () if self.validity is None else _VALIDITY_COLUMNS
+        return pd.DataFrame(rows, columns=[*_FRAME_COLUMNS, *more])
 
     def __str__(self) -> str:
+        validity = self.validity
         return describe_findings(
             self.witnesses,
             self.population,
@@ -168,6 +208,10 @@ class Audit:
             delta=self.delta,
             complete=self.complete,
             notes=self.notes,
+            validity=None if validity is None else assessment_content(validity, self.witnesses),
+            validities=None
+            if validity is None
+            else {(w.protected, w.id): validity_content(validity, w) for w in self.witnesses},
         )
 
     def __repr__(self) -> str:
@@ -189,6 +233,29 @@ def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
     return said
 
 
+def _validity_columns(witness: Witness | None) -> dict[str, object]:
+    """What is known of a witness, as columns of a data frame."""
+    if witness is None or witness.validity is None:
+        return {}
+    known = numbers_of(witness.validity)
+    return {
+        "verdict": str(witness.validity.verdict),
+        **{name: float("nan") if value is None else value for name, value in known.items()},
+    }
+
+
+_VALIDITY_COLUMNS = (
+    "verdict",
+    "p_value",
+    "adjusted_p_value",
+    "association_low",
+    "association_high",
+    "influence_low",
+    "influence_high",
+    "corrected_association",
+    "confirmations",
+    "splits",
+)
 _FRAME_COLUMNS = (
     "protected",
     "id",
@@ -212,7 +279,7 @@ def audit(
     *,
     weights: object = None,
     missing_protected: Literal["refuse", "drop", "category"] = "refuse",
-    association: Association | None = None,
+    association: AssociationLike | None = None,
     influence: Influence | None = None,
     sampling: Sampling | None = None,
     max_support: int = MAX_SUPPORT,
@@ -223,6 +290,7 @@ def audit(
     variables: bool = True,
     decision: Decision | None = None,
     opaque: bool = False,
+    validity: Methods | None = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Audit:
@@ -243,7 +311,8 @@ def audit(
     missing_protected : {"refuse", "drop", "category"}
         What to do with rows whose protected attribute is missing.
     association, influence : measures
-        Normalized mutual information and quantitative input influence by default.
+        Normalized mutual information and quantitative input influence by default. Association
+        may be a function from a table of masses to a number from 0 to 1.
     sampling : Sampling, optional
         Estimate influence from sampled pairs of rows; exact by default.
     max_support, bins :
@@ -261,6 +330,9 @@ def audit(
         What is decided, where that is not what the model predicts.
     opaque : bool
         Whether the outputs of transformers that cannot be translated become variables.
+    validity : "confirm", "permutation", "cross-validation", their options, or several, optional
+        Whether each witness would be there in the population too, and not only in these rows;
+        see `Confirmation`, `Permutation` and `CrossValidation`.
     threads : int
         How many threads may count at the same time; the results do not depend on it.
     progress : callable, optional
@@ -286,7 +358,9 @@ def audit(
     )  # fmt: skip
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
-    return examine(case, clock=Clock(progress))
+    methods = None if validity is None else methods_of(validity)
+    found = examine(case, clock=Clock(progress))
+    return found if methods is None else found.validated(methods)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,7 +403,7 @@ def case_of(
     *,
     weights: object = None,
     missing_protected: Literal["refuse", "drop", "category"] = "refuse",
-    association: Association | None = None,
+    association: AssociationLike | None = None,
     influence: Influence | None = None,
     sampling: Sampling | None = None,
     max_support: int = MAX_SUPPORT,
@@ -350,12 +424,7 @@ def case_of(
     )
     _check_option("budget", budget, Budget)
     _check_option("sampling", sampling, Sampling)
-    _check_option(
-        "association",
-        association,
-        NormalizedMutualInformation,
-        ("name", "information_bound", "__call__"),
-    )
+    likeness = association_from(association)
     _check_option(
         "influence", influence, QuantitativeInputInfluence, ("name", "bounded", "loss", "scale")
     )
@@ -385,7 +454,7 @@ def case_of(
         decision=decision,
         opaque=bool(opaque),
     )
-    likeness: Association = association or NormalizedMutualInformation()
+    likeness = for_weights(likeness, population.weights)
     return Case(subject, population, epsilon, delta, likeness, loss, settings, threads)
 
 
@@ -426,10 +495,31 @@ def examine(
     if own:
         population = case.population
         notes = (*case.subject.check(engine.outputs, engine.frame, population.kept), *notes)
+    detection, evidence = _found(case, engine, clock, known)
+    return Audit(
+        program,
+        case.population,
+        case.epsilon,
+        case.delta,
+        detection.decompositions,
+        list(evidence.witnesses),
+        detection.unsettled,
+        (*notes, *_notes(program, case.population, engine, detection, case.settings)),
+        (case.association.name, case.influence.name),
+        case.settings,
+        None,
+        evidence,
+    )
+
+
+def _found(
+    case: Case, engine: TrialEngine, clock: Clock, known: dict[bytes, Array] | None = None
+) -> tuple[Detection, Evidence]:
+    """What is detected with an engine on the rows of a case, and how to ask it of fewer rows."""
     settings = case.settings
     detection = detect(
         engine,
-        program,
+        engine.program,
         case.association,
         epsilon=case.epsilon,
         delta=case.delta,
@@ -446,18 +536,26 @@ def examine(
             detection.decompositions, z.name, z.source, epsilon=case.epsilon, delta=case.delta
         )
     witnesses.sort(key=lambda w: (-w.association, -w.influence, w.size, w.id, w.protected))
-    return Audit(
-        program,
+
+    def again(rows: Array) -> Evidence:
+        part = replace(case, population=case.population.taking(rows))
+        return _found(part, engine_for(part, engine.program, clock), clock)[1]
+
+    evidence = Evidence(
+        engine,
         case.population,
-        case.epsilon,
-        case.delta,
         detection.decompositions,
         witnesses,
-        detection.unsettled,
-        (*notes, *_notes(program, case.population, engine, detection, settings)),
-        (case.association.name, case.influence.name),
-        settings,
+        case.epsilon,
+        case.delta,
+        case.association,
+        case.influence,
+        settings.sampling,
+        bool(detection.unsettled),
+        case.threads,
+        again,
     )
+    return detection, evidence
 
 
 def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:

@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from proxyuse.auditing import DELTA, EPSILON, Audit, audit
+from proxyuse.detect.witnesses import Witness
+from proxyuse.errors import DataError
 from proxyuse.oracle.judgement import Oracle
 from proxyuse.report.answer import answer
-from proxyuse.report.diff import compare, diff_text
+from proxyuse.report.diff import compare
+from proxyuse.report.diff_text import diff_text
 from proxyuse.report.document import document
 from proxyuse.report.saved import read_document
+from proxyuse.verdict import Verdict
 
 
 def assert_no_proxy_use(
@@ -24,6 +28,7 @@ def assert_no_proxy_use(
     known: str | Path | None = None,
     oracle: Oracle | None = None,
     allow_unsettled: bool = False,
+    confirmed_only: bool = False,
     **options: Any,
 ) -> Audit:
     """Audit, and raise an AssertionError that says what was found, if something was.
@@ -38,6 +43,9 @@ def assert_no_proxy_use(
         Asked about each witness (a policy, say, or recorded judgements); only violations fail.
     allow_unsettled : bool
         Whether to pass where nothing was found but not everything could be settled.
+    confirmed_only : bool
+        Whether only confirmed witnesses fail; needs `validity`, see `audit`. Those that cannot
+        be decided count as not settled.
     options : further options of `audit`.
 
     Examples
@@ -48,18 +56,34 @@ def assert_no_proxy_use(
     >>> pu.assert_no_proxy_use(program, data, protected="religion")
     <Audit: 0 witnesses among 3 decompositions, complete>
     """
+    if confirmed_only and options.get("validity") is None:
+        raise DataError(
+            "confirmed_only=True needs a way to confirm witnesses; pass validity as well, such as "
+            'validity="confirm"'
+        )
     found = audit(model, X, protected, epsilon, delta, **options)
-    violations = found.violations(oracle)
+    violations = [violation.witness for violation in found.violations(oracle)]
+    undecided = [w for w in violations if confirmed_only and _verdict(w) is Verdict.UNDECIDED]
+    if confirmed_only:
+        violations = [w for w in violations if _verdict(w) is Verdict.CONFIRMED]
     if known is not None:
-        found_now = replace(found, witnesses=[violation.witness for violation in violations])
-        comparison = compare(read_document(known), document(found_now))
+        earlier = read_document(known)
+        comparison = compare(earlier, document(replace(found, witnesses=violations)))
         if comparison["new"]:
             raise AssertionError(diff_text(comparison))
+        if undecided:
+            new = compare(earlier, document(replace(found, witnesses=undecided)))["new"]
+            undecided = undecided if new else []
     elif violations:
-        raise AssertionError(answer(document(found, oracle=oracle)))
-    if not found.complete and not allow_unsettled:
+        raise AssertionError(answer(document(found, oracle=oracle, confirmed_only=confirmed_only)))
+    if (undecided or not found.complete) and not allow_unsettled:
+        more = "Ask for more permutations" if undecided else "Give a larger budget"
         raise AssertionError(
-            f"{found}\n\nNot everything could be settled. Give a larger budget, or pass "
+            f"{found}\n\nNot everything could be settled. {more}, or pass "
             "allow_unsettled=True if that is acceptable."
         )
     return found
+
+
+def _verdict(witness: Witness) -> Verdict | None:
+    return None if witness.validity is None else witness.validity.verdict

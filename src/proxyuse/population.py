@@ -97,6 +97,27 @@ class Population:
         """The same rows with some of the columns."""
         return replace(self, columns={name: self.columns[name] for name in variables})
 
+    def taking(self, rows: npt.NDArray[np.bool_]) -> Population:
+        """Some of the rows, given as a boolean mask.
+
+        Examples
+        --------
+        >>> people = Population.build({"age": [25, 40, 61], "sex": list("fmf")}, protected="sex")
+        >>> people.taking(np.array([True, False, True])).columns["age"].values.tolist()
+        [25.0, 61.0]
+        """
+        if not rows.any():
+            raise DataError("no rows are taken; take at least one")
+        kept = np.ones(self.n_rows, dtype=np.bool_) if self.kept is None else self.kept.copy()
+        kept[kept] = rows
+        return replace(
+            self,
+            columns={name: column.take(rows) for name, column in self.columns.items()},
+            weights=self.weights[rows],
+            protected=tuple(replace(z, column=z.column.take(rows)) for z in self.protected),
+            kept=kept,
+        )
+
     @classmethod
     def build(
         cls,

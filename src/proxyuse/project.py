@@ -14,11 +14,25 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... key = "person_id"                           # whose rows are found by this column
 ... epsilon = 0.1                               # association of a witness, at least
 ... delta = 0.05                                # influence of a witness, more than
+... association = "cramers-v"                   # the measure, if it is another than the default
 ... min_cell = 5                                # smaller counts are not shown
 ... missing_protected = "drop"                  # or "refuse", or "category"
 ... threads = 2
 ... policy = "policy.yaml"                      # rules that say which witnesses are appropriate
 ... judgements = "judgements.jsonl"             # what people decided on single ones
+...
+... [validity]                                  # whether witnesses are real
+... ways = ["confirm", "permutation", "cross-validation"]
+... alpha = 0.01                                # chance of an error, at most
+... weights_are = "counts"                      # or "sampling"
+... permutations = 10_000
+... correction = "holm"                         # or another, see `Permutation`
+... exact_p_values = true
+... splits = 20
+... at_least = 18                               # splits in which a witness is found again
+... validation_share = 0.3
+... seed = 7
+... confirmed_only = true                       # only these count for the exit code
 ...
 ... [output]
 ... json = "reports/audit.json"
@@ -26,7 +40,8 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... markdown = "reports/audit.md"
 ... """
 
-In a `pyproject.toml` the tables are called ``[tool.proxyuse]`` and ``[tool.proxyuse.output]``.
+In a `pyproject.toml` the tables are called ``[tool.proxyuse]``, ``[tool.proxyuse.validity]`` and
+``[tool.proxyuse.output]``.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,13 +59,16 @@ import difflib
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from proxyuse.errors import FileError
 from proxyuse.files.reading import open_binary, unreadable
+from proxyuse.measure.other_associations import NAMED as ASSOCIATIONS
+from proxyuse.validity.options import CORRECTIONS, METHODS
+from proxyuse.validity.wanted import Wanted, ways_of
 
 _OWN, _SHARED = "proxyuse.toml", "pyproject.toml"
 
@@ -76,10 +94,12 @@ class Project:
     target, weights, key : names of columns.
     where : condition in proxyuse's own language.
     epsilon, delta : thresholds of a witness.
+    association : the name of a measure.
     min_cell : smaller counts are not shown.
     missing_protected : what happens to rows whose protected attribute is missing.
     threads : how many threads may count at the same time.
     policy, judgements : files that say which witnesses are appropriate.
+    validity : how it is asked whether witnesses are real.
     output : where reports go.
     """
 
@@ -94,11 +114,13 @@ class Project:
     key: str | None = None
     epsilon: float | None = None
     delta: float | None = None
+    association: str | None = None
     min_cell: int | None = None
     missing_protected: Literal["refuse", "drop", "category"] | None = None
     threads: int | None = None
     policy: Path | None = None
     judgements: Path | None = None
+    validity: Wanted = field(default_factory=Wanted)
     output: Output = Output()
 
 
@@ -149,7 +171,21 @@ def read_project(path: str | Path) -> Project:
         raise FileError(f"{path} has no table [tool.proxyuse]; add one, or name another file")
     found = _checked(path, section, _KEYS)
     output = Output(**_checked(path, found.pop("output", {}), _OUTPUTS, "output."))
-    return Project(path=path, output=output, **found)
+    validity = Wanted(**_checked(path, found.pop("validity", {}), _VALIDITY, "validity."))
+    _check_belongs(path, validity)
+    return Project(path=path, output=output, validity=validity, **found)
+
+
+def _check_belongs(path: Path, validity: Wanted) -> None:
+    """Refuse options of ways that are not asked for, if it is said which are."""
+    stray = validity.stray() if validity.ways else []
+    if stray:
+        table = f"{'tool.proxyuse.' * (path.name == _SHARED)}validity"
+        belongs = " or ".join(f'"{way}"' for way in ways_of(stray[0]))
+        raise FileError(
+            f"{path}: {table}.{stray[0]} is given, but belongs to {belongs}, which {table}.ways "
+            "does not ask for; add it there, or leave this out"
+        )
 
 
 def _open_to_all(folder: Path) -> bool:
@@ -268,16 +304,57 @@ def _count(value: object) -> int:
     return value
 
 
-def _missing(value: object) -> str:
-    if not isinstance(value, str) or value not in ("refuse", "drop", "category"):
-        raise _Unfit('"refuse", "drop" or "category"')
+def _table(what: str) -> _Check:
+    def table(value: object) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise _Unfit(f"a table with {what}")
+        return value
+
+    return table
+
+
+def _chance(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise _Unfit("a number between 0 and 1")
+    return float(value)
+
+
+def _seed(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _Unfit("a whole number of 0 or more")
     return value
 
 
-def _table(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise _Unfit("a table with json, csv and markdown, each the path of a file")
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Unfit("true or false")
     return value
+
+
+def _one_of(known: Iterable[str]) -> _Check:
+    names = tuple(known)
+
+    def one(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise _Unfit(_listed(names))
+        return value
+
+    return one
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = (f'"{name}"' for name in names)
+    return f"{', '.join(first)} or {last}"
+
+
+def _ways(value: object) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    known = tuple(METHODS)
+    if not isinstance(names, list) or not names or any(name not in known for name in names):
+        raise _Unfit(f"{_listed(known)}, or a list of these")
+    if len(set(names)) < len(names):
+        raise _Unfit("each way once")
+    return tuple(names)
 
 
 _Check = Callable[[object], Any]
@@ -292,11 +369,26 @@ _KEYS: dict[str, _Check] = {
     "key": _column,
     "epsilon": _share,
     "delta": _share,
+    "association": _one_of(ASSOCIATIONS),
     "min_cell": _count,
-    "missing_protected": _missing,
+    "missing_protected": _one_of(("refuse", "drop", "category")),
     "threads": _count,
     "policy": _file,
     "judgements": _file,
-    "output": _table,
+    "validity": _table('ways, such as "confirm", and their options'),
+    "output": _table("json, csv and markdown, each the path of a file"),
+}
+_VALIDITY: dict[str, _Check] = {
+    "ways": _ways,
+    "alpha": _chance,
+    "weights_are": _one_of(("sampling", "counts")),
+    "permutations": _count,
+    "correction": _one_of(CORRECTIONS),
+    "exact_p_values": _switch,
+    "splits": _count,
+    "at_least": _count,
+    "validation_share": _chance,
+    "seed": _seed,
+    "confirmed_only": _switch,
 }
 _OUTPUTS: dict[str, _Check] = {"json": _file, "csv": _file, "markdown": _file}

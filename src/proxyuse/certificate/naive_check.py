@@ -16,7 +16,7 @@ import numpy as np
 from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import Difference, close
 from proxyuse.detect.measured import Decomposition
-from proxyuse.measure.association import Association
+from proxyuse.measure.association import Association, for_weights
 from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence
 from proxyuse.measure.naive import NaiveEngine
@@ -103,7 +103,8 @@ class _Check:
         influence: Influence,
         tick: Callable[[int], None],
     ) -> None:
-        self.audit, self.population, self.association = audit, population, association
+        self.audit, self.population = audit, population
+        self.association = for_weights(association, audit.population.weights)
         asked = audit.settings
         options: dict[str, Any] = {
             "influence": influence,
@@ -156,7 +157,7 @@ class _Check:
         expected = list(found.associations.values())
         if self.fast is not None:
             expected = self.fast.associations([found.expression], self.association)[0].tolist()
-        again = [self.association(table.masses) for table in tables]
+        again = self.naive.associations([found.expression], self.association)[0].tolist()
         return [
             Difference(f"association of {found.id} with {table.protected}", fast, naive)
             for table, fast, naive in zip(tables, expected, again, strict=True)

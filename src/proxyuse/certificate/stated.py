@@ -14,13 +14,14 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
 from proxyuse.lang.nodes import Precision
 from proxyuse.lang.text import term_text
-from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.association import Association, AssociationLike
 from proxyuse.measure.influence import (
     Influence,
     QuantitativeInputInfluence,
     Sampling,
     SquaredChange,
 )
+from proxyuse.measure.other_associations import association_from, own_association
 from proxyuse.models.decisions import Decision, Positive, Threshold, TopK
 from proxyuse.models.subject import subject_of
 from proxyuse.notes import NoteKind
@@ -71,10 +72,11 @@ def _decision(said: Mapping[str, Any] | None) -> Decision | None:
 
 
 def measures(
-    content: Mapping[str, Any], association: Association | None, influence: Influence | None
+    content: Mapping[str, Any], association: AssociationLike | None, influence: Influence | None
 ) -> tuple[Association, Influence]:
     """The measures that are named; one that is not proxyuse's own must be given."""
-    likeness = association or NormalizedMutualInformation()
+    own = own_association(content["measures"]["association"])
+    likeness = association_from(own if association is None else association)
     losses: list[Influence] = [QuantitativeInputInfluence(), SquaredChange()]
     if influence is not None:
         losses = [influence]
@@ -224,7 +226,7 @@ def stated_only(content: Mapping[str, Any], model: object, original: object) -> 
     told += [n["text"] for n in content["notes"] if n["kind"] == NoteKind.ROUNDED]
     if content["settings"]["sampling"] is not None:
         told.append("influence was estimated from pairs of rows; the exact values are not known")
-    if content["measures"]["association"] != NormalizedMutualInformation().name:
+    if own_association(content["measures"]["association"]) is None:
         told.append("the association is the caller's own measure, known here by its name alone")
     if content["measures"]["influence"] not in _LOSSES:
         told.append("the influence is the caller's own measure, known here by its name alone")

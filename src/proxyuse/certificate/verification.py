@@ -32,7 +32,7 @@ from proxyuse.certificate.stated import (
 from proxyuse.detect.measured import Decomposition
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.errors import Cancelled, DataError, ProxyUseError
-from proxyuse.measure.association import Association
+from proxyuse.measure.association import AssociationLike
 from proxyuse.measure.influence import Influence
 from proxyuse.oracle.judgement import Oracle
 from proxyuse.program import Program
@@ -103,7 +103,7 @@ def verify(
     weights: object = None,
     oracle: Oracle | None = None,
     original: object = None,
-    association: Association | None = None,
+    association: AssociationLike | None = None,
     influence: Influence | None = None,
     sample: int = SAMPLE,
     seed: int = 0,

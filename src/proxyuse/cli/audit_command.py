@@ -15,10 +15,13 @@ from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
+from proxyuse.cli.validity_options import wanted
 from proxyuse.errors import DataError, FileError
 from proxyuse.files.data import LoadedData, load_data
 from proxyuse.files.models import LoadedModel, load_model
 from proxyuse.files.writing import check_writable, written
+from proxyuse.measure.association import Association
+from proxyuse.measure.other_associations import named_association
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
 from proxyuse.models.registry import input_names, saw_names
@@ -37,7 +40,8 @@ from proxyuse.report.spreadsheet import csv_text
 
 SAID = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
-    "epsilon", "delta", "min_cell", "missing_protected", "threads", "policy", "judgements",
+    "epsilon", "delta", "association", "min_cell", "missing_protected", "threads", "policy",
+    "judgements",
 )  # fmt: skip
 """Options that the project file knows, too."""
 
@@ -84,6 +88,7 @@ def audited_files(
             about=told,
             min_cell=min_cell(asked),
             oracle=first_of(records, policy),  # people on single witnesses go before the rules
+            confirmed_only=bool(asked.validity.confirmed_only),
         )
     return found, result
 
@@ -99,6 +104,7 @@ def settings(given: argparse.Namespace) -> Project:
     outputs = {kind: getattr(given, option, None) for kind, option in options.items()}
     chosen = {kind: path for kind, path in outputs.items() if path is not None}
     asked = replace(asked, output=replace(asked.output, **chosen))
+    asked = replace(asked, validity=wanted(given, asked.validity))
     for name in ("model", "data", "protected"):
         if not getattr(asked, name):
             raise FileError(
@@ -148,12 +154,22 @@ def audited(
         DELTA if asked.delta is None else asked.delta,
         weights=weights,
         missing_protected=asked.missing_protected or "refuse",
+        association=association_of(asked),
         decision=None if threshold is None else Threshold(threshold),
         threads=1 if asked.threads is None else asked.threads,
         progress=progress,
     )
     check_rows(found.population.n_rows, asked)  # some may have been dropped
+    methods = asked.validity.methods()
+    if methods is not None:
+        progress.stage("asking whether the witnesses are real")
+        found = found.validated(methods)
     return found, data
+
+
+def association_of(asked: Project) -> Association | None:
+    """The measure that is named, if one is."""
+    return None if asked.association is None else named_association(asked.association)
 
 
 def read_rows(asked: Project, progress: Bar) -> LoadedData:
@@ -336,6 +352,8 @@ def next_steps(asked: Project, result: dict[str, Any]) -> str:
         lines.append("- keep the result: the same command with --output audit.json")
     if result["witnesses"]:
         first = result["witnesses"][0]["id"]
+        if result["validity"] is None:
+            lines.append("- ask whether they are real, or noise: the same with --validity confirm")
         lines += [
             f"- see one finding in detail: proxyuse show {file} --witness {first}",
             "- decide for each whether the use is acceptable, and why: the same command with judge",

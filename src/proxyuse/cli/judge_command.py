@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.cli.audit_command import audited_files, settings
@@ -27,6 +28,7 @@ from proxyuse.report.answer import exit_code, text_table
 from proxyuse.report.document import figure
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import one_line, shortened
+from proxyuse.verdict import Verdict
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")
@@ -57,8 +59,10 @@ def run(given: argparse.Namespace) -> int:
         return exit_code(document)
     oracle = first_of(records, policy)
     assert oracle is not None
-    sitting = Sitting(audit, records, oracle, Pages(audit, document), given.by)
-    for note in document["about"]["notes"]:
+    only = bool(asked.validity.confirmed_only)
+    sitting = Sitting(audit, records, oracle, Pages(audit, document), given.by, only)
+    remarks = [] if document["validity"] is None else document["validity"]["remarks"]
+    for note in [*document["about"]["notes"], *remarks]:
         print_text(f"Note: {one_line(note)}")
     if given.list:
         sitting.print_list()
@@ -87,13 +91,20 @@ class Sitting:
     """The witnesses of one audit, and the person who judges them."""
 
     def __init__(
-        self, audit: Audit, records: Records, oracle: Oracle, pages: Pages, by: str | None
+        self,
+        audit: Audit,
+        records: Records,
+        oracle: Oracle,
+        pages: Pages,
+        by: str | None,
+        confirmed_only: bool = False,
     ) -> None:
         self._audit = audit
         self._records = records
         self._oracle = oracle
         self._pages = pages
         self._by = by
+        self._confirmed_only = confirmed_only
         self._judged = {True: 0, False: 0}
 
     def waiting(self) -> list[Witness]:
@@ -102,8 +113,16 @@ class Sitting:
 
     def code(self) -> int:
         """What an audit would now end with."""
-        violations = len(self._audit.violations(self._oracle))
-        return exit_code({"violations": violations, "complete": self._audit.complete})
+        left = [violation.witness for violation in self._audit.violations(self._oracle)]
+        now: dict[str, Any] = {"violations": len(left), "complete": self._audit.complete}
+        if self._confirmed_only:
+            verdicts = [w.validity.verdict for w in left if w.validity is not None]
+            now["validity"] = {
+                "confirmed_only": True,
+                "confirmed_violations": verdicts.count(Verdict.CONFIRMED),
+                "undecided_violations": verdicts.count(Verdict.UNDECIDED),
+            }
+        return exit_code(now)
 
     # What is left
 
@@ -112,13 +131,16 @@ class Sitting:
         waiting = self.waiting()
         print_text(self._beginning(waiting))
         if waiting:
-            heads = ["id", "protected", "association", "influence", "judged alike", "computation"]
+            asked = ["verdict"] if self._audit.validity is not None else []
+            heads = ["id", "protected", "association", "influence", *asked, "judged alike",
+                     "computation"]  # fmt: skip
             rows = [
                 [
                     w.id,
                     shortened(one_line(w.protected), MOST_NAME),
                     f"{figure(w.association):.3f}",
                     f"{figure(w.influence):.3f}",
+                    *(str(w.validity.verdict) for _ in asked if w.validity is not None),
                     f"{len(self._records.similar(w)):,}",
                     self._pages.line(w),
                 ]
@@ -132,9 +154,13 @@ class Sitting:
         limits = (
             f"association at least {self._audit.epsilon:g}, influence above {self._audit.delta:g}"
         )
+        confirmed = ""
+        if self._audit.validity is not None:
+            verdicts = [w.validity.verdict for w in self._audit.witnesses if w.validity is not None]
+            confirmed = f" Confirmed: {verdicts.count(Verdict.CONFIRMED):,}."
         return (
             f"{count(total, 'witness', 'witnesses')} ({limits}); still to be judged: "
-            f"{len(waiting):,}."
+            f"{len(waiting):,}.{confirmed}"
         )
 
     def sum_up(self) -> None:

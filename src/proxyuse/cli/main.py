@@ -35,6 +35,7 @@ examples:
   proxyuse demo                                       see it work, in a few seconds
   proxyuse audit --model model.skops --data people.csv --protected religion
   proxyuse audit                                      with a proxyuse.toml in this folder
+  proxyuse audit --validity confirm                   and whether what is found is noise
   proxyuse judge                                      decide on what nobody has judged yet
   proxyuse repair --output repaired.skops             replace what is not to be used
   proxyuse show audit.json --witness 404398d5e41ff90f one finding in detail

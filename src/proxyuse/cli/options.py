@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TypeAlias
 
+from proxyuse.cli.validity_options import add_validity
+
 AUDIT = """\
 Measure every computation inside a model for two things: how closely it is associated with a
 protected attribute, and how much it influences the decisions. Those above both thresholds are
@@ -23,6 +25,8 @@ examples:
   proxyuse audit --model m.skops --data d.csv --protected ethnicity \\
       --protected-data restricted.csv --key person_id
   proxyuse audit --model m.skops --data d.csv --protected sex --where "age >= 18 and age < 65"
+  proxyuse audit --model m.skops --data unseen.csv --protected sex --validity confirm \\
+      --confirmed-only
 exit codes: 0 nothing found, 1 proxy use found, 2 wrong use, 3 nothing found but not everything
 could be settled"""
 
@@ -63,6 +67,10 @@ exit codes: 0 no violation is left, 2 wrong use, 3 none was found but not all wa
 
 UTILITIES = (
     "accuracy", "balanced-accuracy", "auc", "log-loss", "mean-squared-error", "agreement",
+)  # fmt: skip
+ASSOCIATIONS = (
+    "normalized-mutual-information", "adjusted-mutual-information", "cramers-v",
+    "squared-correlation",
 )  # fmt: skip
 EFFORTS = ("quick", "normal", "thorough")
 
@@ -116,6 +124,7 @@ def _add_audit(commands: Commands) -> None:
     audit = _command(commands, "audit", "look for proxy use inside a model", AUDIT, AUDIT_EXAMPLES)
     _add_what(audit)
     _add_thresholds(audit)
+    add_validity(audit)
     result = audit.add_argument_group("the result")
     result.add_argument("--output", type=Path, metavar="FILE", help="write the result as JSON")
     result.add_argument("--csv", type=Path, metavar="FILE", help="write the witnesses as CSV")
@@ -135,6 +144,7 @@ def _add_judge(commands: Commands) -> None:
     )
     _add_what(judge)
     _add_thresholds(judge)
+    add_validity(judge)
     judging = judge.add_argument_group("judging")
     judging.add_argument("--by", metavar="NAME", help="who judges; asked for if not given")
     judging.add_argument(
@@ -255,6 +265,12 @@ def _add_thresholds(command: argparse.ArgumentParser) -> None:
         "--delta", type=float, metavar="D", help="influence above D, 0 to 1 (default 0.05)"
     )
     thresholds.add_argument(
+        "--association",
+        choices=ASSOCIATIONS,
+        help="the measure of association (default normalized-mutual-information); thresholds are "
+        "not alike",
+    )
+    thresholds.add_argument(
         "--policy",
         type=Path,
         metavar="FILE",
@@ -324,6 +340,11 @@ def _add_diff(commands: Commands) -> None:
         default=0.01,
         metavar="T",
         help="how far a figure may rise before a witness counts as stronger (default 0.01)",
+    )
+    diff.add_argument(
+        "--confirmed-only",
+        action="store_true",
+        help="new witnesses count for the exit code if they are confirmed",
     )
 
 

@@ -22,6 +22,7 @@ from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.audit_command import (
     about,
+    association_of,
     check_outputs,
     check_rows,
     given_to,
@@ -82,6 +83,7 @@ class Work:
             "delta": DELTA if asked.delta is None else asked.delta,
             "weights": weights,
             "missing_protected": asked.missing_protected or "refuse",
+            "association": association_of(asked),
             "decision": None if threshold is None else Threshold(threshold),
             "threads": 1 if asked.threads is None else asked.threads,
             "progress": self.progress,

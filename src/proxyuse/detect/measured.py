@@ -149,6 +149,16 @@ class Decompositions(Sequence[Decomposition]):
         self.associations: Array = measures.associations[measures.owners]
         self.influences = measures.influences
 
+    @property
+    def computations(self) -> Sequence[Term]:
+        """The distinct computations; each has one association, at however many positions."""
+        return self._measures.terms
+
+    @property
+    def sets(self) -> Array:
+        """For each computation, at how many sets of positions it was measured."""
+        return np.bincount(self._measures.owners, minlength=len(self.computations))
+
     def __len__(self) -> int:
         return len(self.influences)
 

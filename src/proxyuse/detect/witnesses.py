@@ -14,6 +14,7 @@ from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Points, Position, Spot
 from proxyuse.lang.text import shortened
 from proxyuse.measure.tables import JointTable
+from proxyuse.verdict import Validity
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +27,14 @@ class Witness:
     explicit : whether the computation is the protected attribute itself, read by the program.
     group : the number of its group of nested witnesses; the first of a group has no witness
         inside it.
+    validity : whether it would be there in the population too; None if that was not asked.
     """
 
     decomposition: Decomposition
     protected: str
     explicit: bool
     group: int
+    validity: Validity | None = None
 
     @property
     def term(self) -> str:

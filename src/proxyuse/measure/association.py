@@ -1,12 +1,14 @@
 """How closely a computation and a protected attribute name each other.
 
-The measures look at a joint table of masses alone, so they know nothing of programs or rows.
+The measures look at a joint table of masses, so they know nothing of programs or rows. Others
+than the one here stand in `other_associations`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -14,7 +16,14 @@ from proxyuse.lang.evaluate import Array
 
 
 class Association(Protocol):
-    """A measure of association between the rows and the columns of a table of masses."""
+    """A measure of association between the rows and the columns of a table of masses.
+
+    A measure may have more than is listed here. With an attribute ``values`` that is true, it is
+    called with the values too, as ``measure(masses, rows=values, columns=values)``, and those of
+    the computation are not cut into bins. With ``many(masses)`` it measures stacked tables in
+    bulk, and with ``ragged(masses, starts)`` tables of different length. ``weighed(weights)`` is
+    the measure to use for rows with such weights.
+    """
 
     @property
     def name(self) -> str:
@@ -31,11 +40,43 @@ class Association(Protocol):
         ...
 
 
+AssociationLike = Association | Callable[[Array], float]
+"""A measure, or a function from a table of masses to a number from 0 to 1."""
+
+
 def associations_of(measure: Association, masses: Array) -> Array:
     """The association of each of many stacked tables, in bulk if the measure can."""
-    if isinstance(measure, NormalizedMutualInformation):
-        return measure.many(masses)
+    many = getattr(measure, "many", None)
+    if many is not None:
+        return np.asarray(many(masses))
     return np.array([measure(table[table.sum(axis=1) > 0]) for table in masses])
+
+
+def associations_below(measure: Association, masses: Array, starts: Array) -> Array:
+    """The same for tables that stand one below the other, from their first rows on."""
+    ragged = getattr(measure, "ragged", None)
+    if ragged is not None:
+        return np.asarray(ragged(masses, starts))
+    tables = np.split(masses, starts[1:])
+    return np.array([measure(table[table.sum(axis=1) > 0]) for table in tables])
+
+
+def needs_values(measure: Association) -> bool:
+    """Whether a measure looks at values, not only at their masses."""
+    return bool(getattr(measure, "values", False))
+
+
+def association_of_values(
+    measure: Association, masses: Array, rows: Array, columns: Array
+) -> float:
+    """The association in one table with the values of its rows and columns."""
+    return float(cast("Any", measure)(masses, rows=rows, columns=columns))
+
+
+def for_weights(measure: Association, weights: Array) -> Association:
+    """A measure as it is to be used for rows with weights."""
+    weighed = getattr(measure, "weighed", None)
+    return measure if weighed is None else cast("Association", weighed(weights))
 
 
 @dataclass(frozen=True, slots=True)

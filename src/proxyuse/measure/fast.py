@@ -33,6 +33,9 @@ result is the naive engine's, bit for bit in what is counted.
 
 Several positions at once: where each of them is one side of a test, values with the same
 outcomes in all tests act alike and are taken together; one value of each kind is tried.
+
+What is counted are pairs of rows, as one of the shapes of `effects`. A shape gives the influence
+and, for those who ask for it, its two halves row by row.
 """
 
 from __future__ import annotations
@@ -65,12 +68,19 @@ from proxyuse.lang.nodes import (
     children,
 )
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.effects import Alike, Effects, Ranges, Shape, Tries, effects_of
 from proxyuse.measure.engine import Way
-from proxyuse.measure.influence import QuantitativeInputInfluence, differ
+from proxyuse.measure.influence import differ
 from proxyuse.measure.naive import NaiveEngine
 from proxyuse.measure.support import Support, support_of
 
 _EPS = 2.0**-52
+
+FEW_KINDS = 64
+"""Kinds of values that are tried for effects, whatever that takes."""
+
+MOST_WORK = 2**31
+"""Values that are computed for the effects of one computation, at most; some seconds."""
 
 
 class Form(Enum):
@@ -115,7 +125,7 @@ class FastEngine(NaiveEngine):
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
-        if self._pairs is not None or not isinstance(self._loss, QuantitativeInputInfluence):
+        if not self._counts_changes:
             return super().influence(spots)
         way, found = self._influence(spots, self.values(self.points.term_at(spots[0])))
         self.ways[way] += 1
@@ -128,9 +138,41 @@ class FastEngine(NaiveEngine):
     def _influence(self, spots: Sequence[Spot], values: Array) -> tuple[Way, float]:
         self._tick(0)
         with np.errstate(all="ignore"):
-            one = len(spots) == 1
-            way, changed = self._one(spots[0], values) if one else self._several(spots, values)
-        return way, float(changed) / (self.total * self.total)
+            shape = self._shape(spots, values)
+            pairs = shape.pairs(self.weights)
+        way = Way.VALUES if isinstance(shape, Tries) else Way.CONTEXT
+        return way, pairs / (self.total * self.total)
+
+    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+        """The influence of one computation row by row; see `NaiveEngine.effects`.
+
+        None, too, where values have to be tried that are of more than `FEW_KINDS` kinds, and that
+        means to compute more than `MOST_WORK` values.
+        """
+        if not self._counts_changes:
+            return None
+        self._tick(0)
+        with np.errstate(all="ignore"):
+            shape = self._shape(spots, self.values(self.points.term_at(spots[0])))
+            if isinstance(shape, Tries) and len(shape.masses) > FEW_KINDS:
+                work = len(shape.masses) * len(shape.rows) * self._parts_above(spots)
+                if work > MOST_WORK:
+                    return None
+            return effects_of(shape, self.weights, self.total)
+
+    def _parts_above(self, spots: Sequence[Spot]) -> int:
+        """How many values are put together for one row, from some positions up to the root."""
+        seen: set[int] = set()
+        for spot in spots:
+            point = self.points.parents[spot.point]
+            while point >= 0 and point not in seen:
+                seen.add(point)
+                point = self.points.parents[point]
+        return sum(len(children(self.points.terms[point])) for point in seen)
+
+    def _shape(self, spots: Sequence[Spot], values: Array) -> Shape:
+        """Which pairs of rows change the output."""
+        return self._one(spots[0], values) if len(spots) == 1 else self._tries(spots, values)
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
         """The influence of what stands at each position, through that position alone.
@@ -145,31 +187,25 @@ class FastEngine(NaiveEngine):
 
     # One position
 
-    def _one(self, spot: Spot, values: Array) -> tuple[Way, float]:
-        """The mass of pairs of rows that change the output, and how it was found."""
+    def _one(self, spot: Spot, values: Array) -> Shape:
+        """Which pairs of rows change the output through one position."""
         context = self._context(spot)
         if not context.rows.any():
-            return Way.CONTEXT, 0.0
+            return Alike(context.rows, context.rows)
         match context.form:
             case Form.PASS:
-                support = support_of(values, self.n_rows)
-                other = _rest(support.masses(self.weights))[support.codes]
+                return Alike(context.rows, support_of(values, self.n_rows).codes)
             case Form.FLIP:
-                truth = truth_of(values)
-                mass = float(np.dot(truth, self.weights))
-                other = np.where(truth, float(np.dot(~truth, self.weights)), mass)
+                return Alike(context.rows, truth_of(values))
             case Form.SIDE:
-                other = self._other_side(spot, context, values)
+                return self._by_side(spot, context, values)
             case Form.SHIFT:
-                other = self._other_output(spot, context, values)
+                return self._by_neighbours(spot, context, values)
             case Form.OTHER if self._alone(spot):
-                outputs = support_of(
-                    self._outcome(spot, np.arange(self.n_rows), values), self.n_rows
-                )
-                other = _rest(outputs.masses(self.weights))[outputs.codes]
+                outputs = self._outcome(spot, np.arange(self.n_rows), values)
+                return Alike(context.rows, support_of(outputs, self.n_rows).codes)
             case Form.OTHER:
-                return Way.VALUES, self._grouped(spot, context, values)
-        return Way.CONTEXT, float(np.dot(np.where(context.rows, other, 0.0), self.weights))
+                return self._grouped(spot, context, values)
 
     def _alone(self, spot: Spot) -> bool:
         """Whether nothing but constants stands beside a position on the way up."""
@@ -183,47 +219,43 @@ class FastEngine(NaiveEngine):
             point = parent
         return all(isinstance(part, Const) for part in beside)
 
-    def _grouped(self, spot: Spot, context: Context, values: Array) -> float:
-        """For each distinct value, the rows that then have another output."""
+    def _grouped(self, spot: Spot, context: Context, values: Array) -> Tries:
+        """Each distinct value is tried in the rows that matter."""
         rows = np.flatnonzero(context.rows)
         support = support_of(values, self.n_rows, signed_zero=True)
         actual = self._outcome(spot, rows, values[rows])
-        weights = self.weights[rows]
-        total = 0.0
-        for value, mass in enumerate(support.masses(self.weights)):
+
+        def losses(value: int) -> Array:
             self._tick(0)
             new = np.broadcast_to(
                 support.values[value : value + 1], (len(rows), *support.values.shape[1:])
             )
-            changed = differ(actual, self._outcome(spot, rows, new))
-            total += mass * float(np.dot(changed, weights))
-        return total
+            return differ(actual, self._outcome(spot, rows, new))
 
-    def _other_side(self, spot: Spot, context: Context, values: Array) -> Array:
-        """For each row the mass of the values on the other side of its threshold.
+        masses = support.masses(self.weights)
+        return Tries(rows, support.codes, masses, map(losses, range(len(support))))
+
+    def _by_side(self, spot: Spot, context: Context, values: Array) -> Shape:
+        """Each row keeps its output on one side of its threshold.
 
         The low side is the one on which the smallest number falls.
         """
         support = support_of(values.astype(np.float64, copy=False), self.n_rows)
-        masses = support.masses(self.weights)
         numbers = support.values[~np.isnan(support.values)]
         rows = np.flatnonzero(context.rows)
         codes = support.codes[rows]
-        result = np.zeros(self.n_rows)
         if len(numbers) == 0:
-            return result
+            return Alike(context.rows, np.zeros(self.n_rows, dtype=np.bool_))
         low = self._judged(spot, context, rows, np.full(len(rows), numbers[0]))
         below = self._low_side(spot, context, numbers, rows, low)
-        masses_upto = np.concatenate([[0.0], np.cumsum(masses)])
-        low_mass = masses_upto[below]
-        own_low = codes < below
+        own_low, lost = codes < below, None
         if len(numbers) < len(support):
             missing = self._judged(spot, context, rows, np.full(len(rows), np.nan))
             missing_low = ~differ(missing, low)
-            low_mass = low_mass + np.where(missing_low, masses[-1], 0.0)
             own_low = np.where(codes == len(numbers), missing_low, own_low)
-        result[rows] = np.where(own_low, masses_upto[-1] - low_mass, low_mass)
-        return result
+            lost = own_low != missing_low
+        first, last = np.where(own_low, 0, below), np.where(own_low, below, len(numbers))
+        return Ranges(rows, first, last, len(numbers), support.codes, lost)
 
     def _low_side(
         self, spot: Spot, context: Context, numbers: Array, rows: Array, low: Array
@@ -254,12 +286,11 @@ class FastEngine(NaiveEngine):
             unsure = unsure[left[unsure] < right[unsure]]
         return left
 
-    def _other_output(self, spot: Spot, context: Context, values: Array) -> Array:
-        """For each row the mass of the values that give another output, under monotone steps."""
+    def _by_neighbours(self, spot: Spot, context: Context, values: Array) -> Ranges:
+        """Under monotone steps the values that give a row's output stand beside its own."""
         support = support_of(values.astype(np.float64, copy=False), self.n_rows)
-        masses = support.masses(self.weights)
-        same = masses[support.codes]
-        for direction in (-1, 1):
+        ends = support.codes.copy(), support.codes.copy()
+        for end, direction in zip(ends, (-1, 1), strict=True):
             rows = np.flatnonzero(context.rows)
             actual = self._outcome(spot, rows, values[rows])
             place = support.codes[rows] + direction
@@ -269,9 +300,11 @@ class FastEngine(NaiveEngine):
                 if len(rows) == 0:
                     break
                 equal = ~differ(actual, self._outcome(spot, rows, support.values[place]))
-                rows, place, actual = rows[equal], place[equal] + direction, actual[equal]
-                same[rows] += masses[place - direction]
-        return np.asarray(self.total - same)
+                rows, place, actual = rows[equal], place[equal], actual[equal]
+                end[rows] = place
+                place = place + direction
+        rows = np.flatnonzero(context.rows)
+        return Ranges(rows, ends[0][rows], ends[1][rows] + 1, len(support), support.codes)
 
     def sides(self, spot: Spot) -> tuple[Array, Array, Array, Array] | None:
         """Where the output of a row is decided by the side of a number: rows, numbers, outputs.
@@ -509,21 +542,6 @@ class FastEngine(NaiveEngine):
 
     # Several positions
 
-    def _several(self, spots: Sequence[Spot], values: Array) -> tuple[Way, float]:
-        """Try one value of each kind that the tests above the positions tell apart."""
-        support = support_of(values, self.n_rows, signed_zero=True)
-        kinds = self.kinds_of_value(spots, support)
-        masses = np.bincount(kinds, support.masses(self.weights))
-        first = np.unique(kinds, return_index=True)[1]
-        context = self.points.replace(dict.fromkeys(spots, self._hole))
-        actual = self._with(context, values)
-        total = 0.0
-        for value, mass in zip(first, masses, strict=True):
-            self._tick(0)
-            changed = self._with(context, support.values[value : value + 1])
-            total += float(mass) * float(np.dot(self._losses(actual, changed), self.weights))
-        return Way.VALUES, total
-
     def kinds_of_value(self, spots: Sequence[Spot], support: Support) -> Array:
         """A number for each distinct value; values with equal numbers act alike."""
         outcomes = []
@@ -540,11 +558,6 @@ class FastEngine(NaiveEngine):
             parts.insert(place, support.values)
             outcomes.append(apply(term, parts, {}, self.vocabulary))
         return np.asarray(np.unique(np.array(outcomes), axis=1, return_inverse=True)[1]).ravel()
-
-
-def _rest(masses: Array) -> Array:
-    """For each of some masses what the others have; nothing but 0 where there are no others."""
-    return np.asarray(masses.sum() - masses if len(masses) > 1 else np.zeros(1))
 
 
 def _looked_up(numbers: Array, thresholds: Array) -> Array:

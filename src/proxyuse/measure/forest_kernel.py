@@ -294,7 +294,7 @@ def count_tests(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
     hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, masses: Array, weights: Array, changes: Array, reach: Array, bounds: Array,
-    start: int, stop: int,
+    by_row: Array, by_cell: Array, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count what a test changes that stands at several nodes at once; see `count_variables`.
 
@@ -381,6 +381,9 @@ def count_tests(
             mass = weights[start + row] * masses[hole, other[row]]
             if output != said[start + row]:
                 changes[hole] += mass
+                if len(by_row) > 0:
+                    by_row[start + row] = masses[hole, other[row]]
+                    by_cell[other[row]] += weights[start + row]
             if whole or room[row] <= part[row]:
                 bounds[hole] += mass
 
@@ -390,7 +393,8 @@ def count_variables(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
     hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, intervals: Array, first_cell: Array, ordered: Array, masses: Array,
-    weights: Array, changes: Array, reach: Array, bounds: Array, start: int, stop: int,
+    weights: Array, changes: Array, reach: Array, bounds: Array, by_row: Array, by_cell: Array,
+    start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count what a variable changes that is read at several nodes at once.
 
@@ -411,6 +415,8 @@ def count_variables(
     ordered : whether all nodes of a hole lead to the left below some cell.
     masses : of the rows whose value lies in each cell.
     bounds : the mass of pairs of which some choice among the nodes may change the output.
+    by_row, by_cell : where there is one hole, for each row the mass of the cells that change its
+        output, and for each cell the mass of the rows whose output it changes; or empty.
     """
     nodes, scores, codes = wiring.nodes, wiring.scores, wiring.codes
     outputs, slack, classes = wiring.outputs, wiring.slack, len(wiring.base)
@@ -556,8 +562,12 @@ def count_variables(
                                            cell - 1, scratch)  # fmt: skip
                 if output != said[start + row]:
                     total += masses[begin + cell]
+                    if len(by_row) > 0:
+                        by_cell[cell] += weights[start + row]
             sums[end - begin] = 0
             changes[hole] += weights[start + row] * total
+            if len(by_row) > 0:
+                by_row[start + row] = total
             part[row] += widest[row]
             if whole or room[row] <= part[row]:
                 bounds[hole] += weights[start + row] * (everything - masses[begin + own_cell])

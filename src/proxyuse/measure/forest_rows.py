@@ -158,7 +158,7 @@ def count_tests(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
     hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, masses: Array, weights: Array, changes: Array, reach: Array, bounds: Array,
-    start: int, stop: int,
+    by_row: Array, by_cell: Array, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count what a test changes that stands at several nodes at once."""
     block = _Block(wiring, ends, leads, said, trees, sides, lowest, highest, start, stop)
@@ -188,7 +188,11 @@ def count_tests(
             if len(at):
                 outputs[at] = _held_outputs(wiring, rows[at] + start, holes == hole, *ways, side)
         mass = weights[rows] * by_side[other[rows]]
-        changes[hole] += mass[outputs != block.said[rows]].sum()
+        changed = outputs != block.said[rows]
+        changes[hole] += mass[changed].sum()
+        if len(by_row):
+            by_row[start + rows[changed]] = by_side[other[rows[changed]]]
+            np.add.at(by_cell, other[rows[changed]], weights[rows[changed]])
         bounds[hole] += mass[whole | (block.room[rows] <= part[rows])].sum()
 
 
@@ -196,7 +200,8 @@ def count_variables(
     wiring: Wiring, ends: Array, leads: Array, said: Array, holes: Array, hole_nodes: Array,
     hole_first: Array, trees: Array, mixed: Array, first: Array, sides: Array, lowest: Array,
     highest: Array, intervals: Array, first_cell: Array, ordered: Array, masses: Array,
-    weights: Array, changes: Array, reach: Array, bounds: Array, start: int, stop: int,
+    weights: Array, changes: Array, reach: Array, bounds: Array, by_row: Array, by_cell: Array,
+    start: int, stop: int,
 ) -> None:  # fmt: skip
     """Count what a variable changes that is read at several nodes at once."""
     block = _Block(wiring, ends, leads, said, trees, sides, lowest, highest, start, stop)
@@ -220,7 +225,11 @@ def count_variables(
                 if in_order and low < high:
                     sweep.spread(int(wiring.nodes[node, 3 - side]), rows, leaves, low, high)
             changed, part = sweep.finish(own[some], in_order)
-            changes[hole] += np.dot(cells @ changed, weights[some])
+            total = cells @ changed
+            changes[hole] += np.dot(total, weights[some])
+            if len(by_row):
+                by_row[start + some] = total
+                by_cell += changed @ weights[some]
             movable = whole | (block.room[some] <= part)
             others = cells.sum() - cells[own[some]]
             bounds[hole] += np.dot(others[movable], weights[some][movable])

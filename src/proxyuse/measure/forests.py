@@ -28,7 +28,7 @@ slack, the program's own sum decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -40,12 +40,14 @@ from proxyuse.lang.evaluate import Array, Values, constant, evaluate, evaluate_a
 from proxyuse.lang.nodes import Ite, Term, Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import forest_rows
-from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.association import Association, associations_below, needs_values
+from proxyuse.measure.effects import Ranges
 from proxyuse.measure.engine import Way
 from proxyuse.measure.forest_plan import ForestPlan, forest_plan
 from proxyuse.measure.forest_wiring import Wiring, wired
 from proxyuse.measure.influence import QuantitativeInputInfluence, differ
 from proxyuse.measure.parallel import mapped, worth_compiling
+from proxyuse.measure.row_sets import RowSets
 from proxyuse.measure.shallow_plan import Slots, paths, slots_of
 from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
@@ -66,6 +68,31 @@ class Together(NamedTuple):
     influence: Any
     reach: Any
     bound: Any
+
+
+class Grafts(NamedTuple):
+    """One subtree at some nodes, where its leaves are tried.
+
+    Attributes
+    ----------
+    nodes : at which it stands.
+    reached : which rows come to one of them.
+    rows : those of them whose output could change.
+    inside : nodes x `rows`, whether a row comes to a node.
+    own : the leaves, of the first node, at which `rows` end.
+    shifts : how much higher the same leaf's number is at each node than at the first.
+    leaves : of the first node, one for each distinct value.
+    value_of : of all leaves of the first node, which of these values each has.
+    """
+
+    nodes: Array
+    reached: Array
+    rows: Array
+    inside: Array
+    own: Array
+    shifts: Array
+    leaves: Array
+    value_of: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -439,10 +466,15 @@ class ForestEngine(TreeEngine):
             found = self._tests_together if tests else self._variables_together
             place = int(np.searchsorted(self._expected[tests], name))
             return Together(*(column[place] for column in found))
+        found = self._together(self._hole_at(nodes, tests))
+        return Together(*(column[0] for column in found))
+
+    def _hole_at(self, nodes: Array, tests: bool) -> Holes:
+        """One hole: the test of some nodes, or the variable they read."""
+        number = self._wiring.test if tests else self._wiring.variable
         chosen = np.full(len(number), -1, dtype=np.int32)
         chosen[nodes] = 0
-        found = self._together(self._holes(chosen, np.array([name]), tests))
-        return Together(*(column[0] for column in found))
+        return self._holes(chosen, number[nodes[:1]], tests)
 
     @cached_property
     def _tests_together(self) -> Together:
@@ -487,31 +519,41 @@ class ForestEngine(TreeEngine):
         )
 
     def _together(self, holes: Holes) -> Together:
-        trees = np.unique(self._trees.tree_of[holes.nodes])
-        given: tuple[Any, ...] = (self._wiring, *self._stand, holes.of_node, holes.nodes)
-        given = (*given, holes.begins, trees)
         if holes.tests and self._slots is not None and not holes.mixed.any():
             from proxyuse.measure import shallow_kernel  # loads numba
 
+            given: tuple[Any, ...] = self._where(holes)
             given = (*given, self._slots, *paths(self._trees, self._slots, holes.of_node))
-            count = shallow_kernel.count_tests
+            count, by = shallow_kernel.count_tests, list[Array]()
         else:
-            given = (*given, holes.mixed, holes.first, self._sides, *self._ranges)
-            count = self._loops.count_tests
-            if not holes.tests:
-                given = (*given, holes.intervals, holes.first_cell, holes.ordered)
-                count = self._loops.count_variables
+            count, given = self._loop(holes)
+            by = [self._masses[:0]] * 2
 
         def counted(block: tuple[int, int]) -> Array:
             found = np.zeros((3, len(holes.ordered)), dtype=self._masses.dtype)
-            count(*given, holes.masses, self._masses, *found, *block)
+            count(*given, holes.masses, self._masses, *found, *by, *block)
             return found
 
-        small = self._compiles and not holes.tests
-        parts = self._map(counted, VARIABLE_BLOCK if small else BLOCK)
-        changes, reach, bounds = np.sum(parts, axis=0)
+        changes, reach, bounds = np.sum(self._map(counted, self._block_of(holes)), axis=0)
         pairs = self.total * self.total
         return Together(changes / pairs, reach / self.total, bounds / pairs)
+
+    def _where(self, holes: Holes) -> tuple[Any, ...]:
+        """What all loops over holes are given."""
+        trees = np.unique(self._trees.tree_of[holes.nodes])
+        return (self._wiring, *self._stand, holes.of_node, holes.nodes, holes.begins, trees)
+
+    def _loop(self, holes: Holes) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The loop that counts any holes, and what it is given beside masses and results."""
+        given = (*self._where(holes), holes.mixed, holes.first, self._sides, *self._ranges)
+        if holes.tests:
+            return self._loops.count_tests, given
+        given = (*given, holes.intervals, holes.first_cell, holes.ordered)
+        return self._loops.count_variables, given
+
+    def _block_of(self, holes: Holes) -> int:
+        """How many rows are counted at a time."""
+        return VARIABLE_BLOCK if self._compiles and not holes.tests else BLOCK
 
     @cached_property
     def _slots(self) -> Slots | None:
@@ -532,40 +574,60 @@ class ForestEngine(TreeEngine):
         return self._subtrees[key]
 
     def _count_subtrees(self, nodes: Array) -> Together:
-        plan, wiring = self._trees, self._wiring
-        ends, leads, said = self._stand
-        there = ends[plan.tree_of[nodes]]
-        inside = (there >= plan.leaf_from[nodes, None]) & (there < plan.leaf_to[nodes, None])
-        reached = inside.any(axis=0)
-        low, high = (ends_[nodes, 2] for ends_ in self._ranges)
-        rows = np.flatnonzero(reached & (self._room <= (high - low).sum()))
-        inside = inside[:, rows]
-        own = forest_rows.leaves_below(wiring, rows, np.full(len(rows), nodes[0]))
-        shifts = plan.leaf_from[nodes] - plan.leaf_from[nodes[0]]  # copies have the same leaves
+        plan, outputs = self._trees, self._wiring.outputs
+        grafts = self._grafts(nodes)
+        rows, said = grafts.rows, self._stand[2][grafts.rows]
         leaves = np.arange(plan.leaf_from[nodes[0]], plan.leaf_to[nodes[0]])
-        scores = plan.scores[leaves + shifts[:, None]]  # nodes x leaves x classes
-        outputs = self._wiring.outputs
+        masses = np.zeros(len(grafts.leaves), dtype=self._masses.dtype)
+        pairs = plan.pairs.first[leaves] + plan.depth[nodes[0]]
+        np.add.at(masses, grafts.value_of, self._pair_masses[pairs])
+        scores = plan.scores[leaves + grafts.shifts[:, None]]  # nodes x leaves x classes
         alike = bool((scores == scores[0]).all()) and len(set(outputs.tolist())) == len(outputs)
         weights = self._masses[rows]
         changes, bound = weights[:0].sum(), weights[:0].sum()
-        for leaf in leaves:
-            tried = leads[rows]
-            for node in range(len(nodes)):
-                step = scores[node, leaf - leaves[0]] - scores[node, own - leaves[0]]
-                tried = tried + np.where(inside[node, :, None], step, 0)
-            said_now, unsure = forest_rows.outputs_of(wiring, tried)
-            if unsure.any():
-                moved = ends[:, rows[unsure]]
-                for node, shift, here in zip(nodes, shifts, inside[:, unsure], strict=True):
-                    moved[plan.tree_of[node], here] = leaf + shift
-                said_now[unsure] = forest_rows.exact_outputs(wiring, moved)
-            mass = self._pair_masses[plan.pairs.first[leaf] + plan.depth[nodes[0]]]
-            changed = said_now != said[rows]
+        for leaf, mass in zip(grafts.leaves.tolist(), masses, strict=True):
+            said_now, unsure = self._grafted(grafts, leaf)
+            changed = said_now != said
             changes += mass * weights[changed].sum()
             open_ = unsure | (self._room[rows] <= 0) | (not alike)
             bound += mass * weights[changed | open_].sum()
-        pairs = self.total * self.total
-        return Together(changes / pairs, self._masses[reached].sum() / self.total, bound / pairs)
+        reach = self._masses[grafts.reached].sum() / self.total
+        return Together(
+            changes / (self.total * self.total), reach, bound / (self.total * self.total)
+        )
+
+    def _grafts(self, nodes: Array) -> Grafts:
+        """One subtree at some nodes, ready for its leaves to be tried there."""
+        plan = self._trees
+        there = self._stand[0][plan.tree_of[nodes]]
+        inside = (there >= plan.leaf_from[nodes, None]) & (there < plan.leaf_to[nodes, None])
+        reached = np.asarray(inside.any(axis=0))
+        low, high = (ends[nodes, 2] for ends in self._ranges)
+        rows = np.flatnonzero(reached & (self._room <= (high - low).sum()))
+        own = forest_rows.leaves_below(self._wiring, rows, np.full(len(rows), nodes[0]))
+        begin, end = plan.leaf_from[nodes[0]], plan.leaf_to[nodes[0]]
+        _, first, value_of = np.unique(
+            plan.value_of[begin:end], return_index=True, return_inverse=True
+        )
+        shifts = plan.leaf_from[nodes] - begin  # copies have the same leaves
+        return Grafts(nodes, reached, rows, inside[:, rows], own, shifts, begin + first, value_of)
+
+    def _grafted(self, grafts: Grafts, leaf: int) -> tuple[Array, Array]:
+        """What the program says with a leaf in place of a subtree, and where that was close."""
+        plan, wiring, rows = self._trees, self._wiring, grafts.rows
+        ends, leads, _ = self._stand
+        tried = leads[rows]
+        for inside, shift in zip(grafts.inside, grafts.shifts, strict=True):
+            step = plan.scores[leaf + shift] - plan.scores[grafts.own + shift]
+            tried = tried + np.where(inside[:, None], step, 0)
+        said, unsure = forest_rows.outputs_of(wiring, tried)
+        if unsure.any():
+            moved = ends[:, rows[unsure]]
+            parts = zip(grafts.nodes, grafts.shifts, grafts.inside[:, unsure], strict=True)
+            for node, shift, here in parts:
+                moved[plan.tree_of[node], here] = leaf + shift
+            said[unsure] = forest_rows.exact_outputs(wiring, moved)
+        return said, unsure
 
     @cached_property
     def _subtrees(self) -> dict[tuple[int, ...], Together]:
@@ -591,7 +653,17 @@ class ForestEngine(TreeEngine):
         return {point: tree for tree, point in enumerate(self._trees.roots.tolist())}
 
     def _subset(self, spot: Spot) -> float | None:
-        """The influence of some trees of a sum together; only for two classes. O(n log n).
+        """The influence of some trees of a sum together; only for two classes. O(n log n)."""
+        shape = self._subset_shape(spot)
+        if shape is None:
+            return None
+        ranges, close = shape
+        pairs = ranges.pairs(self.weights)
+        pairs += sum(float(self.weights[r] * self.weights[at].sum()) for r, at in close)
+        return pairs / (self.total * self.total)
+
+    def _subset_shape(self, spot: Spot) -> tuple[Ranges, list[tuple[int, Array]]] | None:
+        """Which sums of some trees keep each row's output, and rows with others that do not.
 
         Sort what they add to the lead. For each row there are sums with which one class wins for
         sure, from the smallest on, and sums with which the other one does, up to the largest; in
@@ -610,32 +682,38 @@ class ForestEngine(TreeEngine):
         side: Literal["left", "right"] = "left" if plan.slack else "right"
         low = np.searchsorted(added[order], missing - plan.slack, side)
         high = np.searchsorted(added[order], missing + plan.slack, "right")
-        mass = np.concatenate([[0.0], np.cumsum(self.weights[order])])
-        if plan.vote.outputs[0] == plan.vote.outputs[1]:
-            return 0.0
-        moved = np.where(leads[:, 0] > 0, mass[low], mass[-1] - mass[high])
+        all_rows, rank = np.arange(self.n_rows), np.empty(self.n_rows, dtype=np.intp)
+        rank[order] = all_rows
+        above = (leads[:, 0] > 0) & (plan.vote.outputs[0] != plan.vote.outputs[1])
+        under = (leads[:, 0] <= 0) & (plan.vote.outputs[0] != plan.vote.outputs[1])
+        first, last = np.where(above, low, 0), np.where(under, high, self.n_rows)
         unsure = np.flatnonzero((low < high) | (np.abs(leads[:, 0]) <= plan.slack))
-        if plan.slack and len(unsure):
-            moved[unsure] = self._moved_by_subset(spot, unsure, order, low, high, mass)
-        return float(np.dot(moved, self.weights)) / (self.total * self.total)
+        close: list[tuple[int, Array]] = []
+        if plan.slack and len(unsure) and (above | under).any():
+            tips, close = self._close_sums(spot, unsure, order, low, high)
+            first[unsure] = np.where(tips[0], low[unsure], 0)
+            last[unsure] = np.where(tips[1], high[unsure], self.n_rows)
+        return Ranges(all_rows, first, last, self.n_rows, rank), close
 
-    def _moved_by_subset(
-        self, spot: Spot, rows: Array, order: Array, low: Array, high: Array, mass: Array
-    ) -> Array:
-        """For rows near a tie, the mass of other rows whose values change the output."""
+    def _close_sums(
+        self, spot: Spot, rows: Array, order: Array, low: Array, high: Array
+    ) -> tuple[tuple[Array, Array], list[tuple[int, Array]]]:
+        """For rows near a tie, whether small and large sums change the output, and which between.
+
+        Each row comes with the rows whose sums are too close to tell and change its output.
+        """
         values = self.values(self.points.term_at(spot))
+        close = []
         with np.errstate(all="ignore"):
             said = self._outcome(spot, rows, values[rows])
             tips = [np.broadcast_to(values[order[[i]]], values[rows].shape) for i in (0, -1)]
             first, last = (differ(said, self._outcome(spot, rows, tip)) for tip in tips)
-            sure_low, sure_high = mass[low[rows]], mass[-1] - mass[high[rows]]
-            moved = np.where(first, sure_low, 0.0) + np.where(last, sure_high, 0.0)
             for place, row in enumerate(rows.tolist()):
                 others = order[low[row] : high[row]]
                 outcomes = self._outcome(spot, np.full(len(others), row), values[others])
                 changed = differ(np.broadcast_to(said[[place]], outcomes.shape), outcomes)
-                moved[place] += self.weights[others[changed]].sum()
-        return np.asarray(moved)
+                close.append((row, others[changed]))
+        return (first, last), close
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
         """An upper bound on the influence of any subset of some operands of one operator.
@@ -688,7 +766,7 @@ class ForestEngine(TreeEngine):
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
-        if not self._summed:
+        if not self._summed or needs_values(measure):
             return super().associations(terms, measure)
         if len(terms) <= FEW:
             return super(TreeEngine, self).associations(terms, measure)
@@ -703,18 +781,101 @@ class ForestEngine(TreeEngine):
         found[others] = super().associations([terms[i] for i in others], measure)
         return found
 
+    def masses(self, terms: Sequence[Term]) -> list[list[Array]]:
+        """For each computation the masses by value, or bin, with each protected attribute."""
+        if not self._summed or len(terms) <= FEW:
+            return super().masses(terms)
+        asked, pairs = self._trees.places.asked(terms), self._trees.pairs
+        found: list[list[Array]] = [[] for _ in terms]
+        if len(asked.at_test):
+            self._take(found, asked.at_test, asked.tests, self._test_tables)
+        others = asked.others.tolist()
+        ends = np.append(pairs.starts[1:], len(pairs.groups)).tolist()
+        for place, node in zip(asked.at_node.tolist(), asked.nodes.tolist(), strict=True):
+            own = slice(int(pairs.starts[node]), ends[node])
+            if own.stop - own.start > self._max_support:
+                others.append(place)
+                continue
+            present = self._value_present[own]
+            found[place] = [masses[own][present] for masses in self._value_masses]
+        rest = super().masses([terms[i] for i in others])
+        for place, tables in zip(others, rest, strict=True):
+            found[place] = tables
+        return found
+
+    @cached_property
+    def _value_present(self) -> Array:
+        """Which of the nodes' distinct values occur."""
+        return np.asarray(self._value_masses[0].sum(axis=1) > 0)
+
+    def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
+        """Which rows have which value, or bin, of each computation, with its place."""
+        if not self._summed:
+            yield from super().row_sets(terms)
+            return
+        plan, asked = self._trees, self._trees.places.asked(terms)
+        tests = self._packed_tests if len(asked.at_test) or len(asked.at_node) else None
+        for place, test in zip(asked.at_test.tolist(), asked.tests.tolist(), strict=True):
+            assert tests is not None
+            yield place, RowSets(2, tests[[test]])
+        wanted: dict[int, list[int]] = {}
+        for place, node in zip(asked.at_node.tolist(), asked.nodes.tolist(), strict=True):
+            wanted.setdefault(node, []).append(place)
+        others = asked.others.tolist()
+        for tree in sorted({int(plan.tree_of[node]) for node in wanted}):
+            assert tests is not None
+            for node, sets in self._node_sets(tree, tests):
+                short = sets.size <= self._max_support
+                for place in wanted.get(node, ()):
+                    if short:
+                        yield place, sets
+                    else:
+                        others.append(place)
+        for place, sets in super().row_sets([terms[i] for i in others]):
+            yield others[place], sets
+
+    def _node_sets(self, tree: int, tests: Array) -> Iterator[tuple[int, RowSets]]:
+        """For each node of a tree which rows, started there, come to which value."""
+        plan = self._trees
+        ends: dict[int, Array] = {}
+        for node in range(plan.first_node[tree + 1] - 1, plan.first_node[tree] - 1, -1):
+            holds = tests[plan.test_of[node]]
+            sides = [
+                ends.pop(child) if child >= 0 else self._all_rows
+                for child in (int(plan.left[node]), int(plan.right[node]))
+            ]
+            leaves = np.concatenate([sides[0] & holds, sides[1] & ~holds])
+            ends[node] = leaves
+            values = plan.value_of[plan.leaf_from[node] : plan.leaf_to[node]]
+            order = np.argsort(values, kind="stable")
+            groups = np.flatnonzero(np.diff(values[order], prepend=-1))
+            words = np.bitwise_or.reduceat(leaves[order], groups, axis=0)
+            yield node, RowSets(len(groups), words[1:])
+
     def _node_associations(self, measure: Association) -> Array:
         """The association of each subtree; -1 where it has too many values to take them raw."""
         plan = self._trees
         starts = plan.pairs.starts
-        if isinstance(measure, NormalizedMutualInformation):
-            found = np.column_stack([measure.ragged(t, starts) for t in self._value_masses])
-        else:
-            tables = (np.split(t, starts[1:]) for t in self._value_masses)
-            found = np.column_stack([[measure(t[t.sum(axis=1) > 0]) for t in ts] for ts in tables])
+        tables = self._value_masses
+        found = np.column_stack([associations_below(measure, t, starts) for t in tables])
         sizes = np.diff(np.append(starts, len(plan.pairs.groups)))
         found[sizes > self._max_support] = -1
         return found
+
+    def valued(self, term: Term) -> tuple[Array, Sequence[Array]]:
+        """A term's values, not cut, and their masses with each protected attribute."""
+        places = self._trees.places if self._summed else None
+        if places is not None and (node := places.nodes.get(term.digest)) is not None:
+            pairs = self._trees.pairs
+            ends = np.append(pairs.starts, len(pairs.groups))
+            own = slice(ends[node], ends[node + 1])
+            leaves = pairs.leaf[pairs.order[pairs.groups[own]]]
+            said = [constant(self._trees.leaves[leaf], self.vocabulary) for leaf in leaves]
+            return np.concatenate(said), [table[own] for table in self._value_masses]
+        if places is not None and term.digest in places.tests:
+            tables = self.tables(term)
+            return tables[0].support.values, [table.masses for table in tables]
+        return super().valued(term)
 
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""

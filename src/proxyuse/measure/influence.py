@@ -132,6 +132,10 @@ class Sampling:
         """How many pairs are drawn: the least m with ``m >= ln(2/beta) / (2 alpha^2)``."""
         return math.ceil(math.log(2.0 / self.beta) / (2.0 * self.alpha**2))
 
+    def error(self, beta: float) -> float:
+        """How far an estimate is off at most, but for a chance of `beta`."""
+        return math.sqrt(math.log(2.0 / beta) / (2.0 * self.pairs))
+
     def draw(self, weights: Array) -> tuple[Array, Array]:
         """Rows X and X', drawn independently by weight."""
         generator = np.random.default_rng(self.seed)

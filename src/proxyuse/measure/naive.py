@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -29,7 +29,8 @@ from proxyuse.lang.evaluate import (
 )
 from proxyuse.lang.nodes import Add, And, Associative, Const, Ite, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import Association
+from proxyuse.measure.association import Association, association_of_values, needs_values
+from proxyuse.measure.effects import Effects, Tries, effects_of
 from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.possible import (
@@ -41,6 +42,7 @@ from proxyuse.measure.possible import (
     possible_values,
     reordered,
 )
+from proxyuse.measure.row_sets import RowSets
 from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
 from proxyuse.measure.tables import JointTable, joint_masses, labels_of
 from proxyuse.population import Population
@@ -127,6 +129,10 @@ class NaiveEngine:
         """The same engine for another program on the same population."""
         return type(self)(program, self.population, vocabulary=self.vocabulary, **self._options)
 
+    def on(self, population: Population) -> Self:
+        """The same engine for the same program on another population."""
+        return type(self)(self.program, population, **self._options)
+
     @cached_property
     def _values(self) -> Values:
         """The values of every node object of the program."""
@@ -161,6 +167,10 @@ class NaiveEngine:
             self._supports[term.name] = support_of(self.values(term), self.n_rows)
         return self._supports[term.name]
 
+    def association_support(self, term: Term) -> Support:
+        """The distinct values of a term; long numbers are cut into bins."""
+        return cut(self.support(term), self.weights, self._bins, self._max_support)
+
     @property
     def protected_names(self) -> tuple[str, ...]:
         """The protected attributes."""
@@ -174,8 +184,22 @@ class NaiveEngine:
         found = np.empty((len(terms), len(self._names)))
         for place, term in enumerate(terms):
             self._tick(1)
-            found[place] = [measure(table.masses) for table in self.tables(term)]
+            if needs_values(measure):
+                found[place] = self._by_values(measure, *self.valued(term))
+            else:
+                found[place] = [measure(table.masses) for table in self.tables(term)]
         return found
+
+    def valued(self, term: Term) -> tuple[Array, Sequence[Array]]:
+        """A term's values, not cut, and their masses with each protected attribute."""
+        support = self.support(term)
+        return support.values, joint_masses(support, [z for _, z in self.protected], self.weights)
+
+    def _by_values(self, measure: Association, values: Array, tables: Sequence[Array]) -> Array:
+        """The associations of a measure that looks at values."""
+        others = [z.middles for _, z in self.protected]
+        pairs = zip(tables, others, strict=True)
+        return np.array([association_of_values(measure, t, values, z) for t, z in pairs])
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
         """The influence of what stands at each position, through that position alone."""
@@ -189,9 +213,20 @@ class NaiveEngine:
         """The share of rows that evaluate each position."""
         return [self.reach([spot]) for spot in spots]
 
+    def masses(self, terms: Sequence[Term]) -> list[list[Array]]:
+        """For each computation the masses by value, or bin, with each protected attribute."""
+        return [[table.masses for table in self.tables(term)] for term in terms]
+
+    def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
+        """Which rows have which value, or bin, of each computation, with its place."""
+        for place, term in enumerate(terms):
+            self._tick(0)
+            support = self.association_support(term)
+            yield place, RowSets.of(support.codes, len(support))
+
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
-        support = cut(self.support(term), self.weights, self._bins, self._max_support)
+        support = self.association_support(term)
         tables = joint_masses(support, [z for _, z in self.protected], self.weights)
         return self._tables_of(term, support, tables)
 
@@ -217,8 +252,11 @@ class NaiveEngine:
     def association_of(self, values: Array, measure: Association) -> Array:
         """The association of any values, one a row, with each protected attribute."""
         support = support_of(self._full(values), self.n_rows)
-        support = cut(support, self.weights, self._bins, self._max_support)
         others = [z for _, z in self.protected]
+        if needs_values(measure):
+            tables = joint_masses(support, others, self.weights)
+            return self._by_values(measure, support.values, tables)
+        support = cut(support, self.weights, self._bins, self._max_support)
         return np.array([measure(t) for t in joint_masses(support, others, self.weights)])
 
     def reach(self, spots: Sequence[Spot]) -> float:
@@ -249,18 +287,47 @@ class NaiveEngine:
         self.ways[Way.PROGRAM if self._pairs is None else Way.PAIRS] += 1
         if self._scale == 0:
             return 0.0
-        context = self.points.replace(dict.fromkeys(spots, self._hole))
         values = self.values(self.points.term_at(spots[0]))
         if self._pairs is not None:
+            context = self.points.replace(dict.fromkeys(spots, self._hole))
             return self._sampled(context, values, *self._pairs)
+        pairs = self._tries(spots, values).pairs(self.weights)
+        return pairs / (self.total * self.total) / self._scale
+
+    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+        """The influence of one computation row by row; see `Effects`.
+
+        It costs about what `influence` does. None where influence is sampled, or is the mean of
+        something else than whether the output changes.
+        """
+        if not self._counts_changes:
+            return None
+        values = self.values(self.points.term_at(spots[0]))
+        return effects_of(self._tries(spots, values), self.weights, self.total)
+
+    @property
+    def _counts_changes(self) -> bool:
+        """Whether influence is the exact share of pairs of rows that change the output."""
+        return self._pairs is None and isinstance(self._loss, QuantitativeInputInfluence)
+
+    def _tries(self, spots: Sequence[Spot], values: Array) -> Tries:
+        """Some disjoint positions with one value of each kind."""
         support = support_of(values, self.n_rows, signed_zero=True)
+        kinds = self.kinds_of_value(spots, support)
+        first = np.unique(kinds, return_index=True)[1]
+        context = self.points.replace(dict.fromkeys(spots, self._hole))
         actual = self._with(context, values)
-        sums = []
-        for value, mass in enumerate(support.masses(self.weights)):
+
+        def losses(value: int) -> Array:
             self._tick(0)
-            changed = self._with(context, support.values[value : value + 1])
-            sums.append(mass * float(np.dot(self._losses(actual, changed), self.weights)))
-        return float(sum(sums)) / (self.total * self.total) / self._scale
+            return self._losses(actual, self._with(context, support.values[value : value + 1]))
+
+        masses = np.bincount(kinds, support.masses(self.weights))
+        return Tries(np.arange(self.n_rows), kinds[support.codes], masses, map(losses, first))
+
+    def kinds_of_value(self, spots: Sequence[Spot], support: Support) -> Array:
+        """A number for each distinct value; values with equal numbers act alike."""
+        return np.arange(len(support))
 
     def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:
         """What stands at a point on all rows, once constants are put at some positions."""

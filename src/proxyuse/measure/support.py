@@ -40,6 +40,11 @@ class Support:
         """Whether values were put together."""
         return self.upper is not None
 
+    @property
+    def middles(self) -> Array:
+        """The values, or the middle of each bin."""
+        return self.values if self.upper is None else self.values / 2 + self.upper / 2
+
     def masses(self, weights: Array) -> Array:
         """The total weight of each value."""
         return np.bincount(self.codes, weights, minlength=len(self))

@@ -18,7 +18,7 @@ that are not whole, several outputs, and other programs are left to the contexts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -27,12 +27,13 @@ import numpy as np
 from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import Association, associations_of
+from proxyuse.measure.association import Association, associations_of, needs_values
 from proxyuse.measure.cells import Test
 from proxyuse.measure.engine import Way
 from proxyuse.measure.fast import FastEngine
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.parallel import mapped, worth_compiling
+from proxyuse.measure.row_sets import RowSets, packed, packed_tests
 from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
 from proxyuse.measure.tally import NO_CODES, Loops, Tally, tally_column
@@ -246,7 +247,7 @@ class TreeEngine(FastEngine):
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
         plan = self._plan
-        if plan is None:
+        if plan is None or needs_values(measure):
             return super().associations(terms, measure)
         found = np.empty((len(terms), len(self._names)))
         asked = plan.places.asked(terms)
@@ -255,9 +256,81 @@ class TreeEngine(FastEngine):
         found[asked.others] = super().associations([terms[i] for i in asked.others], measure)
         return found
 
+    def valued(self, term: Term) -> tuple[Array, Sequence[Array]]:
+        """A term's values, not cut, and their masses with each protected attribute."""
+        places = None if self._plan is None else self._plan.places
+        if places is None or not (term.digest in places.tests or term.digest in places.nodes):
+            return super().valued(term)
+        tables = self.tables(term)
+        return tables[0].support.values, [table.masses for table in tables]
+
     def _each(self, tables: list[Array], measure: Association) -> Array:
         """The association in each of many tables with each protected attribute."""
         return np.stack([associations_of(measure, table) for table in tables], axis=1)
+
+    def masses(self, terms: Sequence[Term]) -> list[list[Array]]:
+        """For each computation the masses by value, or bin, with each protected attribute."""
+        plan = self._plan
+        if plan is None:
+            return super().masses(terms)
+        asked = plan.places.asked(terms)
+        found: list[list[Array]] = [[] for _ in terms]
+        self._take(found, asked.at_test, asked.tests, self._test_tables)
+        if len(asked.at_node):
+            self._take(found, asked.at_node, asked.nodes, self._subtree_tables)
+        others = super().masses([terms[i] for i in asked.others])
+        for place, tables in zip(asked.others.tolist(), others, strict=True):
+            found[place] = tables
+        return found
+
+    def _take(
+        self, found: list[list[Array]], places: Array, chosen: Array, tables: list[Array]
+    ) -> None:
+        """Put some of many tables in their places, without rows that do not occur."""
+        present = tables[0].sum(axis=2) > 0
+        every = present.all(axis=1).tolist()
+        for place, number in zip(places.tolist(), chosen.tolist(), strict=True):
+            kept = slice(None) if every[number] else present[number]
+            found[place] = [table[number][kept] for table in tables]
+
+    def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
+        """Which rows have which value, or bin, of each computation, with its place."""
+        plan = self._plan
+        if plan is None:
+            yield from super().row_sets(terms)
+            return
+        asked = plan.places.asked(terms)
+        tests = self._packed_tests
+        for place, test in zip(asked.at_test.tolist(), asked.tests.tolist(), strict=True):
+            yield place, RowSets(2, tests[[test]])
+        wanted: dict[int, list[int]] = {}
+        for place, node in zip(asked.at_node.tolist(), asked.nodes.tolist(), strict=True):
+            wanted.setdefault(node, []).append(place)
+        # V of `tree_counts`, from the leaves up; a set is let go of once its parent has it.
+        nodes, classes = len(plan.points), len(plan.classes)
+        leaves = np.zeros((classes, classes - 1, tests.shape[1]), dtype=np.uint64)
+        leaves[np.arange(1, classes), np.arange(classes - 1)] = ~np.uint64(0)
+        says: dict[int, Array] = {nodes + c: leaf for c, leaf in enumerate(leaves)}
+        for node in range(nodes - 1, -1, -1) if wanted else ():
+            sides = plan.left[node], plan.right[node]
+            left, right = (says.pop(s) if s < nodes else says[s] for s in map(int, sides))
+            says[node] = right ^ ((left ^ right) & tests[plan.test_of[node]])
+            for place in wanted.get(node, ()):
+                yield place, RowSets(classes, says[node] & self._all_rows)
+        others = asked.others.tolist()
+        for place, sets in super().row_sets([terms[i] for i in others]):
+            yield others[place], sets
+
+    @cached_property
+    def _all_rows(self) -> Array:
+        """All rows, as words."""
+        return packed(np.ones(self.n_rows, dtype=np.bool_))
+
+    @property
+    def _packed_tests(self) -> Array:
+        """For each test the rows for which it holds, as words."""
+        cells = [tally.cells for tally in self._tallies]
+        return packed_tests(cells, self._tested.variable_of, self.n_rows)
 
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""

@@ -7,6 +7,8 @@ degree, and putting another person's value in its place changes some decisions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
 
 from proxyuse.columns import Column, Kind
 from proxyuse.detect.witnesses import Witness
@@ -14,9 +16,11 @@ from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, val
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.reading import reading, reading_text
+from proxyuse.output.validity_words import confirmed_among, describe_validity, share_confirmed
 from proxyuse.population import Population
 
 MOST_GROUPS = 5
+WIDTH = 100
 ROUNDING = 1e-9
 CLEARLY = 0.01  # what one association must be above another to be worth a line
 MOST_READ = 200  # nodes; of a larger computation only the beginning is shown anyway
@@ -31,8 +35,15 @@ def describe_findings(
     delta: float,
     complete: bool,
     notes: Sequence[Note],
+    validity: Mapping[str, Any] | None = None,
+    validities: Mapping[tuple[str, str], Mapping[str, Any]] | None = None,
 ) -> str:
-    """An answer to "is there proxy use, of what, and through which computation?"."""
+    """An answer to "is there proxy use, of what, and through which computation?".
+
+    `validity` is what statistics were asked, `validities` what they say of each witness, by
+    protected attribute and id; see `validity.content`.
+    """
+    thresholds = {"epsilon": epsilon, "delta": delta}
     names = listed(z.name for z in population.protected)
     fronts = _fronts(witnesses)
     lines = []
@@ -45,6 +56,9 @@ def describe_findings(
         found = count(len(witnesses), "computation")
         groups = "" if len(fronts) == len(witnesses) else f" in {count(len(fronts), 'group')}"
         lines.append(f"The model uses {used}: {found}{groups}.")
+        if validity is not None:
+            told = share_confirmed(validity, len(witnesses))
+            lines.append(f"{told[0].upper()}{told[1:]}.")
     elif complete:
         lines.append(f"No proxy use of {names} was found at these thresholds.")
     else:
@@ -54,22 +68,37 @@ def describe_findings(
         f"counted if association is at least {epsilon:g} and influence above {delta:g}."
     )
     for number, (front, strongest, others) in enumerate(fronts[:MOST_GROUPS], start=1):
-        lines += ["", *_paragraph(number, front, strongest, others, population)]
+        verdict = ""
+        if validity is not None and validities is not None:
+            said = validities[front.protected, front.id]
+            verdict = describe_validity(said, validity, thresholds, front.protected)
+        lines += ["", *_paragraph(number, front, strongest, others, population, verdict)]
     left = len(fronts) - MOST_GROUPS
     if left > 0:
         lines += ["", f"... and {count(left, 'more group')}; all are in audit.witnesses."]
-    told = [f"- {note}" for note in notes if note.kind is not NoteKind.METHOD]
-    if told:
-        lines += ["", "Notes", *told]
+    if validity is not None and validity["remarks"]:
+        lines += ["", "Statistics", *(f"- {remark}" for remark in validity["remarks"])]
+    remarks = [f"- {note}" for note in notes if note.kind is not NoteKind.METHOD]
+    if remarks:
+        lines += ["", "Notes", *remarks]
     return "\n".join(lines)
 
 
-def _fronts(witnesses: Sequence[Witness]) -> list[tuple[Witness, Witness, int]]:
-    """For each group an innermost witness, the strongest one, and how many others there are."""
+def indented(text: str) -> list[str]:
+    """A text as lines of a paragraph."""
+    return wrap(text, WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
+
+
+def _fronts(witnesses: Sequence[Witness]) -> list[tuple[Witness, Witness, list[Witness]]]:
+    """For each group an innermost witness, the strongest one, and all but the first of these."""
     groups: dict[tuple[str, int], list[Witness]] = {}
     for witness in witnesses:
         groups.setdefault((witness.protected, witness.group), []).append(witness)
-    return [(_smallest(group), _strongest(group), len(group) - 1) for group in groups.values()]
+    fronts = {key: _smallest(group) for key, group in groups.items()}
+    return [
+        (fronts[key], _strongest(group), [w for w in group if w is not fronts[key]])
+        for key, group in groups.items()
+    ]
 
 
 def _smallest(witnesses: Iterable[Witness]) -> Witness:
@@ -82,7 +111,12 @@ def _strongest(group: Sequence[Witness]) -> Witness:
 
 
 def _paragraph(
-    number: int, front: Witness, strongest: Witness, others: int, population: Population
+    number: int,
+    front: Witness,
+    strongest: Witness,
+    others: Sequence[Witness],
+    population: Population,
+    verdict: str,
 ) -> list[str]:
     subject = describe_term(front.expression, front.term, population.columns)
     if front.explicit:
@@ -95,9 +129,13 @@ def _paragraph(
         "of decisions change.",
         f"   (association {front.association:.3f} of at most 1, influence {front.influence:.3f}, "
         f"reached by {_percent(front.reach)} of rows, id {front.id})",
+        *indented(verdict),
     ]
     if others:
-        more = count(others, "more witness", "more witnesses")
+        more = count(len(others), "more witness", "more witnesses")
+        if verdict:
+            confirmed = sum(w.validity is not None and w.validity.confirmed for w in others)
+            more += confirmed_among(confirmed, len(others)) + ","
         lines.append(f"   {more} in this group: computations around it, or it at other places.")
     if strongest.association > front.association + CLEARLY:
         subject = describe_term(strongest.expression, strongest.term, population.columns)

@@ -25,7 +25,7 @@ from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Const, value_text
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.lang.text import shortened
-from proxyuse.measure.association import Association
+from proxyuse.measure.association import AssociationLike
 from proxyuse.measure.influence import Influence, differ
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.decisions import Decision
@@ -268,7 +268,7 @@ def repair(
     search: SearchBudget | None = None,
     weights: object = None,
     missing_protected: Literal["refuse", "drop", "category"] = "refuse",
-    association: Association | None = None,
+    association: AssociationLike | None = None,
     influence: Influence | None = None,
     max_support: int = MAX_SUPPORT,
     bins: int | None = BINS,

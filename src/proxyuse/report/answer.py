@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.errors import FileError
-from proxyuse.output.words import count
-from proxyuse.report.wording import headline, lacking, on_lines, shortened
+from proxyuse.output.validity_words import confidence, confirmed_among
+from proxyuse.output.words import count, indented
+from proxyuse.report.wording import headline, lacking, on_lines, shortened, verdict_text
 
 MOST_GROUPS = 5
 MOST_REFERENCES = 8
@@ -19,10 +20,18 @@ Found = Mapping[str, Any]
 
 
 def exit_code(document: Found) -> int:
-    """What a CI job is told: 1 for violations; without, 3 if not everything was settled, else 0."""
-    if document["violations"]:
+    """What a CI job is told: 1 for violations; without, 3 if not everything was settled, else 0.
+
+    Where only confirmed violations count, those that could not be decided are not settled.
+    """
+    asked = document.get("validity")
+    violations, settled = document["violations"], document["complete"]
+    if asked is not None and asked["confirmed_only"]:
+        violations = asked["confirmed_violations"]
+        settled = settled and not asked["undecided_violations"]
+    if violations:
         return 1
-    return 0 if document["complete"] else 3
+    return 0 if settled else 3
 
 
 def answer(document: Found, *, color: bool = False) -> str:
@@ -36,6 +45,7 @@ def answer(document: Found, *, color: bool = False) -> str:
         _nearest(document, bold),
         _references(document, bold),
         [_measured(document)],
+        _statistics(document, bold),
         _notes(document, bold),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
@@ -62,13 +72,15 @@ def _groups(document: Found, bold: Callable[[str], str]) -> list[list[str]]:
     by_id = {(w["protected"], w["id"]): w for w in document["witnesses"]}
     shown = [(group, by_id[group["protected"], group["front"]]) for group in groups[:MOST_GROUPS]]
     found = [
-        _paragraph(place, group, front, by_id[group["protected"], group["strongest"]])
+        _paragraph(place, group, front, by_id[group["protected"], group["strongest"]], document)
         for place, (group, front) in enumerate(shown, start=1)
     ]
-    heads = ["", "protected", "association", "at most", "influence", "places", "witnesses", "id"]
+    asked = ["verdict"] if document.get("validity") else []
+    heads = ["", "protected", "association", "at most", "influence", "places", "witnesses",
+             *asked, "id"]  # fmt: skip
     rows = [
         [f"{place}.", _name(front), *figures(front), f"{front['occurrences']:,}",
-         f"{group['witnesses']:,}", front["id"]]
+         f"{group['witnesses']:,}", *(front["validity"][name] for name in asked), front["id"]]
         for place, (group, front) in enumerate(shown, start=1)
     ]  # fmt: skip
     left = len(groups) - len(shown)
@@ -76,10 +88,13 @@ def _groups(document: Found, bold: Callable[[str], str]) -> list[list[str]]:
     return [*found, [*text_table(heads, rows, bold), *more]]
 
 
-def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list[str]:
+def _paragraph(
+    place: int, group: Found, front: Found, strongest: Found, document: Found
+) -> list[str]:
     at = "" if front["occurrences"] == 1 else f", at {front['occurrences']:,} places"
     itself = " (the protected attribute itself)" if front["explicit"] else ""
     lines = [f"{place}. It looks at {front['reading']}{itself}{at}.", *_meaning(front)]
+    lines += indented(verdict_text(document, front, _brief))
     lines += [f"   {text}" for text in _judged(front)]
     if strongest["association"] > front["association"] + 0.01:
         lines.append(
@@ -88,8 +103,22 @@ def _paragraph(place: int, group: Found, front: Found, strongest: Found) -> list
         )
     if group["witnesses"] > 1:
         others = group["witnesses"] - 1
-        lines.append(f"   {count(others, 'more witness', 'more witnesses')} around it.")
+        confirmed = _confirmed_around(document, group, front)
+        lines.append(f"   {count(others, 'more witness', 'more witnesses')} around it{confirmed}.")
     return lines
+
+
+def _confirmed_around(document: Found, group: Found, front: Found) -> str:
+    """How many of the others of a group are confirmed, if that was asked."""
+    if not document.get("validity"):
+        return ""
+    number = sum(
+        w["validity"]["verdict"] == "confirmed"
+        for w in document["witnesses"]
+        if (w["protected"], w["group"]) == (group["protected"], group["group"])
+        and w["id"] != front["id"]
+    )
+    return confirmed_among(number, group["witnesses"] - 1)
 
 
 def _judged(witness: Found) -> list[str]:
@@ -149,6 +178,17 @@ def _references(document: Found, bold: Callable[[str], str]) -> list[str]:
     return [bold("For comparison"), *text_table(heads, rows, bold), *more] if rows else []
 
 
+def _statistics(document: Found, bold: Callable[[str], str]) -> list[str]:
+    """What is to know of the verdicts."""
+    asked = document.get("validity")
+    if asked is None:
+        return []
+    told = list(asked["remarks"])
+    if asked["confirmed_only"]:
+        told.append("Only confirmed violations count for the exit code.")
+    return [bold("Statistics"), *(f"- {text}" for text in told)] if told else []
+
+
 def _notes(document: Found, bold: Callable[[str], str]) -> list[str]:
     told = [f"{note['kind']}: {note['text']}" for note in document["notes"]]
     told = [text for text in told if not text.startswith("method:")]
@@ -187,12 +227,15 @@ def describe_witness(document: Found, witness: Found) -> str:
         "",
         f"It looks at {witness['reading']}.",
         *_meaning(witness),
+        *indented(verdict_text(document, witness, _brief)),
         *(f"   {text}" for text in _judged(witness)),
         "",
         f"association  {witness['association']:.4f}"
         + ("" if witness["ceiling"] is None else f", at most {witness['ceiling']:.4f} with values "
            "so distributed"),
+        *_bounds(document, witness, "association"),
         f"influence    {witness['influence']:.4f}",
+        *_bounds(document, witness, "influence"),
         f"reach        {percent(witness['reach'])} of rows evaluate it",
         f"computation  {witness['term']}{' ...' if cut else ''}",
         f"positions    {_first(witness['positions'])}",
@@ -215,6 +258,22 @@ def describe_witness(document: Found, witness: Found) -> str:
             "withheld."
         )
     return "\n".join(lines)
+
+
+def _bounds(document: Found, witness: Found, name: str) -> list[str]:
+    """The confidence bounds of a measure, and the association without what chance adds."""
+    said = witness.get("validity") or {}
+    low, high = said.get(f"{name}_low"), said.get(f"{name}_high")
+    lines = []
+    ways = (document.get("validity") or {"ways": []})["ways"]
+    alpha = next((way["alpha"] for way in ways if way["way"] == "confirm"), None)
+    if low is not None and high is not None and alpha is not None:
+        sure = f"each with {confidence(alpha)} confidence for all tests at once"
+        lines.append(f"  bounds     {low:.4f} and {high:.4f}, {sure}")
+    corrected = said.get("corrected_association") if name == "association" else None
+    if corrected is not None:
+        lines.append(f"  corrected  {corrected:.4f} without what chance adds in a sample")
+    return lines
 
 
 def _cell(cell: object) -> str:

@@ -25,12 +25,10 @@ from typing import Any
 from proxyuse.errors import DataError
 from proxyuse.output.words import listed
 from proxyuse.report.document import installed_version
-from proxyuse.report.wording import one_line
 
 FORMAT = "proxyuse diff"
 VERSION = 1
 TOLERANCE = 0.01
-MOST_TOLD = 10
 ROUNDING = 1e-9
 
 Finding = dict[str, Any]
@@ -61,6 +59,7 @@ def compare(
         if what == "new" and after is not None and _is_around(after, known, tolerance):
             what = "around"
         changes[what].append(_entry(before, after, how))
+    paired = [entry for what in ("stronger", "weaker", "same") for entry in changes[what]]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -72,6 +71,7 @@ def compare(
         "differences": list(_differences(old, new)),
         "new_groups": _new_groups(old, new),
         **changes,
+        "verdict_changed": [entry for entry in paired if _other_verdict(entry)],
     }
 
 
@@ -84,11 +84,22 @@ def _check_attributes(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         )
 
 
-def worst(comparison: Mapping[str, Any]) -> int:
-    """The exit code: 1 if there are new witnesses, 3 if not all was settled, else 0."""
-    if comparison["new"]:
+def worst(comparison: Mapping[str, Any], *, confirmed_only: bool = False) -> int:
+    """The exit code: 1 if there are new witnesses, 3 if not all was settled, else 0.
+
+    With `confirmed_only` new witnesses count if they are confirmed, and are not settled if they
+    could not be decided.
+    """
+    if confirmed_only and not comparison["after"]["validity"]:
+        raise DataError(
+            "only confirmed witnesses are to count, but the later result does not say which are; "
+            "audit with --validity"
+        )
+    new = [entry["new"]["verdict"] for entry in comparison["new"]]
+    if "confirmed" in new or (new and not confirmed_only):
         return 1
-    return 0 if comparison["after"]["complete"] else 3
+    settled = comparison["after"]["complete"] and "cannot be decided" not in new
+    return 0 if settled else 3
 
 
 def _result(any_new: bool, complete: bool) -> str:
@@ -99,7 +110,12 @@ def _result(any_new: bool, complete: bool) -> str:
 
 def _side(document: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("rows", "result", "complete", "thresholds", "about")
-    return {**{name: document[name] for name in kept}, "witnesses": len(document["witnesses"])}
+    asked = document.get("validity")
+    return {
+        **{name: document[name] for name in kept},
+        "witnesses": len(document["witnesses"]),
+        "validity": [] if asked is None else asked["ways"],
+    }
 
 
 # Matching
@@ -248,10 +264,19 @@ def _entry(before: Finding | None, after: Finding | None, how: str | None) -> di
     }
 
 
+def _other_verdict(entry: Mapping[str, Any]) -> bool:
+    """Whether a witness of both audits was confirmed, say, and is only possible now."""
+    before, after = entry["old"]["verdict"], entry["new"]["verdict"]
+    return before is not None and after is not None and before != after
+
+
 def _brief(witness: Finding | None) -> dict[str, Any] | None:
     kept = ("id", "reading", "term", "operator", "variables", "group", "explicit", "association",
             "ceiling", "influence")  # fmt: skip
-    return None if witness is None else {name: witness[name] for name in kept}
+    if witness is None:
+        return None
+    said = witness.get("validity")
+    return {**{name: witness[name] for name in kept}, "verdict": said and said["verdict"]}
 
 
 def _new_groups(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -289,6 +314,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str
     for name in after:
         if name not in before:
             yield f"the protected attribute {name!r} was not audited before"
+    yield from _different_ways(old, new)
     yield from _different_values(old, new)
     for name, what in (("rows", "number of rows"), ("total_weight", "total weight")):
         if old[name] != new[name]:
@@ -305,6 +331,23 @@ _MEASURE = {
     "influence": "the measure of influence",
     "sampled": "whether influence was sampled",
 }
+
+
+def _different_ways(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
+    """How the question whether witnesses are real was asked differently."""
+    before, after = (
+        {way["way"]: way for way in (side.get("validity") or {"ways": []})["ways"]}
+        for side in (old, new)
+    )
+    for name in dict.fromkeys([*before, *after]):
+        if name not in before or name not in after:
+            when = ("not asked", "is") if name in after else ("asked", "is not")
+            yield f"validity by {name} was {when[0]} before and {when[1]} now"
+            continue
+        for option in before[name]:
+            was, now = before[name][option], after[name].get(option)
+            if was != now and option != "tested":
+                yield f"validity by {name}: {option} was {_said(was)} and is {_said(now)}"
 
 
 def _different_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[str]:
@@ -328,91 +371,3 @@ def _different_about(old: Mapping[str, Any], new: Mapping[str, Any], at: str) ->
 def _said(value: object) -> str:
     text = "not said" if value is None else str(value)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-# In words
-
-
-def diff_text(comparison: Mapping[str, Any]) -> str:
-    """What changed, in plain words."""
-    lines = [_headline(comparison)]
-    before, after = comparison["before"], comparison["after"]
-    told = [
-        f"{len(comparison[name]):,} {'around known ones' if name == 'around' else name}"
-        for name in ("new", "around", "gone", "stronger", "weaker", "same")
-        if comparison[name]
-    ]
-    count = f"Witnesses: {before['witnesses']:,} before, {after['witnesses']:,} now"
-    lines.append(f"{count} ({', '.join(told)})." if told else f"{count}.")
-    lines += _section("New groups", [_group_line(group) for group in comparison["new_groups"]])
-    for name, title in _TITLES.items():
-        lines += _section(title, [_line(name, entry) for entry in comparison[name]])
-    lines += _section("What else is different", comparison["differences"], most=50)
-    return "\n".join(lines)
-
-
-_TITLES = {
-    "new": "New",
-    "around": "Around known ones, and no stronger",
-    "stronger": "Stronger",
-    "weaker": "Weaker",
-    "gone": "Gone",
-}
-
-
-def _headline(comparison: Mapping[str, Any]) -> str:
-    count, groups = len(comparison["new"]), len(comparison["new_groups"])
-    if count:
-        names = ", ".join(
-            one_line(name)
-            for name in dict.fromkeys(entry["protected"] for entry in comparison["new"])
-        )
-        about = {
-            0: "they read what earlier witnesses read",
-            1: "1 group reads what no earlier witness read",
-        }.get(groups, f"{groups:,} groups read what no earlier witness read")
-        some = "1 new witness" if count == 1 else f"{count:,} new witnesses"
-        if count == 1 and groups == 0:
-            about = "it reads what earlier witnesses read"
-        return f"There {'is' if count == 1 else 'are'} {some} of proxy use of {names}; {about}."
-    if comparison["after"]["complete"]:
-        return "There are no new witnesses of proxy use."
-    return "No new witnesses of proxy use were found, but not everything could be settled."
-
-
-def _section(title: str, told: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    if not told:
-        return []
-    left = [f"- ... and {len(told) - most:,} more"] if len(told) > most else []
-    return ["", title, *(f"- {one_line(line)}" for line in told[:most]), *left]
-
-
-def _group_line(group: Mapping[str, Any]) -> str:
-    front, others = group["front"], group["witnesses"] - 1
-    around = f", {others:,} more around it" if others else ""
-    return (
-        f"{group['protected']}: {front['reading']} (association {front['association']:.3f}, "
-        f"influence {front['influence']:.3f}, id {front['id']}{around})"
-    )
-
-
-def _line(change: str, entry: Mapping[str, Any]) -> str:
-    shown = entry["old"] if change == "gone" else entry["new"]
-    text = f"{entry['protected']}: {shown['reading']}"
-    if change in ("new", "around", "gone"):
-        return (
-            f"{text} (association {shown['association']:.3f}, influence {shown['influence']:.3f}, "
-            f"id {shown['id']})"
-        )
-    old = entry["old"]
-    moved = ", ".join(
-        f"{name} {old[name]:.3f} -> {shown[name]:.3f}" for name in ("association", "influence")
-    )
-    return f"{text} ({moved}, id {shown['id']}; {_MATCHED[entry['matched']]})"
-
-
-_MATCHED = {
-    "id": "the same computation at the same places",
-    "term": "the same computation",
-    "variables": "the closest that reads the same",
-}

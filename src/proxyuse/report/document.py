@@ -30,8 +30,10 @@ from proxyuse.oracle.judgement import Judgement, Oracle
 from proxyuse.output.words import ROUNDING, describe_term
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
-from proxyuse.report.remarks import remarks
+from proxyuse.report.remarks import remarks, without_small_counts
 from proxyuse.report.tables import RowTables
+from proxyuse.validity.content import assessment_content, validity_content
+from proxyuse.verdict import Verdict
 
 FORMAT = "proxyuse audit"
 VERSION = 1
@@ -52,6 +54,7 @@ def document(
     about: Mapping[str, object] | None = None,
     min_cell: int = MIN_CELL,
     oracle: Oracle | None = None,
+    confirmed_only: bool = False,
 ) -> dict[str, Any]:
     """Everything a reader needs to know of an audit, fit for JSON.
 
@@ -63,6 +66,7 @@ def document(
     min_cell : numbers of rows below this are not printed, nor what they could be computed from;
         1 prints all.
     oracle : who judges whether a witness is appropriate; see `Audit.violations`.
+    confirmed_only : whether only violations that statistics confirm count for the exit code.
 
     Examples
     --------
@@ -102,6 +106,7 @@ def document(
         "weighted": bool((audit.population.weights != 1).any()),
         "program": {"size": audit.program.size, "variables": list(audit.program.variables)},
         "decompositions": len(audit.decompositions),
+        "validity": _validity(audit, judged, int(min_cell), confirmed_only),
         "protected": writer.protected(),
         "groups": writer.groups(),
         "witnesses": [
@@ -219,6 +224,7 @@ class _Writer:
                 "informed": figure(float(masses.max(axis=1).sum() / masses.sum())),
                 "blind": figure(float(masses.sum(axis=0).max() / masses.sum())),
             },
+            "validity": self.audit.validity and validity_content(self.audit.validity, witness),
             "judgement": said and {field: getattr(said, field) for field in _JUDGED},
             "table": self._printed_table(found, name),
         }
@@ -349,6 +355,32 @@ class _Writer:
             table = self._table(found, protected)
             self._printed[key] = self.tables.printed(found.expression, table)
         return self._printed[key]
+
+
+def _validity(
+    audit: Audit, judged: Sequence[Judgement | None], min_cell: int, confirmed_only: bool
+) -> dict[str, Any] | None:
+    """What statistics were asked of the witnesses, and how many violations they confirm."""
+    if audit.validity is None:
+        if confirmed_only:
+            raise DataError(
+                "only confirmed witnesses are to count, but nothing was asked that could confirm "
+                'them; audit with validity="confirm", "permutation" or "cross-validation"'
+            )
+        return None
+    found = assessment_content(audit.validity, audit.witnesses)
+    verdicts = [
+        audit.validity.of(witness).verdict
+        for witness, said in zip(audit.witnesses, judged, strict=True)
+        if said is None or not said.appropriate
+    ]
+    return {
+        **found,
+        "remarks": [without_small_counts(text, min_cell) for text in found["remarks"]],
+        "confirmed_violations": verdicts.count(Verdict.CONFIRMED),
+        "undecided_violations": verdicts.count(Verdict.UNDECIDED),
+        "confirmed_only": bool(confirmed_only),
+    }
 
 
 def result_of(violations: int, witnesses: int, complete: bool) -> str:

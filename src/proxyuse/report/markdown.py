@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proxyuse.output.words import count
-from proxyuse.report.wording import headline, lacking, one_line, shortened
+from proxyuse.report.wording import headline, lacking, one_line, shortened, verdict_text
 
 MOST_GROUPS = 20
 MOST_NOTES = 20
 MOST_TEXT = 300
+MOST_VERDICT = 1000
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -21,6 +22,9 @@ def markdown(document: Mapping[str, Any]) -> str:
     lines = [f"**{headline(document, plain, _found(document))}**", "", _measured(document)]
     lines += _groups(document)
     lines += _nearest(document)
+    asked = document.get("validity")
+    remarks = [] if asked is None else asked["remarks"]
+    lines += _listed("Statistics", remarks, len(remarks))
     notes = [f"{note['kind']}: {note['text']}" for note in document["notes"]
              if note["kind"] != "method"]  # fmt: skip
     notes += document["about"].get("notes", [])
@@ -50,13 +54,16 @@ def _groups(document: Mapping[str, Any]) -> list[str]:
     if not groups:
         return []
     by_id = {(w["protected"], w["id"]): w for w in document["witnesses"]}
+    asked = ["whether it is real"] if document.get("validity") else []
     rows = []
     for group in groups[:MOST_GROUPS]:
         front = by_id[group["protected"], group["front"]]
         others = group["witnesses"] - 1
         what = plain(front["reading"]) + (" (the protected attribute itself)" * front["explicit"])
-        rows.append([what, *_figures(front), f"{others:,}", f"`{front['id']}`"])
-    heads = ["The model looks at", "protected", "association", "influence", "around it", "id"]
+        verdict = [plain(verdict_text(document, front), MOST_VERDICT) for _ in asked]
+        rows.append([what, *_figures(front), *verdict, f"{others:,}", f"`{front['id']}`"])
+    heads = ["The model looks at", "protected", "association", "influence", *asked, "around it",
+             "id"]  # fmt: skip
     left = len(groups) - MOST_GROUPS
     more = ["", f"... and {count(left, 'more group')}."] if left > 0 else []
     return ["", *_table(heads, rows), *more]
@@ -93,7 +100,7 @@ _SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_{}[]<>|&~$!^"}
 _BROKEN = {ord("@"): "@<!-- -->", ord("#"): "&#35;<!-- -->"}  # would call people, or link issues
 
 
-def plain(text: str) -> str:
+def plain(text: str, most: int = MOST_TEXT) -> str:
     """Text that Markdown shows as it is, on one line.
 
     Examples
@@ -101,5 +108,5 @@ def plain(text: str) -> str:
     >>> plain("a|b `c`"), plain("@everyone")
     ('a&#124;b &#96;c&#96;', '@<!-- -->everyone')
     """
-    text = shortened(one_line(text), MOST_TEXT).translate(_SPECIAL | _BROKEN)
+    text = shortened(one_line(text), most).translate(_SPECIAL | _BROKEN)
     return text.replace("://", "&#58;//").replace("www.", "www&#46;")

@@ -69,6 +69,8 @@ def _loose_end(found: dict[str, Any]) -> str | None:
         for name in ("front", "strongest"):
             if (group["protected"], group[name]) not in known:
                 return f"the {name} of group {group['group']} is not among the witnesses"
+    if not _verdicts_fit(found):
+        return "what it says of confirmed witnesses is not what its witnesses say"
     for witness in found["witnesses"]:
         table = witness["table"]
         shape = len(table["rows"]), len(table["columns"])
@@ -77,6 +79,29 @@ def _loose_end(found: dict[str, Any]) -> str | None:
         if not fits or lengths != (shape[0],) * 3 or len(table["column_totals"]) != shape[1]:
             return f"the table of witness {witness['id']} has lines of different lengths"
     return None
+
+
+def _verdicts_fit(found: dict[str, Any]) -> bool:
+    """Whether verdicts are there if statistics were asked, and are as many as is said."""
+    asked = found.get("validity")
+    said = [witness.get("validity") for witness in found["witnesses"]]
+    if asked is None:
+        return not any(said)
+    if None in said:
+        return False
+    ways = {way["way"] for way in asked["ways"]}
+    verdicts = Counter(one["verdict"] for one in said)
+    left = Counter(
+        one["verdict"]
+        for one, witness in zip(said, found["witnesses"], strict=True)
+        if witness["judgement"] is None or not witness["judgement"]["appropriate"]
+    )
+    return all(set(one["by_way"]) == ways for one in said) and (
+        (verdicts["confirmed"], verdicts["possible"], verdicts["cannot be decided"])
+        == (asked["confirmed"], asked["possible"], asked["undecided"])
+        and (left["confirmed"], left["cannot be decided"])
+        == (asked["confirmed_violations"], asked["undecided_violations"])
+    )
 
 
 def _number(text: str) -> float:

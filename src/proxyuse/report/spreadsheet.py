@@ -11,7 +11,9 @@ from typing import Any
 COLUMNS = (
     "kind", "protected", "name", "id", "group", "explicit", "witness", "reading", "term",
     "variables", "positions", "origins", "occurrences", "size", "association", "ceiling",
-    "influence", "reach",
+    "influence", "reach", "verdict", "p_value", "adjusted_p_value", "association_low",
+    "association_high", "influence_low", "influence_high", "corrected_association",
+    "confirmations", "splits",
 )  # fmt: skip
 
 
@@ -30,7 +32,7 @@ def csv_text(document: Mapping[str, Any]) -> str:
 
 def _lines(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     for witness in document["witnesses"]:
-        yield {**witness, "kind": "witness", "witness": True}
+        yield {**witness, **(witness.get("validity") or {}), "kind": "witness", "witness": True}
     for near in document["nearest"]:
         yield {**near, "kind": "nearest", "witness": False}
     yield from document["references"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from proxyuse.output.validity_words import describe_validity, share_confirmed
 from proxyuse.output.words import listed
 
 
@@ -29,7 +30,7 @@ def headline(document: Mapping[str, Any], name: Callable[[str], str] = str, foun
             for z in protected
             if z["witnesses"]
         )
-        return f"The model uses {used}{found}{_judgements(document)}."
+        return f"The model uses {used}{found}{_judgements(document)}{_confirmed(document)}."
     names = listed(name(z["name"]) for z in protected)
     if document["complete"]:
         return f"No proxy use of {names} was found at these thresholds."
@@ -45,6 +46,22 @@ def _judgements(document: Mapping[str, Any]) -> str:
     if not document["violations"]:
         return ", and all of it was judged appropriate"
     return f"; {appropriate:,} of {witnesses:,} witnesses were judged appropriate"
+
+
+def _confirmed(document: Mapping[str, Any]) -> str:
+    """How many of the witnesses are confirmed, if that was asked."""
+    asked = document.get("validity")
+    return "" if asked is None else f"; {share_confirmed(asked, len(document['witnesses']))}"
+
+
+def verdict_text(
+    document: Mapping[str, Any], witness: Mapping[str, Any], name: Callable[[str], str] = str
+) -> str:
+    """Whether a witness is confirmed, and by what; nothing if that was not asked."""
+    asked, said = document.get("validity"), witness.get("validity")
+    if asked is None or said is None:
+        return ""
+    return describe_validity(said, asked, document["thresholds"], name(witness["protected"]))
 
 
 def lacking(near: Mapping[str, Any]) -> str:

@@ -1,0 +1,405 @@
+"""Do the statistics hold what they promise? Populations are known here, samples are drawn.
+
+Four experiments, each a function that is told how many runs to make:
+
+`independence`  A protected attribute that has nothing to do with anything. How often does each
+                way confirm any computation at all?
+`coverage`      Tables with a known association. How often is the lower bound below it, how often
+                the raw estimate, and how often does each say that it passes epsilon?
+`influences`    Programs with a known influence. How often is the lower bound below it?
+`adult`         All of Adult is the population, a tree is audited on samples of it. How often is
+                any computation confirmed that is no witness in the population, and how many of
+                those that are get confirmed?
+
+``python -m scripts.validity_simulation docs`` writes tables and figures of the page on them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import proxyuse as pu
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import NormalizedMutualInformation
+from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.population import Population
+from proxyuse.validity.association_bounds import information_bounds
+from proxyuse.validity.influence_bounds import influence_bounds
+from proxyuse.validity.sample import Observed, Sample
+from scripts.scatter import Axis, Cloud, scatter
+
+ALPHA = 0.05
+RUNS = 500
+PAGE = "validity-theory.md"
+ALARMS, POWER, BIAS = (f"figures/validity-{name}.svg" for name in ("alarms", "power", "bias"))
+TABLES = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+measure = NormalizedMutualInformation()
+
+
+# Independence
+
+
+TREE = """
+ite(a <= 0.5, ite(b <= 0, ite(c == 'x', 1, 0), ite(d <= 0.3, 0, 1)),
+    ite(e <= 0.7, ite(a + b <= 1, 1, 0), ite(c in {'y', 'z'}, ite(b <= 1, 0, 1), 1)))
+"""
+WAYS: dict[str, Any] = {
+    "no correction": pu.Permutation(999, "none"),
+    "Bonferroni": pu.Permutation(999, "bonferroni"),
+    "Holm": pu.Permutation(999, "holm"),
+    "Benjamini-Hochberg": pu.Permutation(999, "benjamini-hochberg"),
+    "Westfall-Young": pu.Permutation(999, "westfall-young"),
+    "bounds": pu.Confirmation(),
+    "10 of 10 splits": pu.CrossValidation(),
+}
+SELDOM = 5  # splits cost as much as all others together and are asked for in every fifth run
+
+
+def features(n: int, rng: np.random.Generator) -> dict[str, Array]:
+    """Columns of all kinds, with no more and no less than usual to do with each other."""
+    a = rng.random(n)
+    return {
+        "a": a,
+        "b": rng.normal(size=n) + a,
+        "c": rng.choice(np.array(["x", "y", "z", "w"]), size=n),
+        "d": np.round(rng.random(n), 1),
+        "e": rng.random(n) < 0.5 + 0.3 * (a > 0.5),
+    }
+
+
+def independence(runs: int, n: int = 300) -> dict[str, float]:
+    """For each way, the share of runs in which it confirms anything; first the raw estimate.
+
+    The permutation tests are asked about all computations, the others at epsilon = 0.01.
+    """
+    program = pu.Program.parse(TREE)
+    alarms: dict[str, list[bool]] = {name: [] for name in ("raw estimate", *WAYS)}
+    for run in range(runs):
+        rng = np.random.default_rng([1, run])
+        data = features(n, rng) | {"z": rng.random(n) < 0.4}
+        everything = pu.audit(program, data, "z", epsilon=0, delta=0)
+        some = pu.audit(program, data, "z", epsilon=0.01, delta=0)
+        alarms["raw estimate"].append(bool(some.witnesses))
+        for name, way in WAYS.items():
+            asked = everything if isinstance(way, pu.Permutation) else some
+            if not isinstance(way, pu.CrossValidation) or run % SELDOM == 0:
+                alarms[name].append(any(confirmed(asked.validated(way))))
+    return {name: float(np.mean(found)) for name, found in alarms.items()}
+
+
+def confirmed(found: pu.Audit) -> Iterator[str]:
+    """The ids of the witnesses that are confirmed."""
+    for witness in found.witnesses:
+        if witness.validity is not None and witness.validity.confirmed:
+            yield witness.id
+
+
+# Coverage of the bounds for association
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Populations between independence and a table in which one side tells the other."""
+
+    name: str
+    told: Array
+
+    def with_association(self, association: float) -> Array:
+        """The shares of the mixture that has a given association, by bisection."""
+        alone = np.outer(self.told.sum(axis=1), self.told.sum(axis=0))
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            mixed = measure((1 - middle) * alone + middle * self.told)
+            low, high = (middle, high) if mixed < association else (low, middle)
+        return (1 - low) * alone + low * self.told
+
+
+def _told(values: Array, of: Sequence[int]) -> Array:
+    """A table in which each value has one value of the other side."""
+    table = np.zeros((len(values), max(of) + 1))
+    table[np.arange(len(values)), of] = values / values.sum()
+    return table
+
+
+KINDS = (
+    Kind("2 x 2", np.diag([0.5, 0.5])),
+    Kind("2 x 2, 3 % of each", np.diag([0.97, 0.03])),
+    Kind("16 x 2", _told(np.ones(16), [0] * 8 + [1] * 8)),
+    Kind("16 x 7", _told(np.ones(16), [0] * 6 + [1] * 3 + [2] * 2 + [3] * 2 + [4, 5, 6])),
+    Kind("64 x 2", _told(1 / np.arange(1, 65) ** 0.7, [0, 1] * 32)),
+    Kind("256 x 7", _told(1 / np.arange(1, 257) ** 0.7, [i % 7 for i in range(256)])),
+)
+EPSILON = 0.1
+BELOW_AT_ABOVE = (0.07, EPSILON, 0.2)
+SIZES = (200, 1000, 5000)
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What was seen for one population and one number of rows.
+
+    Attributes
+    ----------
+    bound, raw : the share of samples in which the lower bound, or the raw estimate, is at most
+        the association of the population.
+    confirmed, passing : the share of samples in which each passes epsilon.
+    mean, corrected : the mean of the raw estimate, and of the one without its bias.
+    """
+
+    kind: str
+    association: float
+    n: int
+    bound: float
+    raw: float
+    confirmed: float
+    passing: float
+    mean: float
+    corrected: float
+
+
+def coverage(runs: int, sizes: Sequence[int] = SIZES) -> Iterator[Covered]:
+    """Every kind of population, below, at and above epsilon, at every size."""
+    for number, kind in enumerate(KINDS):
+        for association in BELOW_AT_ABOVE:
+            shares = kind.with_association(association)
+            for n in sizes:
+                rng = np.random.default_rng([2, number, round(1000 * association), n])
+                drawn = rng.multinomial(n, shares.ravel(), size=runs).reshape(-1, *shares.shape)
+                tables = [table[table.sum(axis=1) > 0].astype(float) for table in drawn]
+                raw = np.array([measure(table) for table in tables])
+                bounds = [information_bounds(Sample(table, table), ALPHA) for table in tables]
+                lower = np.array([bound.lower for bound in bounds])
+                truth = measure(shares) + 1e-12
+                yield Covered(
+                    kind.name,
+                    association,
+                    n,
+                    bound=float(np.mean(lower <= truth)),
+                    raw=float(np.mean(raw <= truth)),
+                    confirmed=float(np.mean(lower >= EPSILON)),
+                    passing=float(np.mean(raw >= EPSILON)),
+                    mean=float(raw.mean()),
+                    corrected=float(np.mean([bound.corrected for bound in bounds])),
+                )
+
+
+# Coverage of the bounds for influence
+
+PLACES: dict[str, tuple[str, str | list[Spot]]] = {
+    "a guard": (TREE, [Spot(1)]),
+    "a branch": (TREE, [Spot(3)]),
+    "the whole program": (TREE, [Spot(0)]),
+    "a rare guard": ("ite(b <= 2.2, 0, 1)", [Spot(1)]),
+    "a variable at two places": ("ite(a <= 0.5, ite(b <= 0, 0, 1), ite(b <= 1, 0, 1))", "b"),
+    "one of three summands": ("ite(a + b + 2 * d <= 2, 0, 1)", "b"),
+}
+
+
+def influences(runs: int, sizes: Sequence[int] = (100, 1000)) -> dict[tuple[str, int], float]:
+    """For each position and size, the share of samples whose lower bound is at most the truth."""
+    people = features(20_000, np.random.default_rng(3))
+    found = {}
+    for number, (name, (text, place)) in enumerate(PLACES.items()):
+        program = pu.Program.parse(text)
+        spots = place if isinstance(place, list) else _read(program, place)
+        truth = _engine(program, people).influence(spots)
+        for n in sizes:
+            covered = 0
+            for run in range(runs):
+                rows = np.random.default_rng([4, number, n, run]).integers(20_000, size=n)
+                engine = _engine(program, {key: values[rows] for key, values in people.items()})
+                observed = Observed(True, engine.weights, engine.weights)
+                bounds = influence_bounds(
+                    engine.influence(spots), engine.effects(spots), observed, ALPHA
+                )
+                covered += bounds[0] <= truth
+            found[name, n] = covered / runs
+    return found
+
+
+def _read(program: pu.Program, name: str) -> list[Spot]:
+    terms = program.points.terms
+    return [Spot(point) for point, term in enumerate(terms) if str(program.text_of(term)) == name]
+
+
+def _engine(program: pu.Program, columns: dict[str, Array]) -> TrialEngine:
+    n = len(columns["a"])
+    data = columns | {"z": np.arange(n) % 2}
+    population = Population.build(data, protected="z", variables=program.variables)
+    return TrialEngine(program, population)
+
+
+# Adult as the population
+
+ADULT_EPSILON = ADULT_DELTA = 0.05
+ADULT_SIZES = (250, 1000, 4000, 16_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What samples of one size show.
+
+    Attributes
+    ----------
+    alarms, raw_alarms : the share of samples with any confirmed computation, or any witness of
+        the sample, that is no witness in the population.
+    found, raw_found : the mean share of the witnesses of the population that are confirmed, or
+        witnesses of the sample.
+    """
+
+    n: int
+    alarms: float
+    raw_alarms: float
+    found: float
+    raw_found: float
+
+
+@cache
+def _adult() -> tuple[pu.Program, Any, Any]:
+    import pandas as pd
+    from sklearn.tree import DecisionTreeClassifier
+
+    from proxyuse.datasets import load_adult
+
+    people = load_adult().dropna().drop(columns="fnlwgt").reset_index(drop=True)
+    numbers = people.apply(lambda c: c if c.dtype.kind in "if" else pd.factorize(c, sort=True)[0])
+    X, y = numbers.drop(columns=["income", "marital_status"]), numbers["income"]
+    model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, y)
+    return pu.translate(model), X, people["marital_status"]
+
+
+def adult(runs: int, sizes: Sequence[int] = ADULT_SIZES) -> Iterator[Power]:
+    """Samples with replacement, audited at (0.05, 0.05)."""
+    program, X, marital = _adult()
+    whole = pu.audit(program, X, {"marital": marital}, ADULT_EPSILON, ADULT_DELTA, all_sets=True)
+    true = {w.id for w in whole.witnesses}
+    usual = pu.audit(program, X, {"marital": marital}, ADULT_EPSILON, ADULT_DELTA)
+    known = {w.id for w in usual.witnesses}  # without sets of occurrences that are not listed
+    for n in sizes:
+        seen = []
+        for run in range(runs):
+            rows = np.random.default_rng([5, n, run]).integers(len(X), size=n)
+            found = pu.audit(
+                program,
+                X.iloc[rows],
+                {"marital": marital.iloc[rows]},
+                ADULT_EPSILON,
+                ADULT_DELTA,
+                validity="confirm",
+            )
+            raw, sure = {w.id for w in found.witnesses}, set(confirmed(found))
+            shares = [len(some & known) / len(known) for some in (sure, raw)]
+            seen.append((bool(sure - true), bool(raw - true), *shares))
+        yield Power(n, *(float(share) for share in np.mean(np.array(seen, dtype=float), axis=0)))
+
+
+# The page
+
+
+def percent(share: float) -> str:
+    """A share as text."""
+    return f"{100 * share:.1f} %"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table in Markdown, numbers to the right."""
+    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def _independence_table(found: dict[str, float]) -> str:
+    return table(["", "any confirmed"], [[name, percent(v)] for name, v in found.items()])
+
+
+def _coverage_table(found: Sequence[Covered]) -> str:
+    header = ["population", "true d", "rows", "bound below d", "raw below d"]
+    header += ["confirmed at 0.1", "raw passes 0.1", "raw mean", "corrected mean"]
+    return table(header, [_covered_row(c) for c in found])
+
+
+def _covered_row(c: Covered) -> list[object]:
+    shares = map(percent, (c.bound, c.raw, c.confirmed, c.passing))
+    return [c.kind, c.association, f"{c.n:,}", *shares, f"{c.mean:.3f}", f"{c.corrected:.3f}"]
+
+
+def _influences_table(found: dict[tuple[str, int], float]) -> str:
+    sizes = sorted({n for _, n in found})
+    header = ["influence of", *(f"{n:,} rows" for n in sizes)]
+    return table(header, [[name, *(percent(found[name, n]) for n in sizes)] for name in PLACES])
+
+
+def _adult_table(found: Sequence[Power]) -> str:
+    header = ["rows", "any false, confirmed", "any false, raw", "found, confirmed", "found, raw"]
+    rows = [
+        [f"{p.n:,}", *map(percent, (p.alarms, p.raw_alarms, p.found, p.raw_found))] for p in found
+    ]
+    return table(header, rows)
+
+
+def _figures(covered: Sequence[Covered], powers: Sequence[Power]) -> dict[str, str]:
+    rows = Axis("rows", tuple(map(float, ADULT_SIZES)), logarithmic=True)
+    share = Axis("share", (0.0, 0.25, 0.5, 0.75, 1.0))
+    level = ((ADULT_SIZES[0], ALPHA), (ADULT_SIZES[-1], ALPHA))
+    whole = ((ADULT_SIZES[0], 1.0), (ADULT_SIZES[-1], 1.0))
+    some = [c for c in covered if c.kind == "16 x 7" and c.association == EPSILON]
+    sizes = Axis("rows", tuple(float(c.n) for c in some), logarithmic=True)
+    truth = ((some[0].n, EPSILON), (some[-1].n, EPSILON))
+
+    def curve(name: str, points: Sequence[tuple[float, float]]) -> Cloud:
+        return Cloud(name, tuple(points), joined=True)
+
+    return {
+        ALARMS: scatter(
+            "Samples of Adult with any false finding", rows, share,
+            [curve("confirmed", [(p.n, p.alarms) for p in powers]),
+             curve("raw estimate", [(p.n, p.raw_alarms) for p in powers])],
+            ("alpha = 0.05", level),
+        ),
+        POWER: scatter(
+            "Witnesses of the population that are found", rows, share,
+            [curve("confirmed", [(p.n, p.found) for p in powers]),
+             curve("raw estimate", [(p.n, p.raw_found) for p in powers])],
+            ("all", whole),
+        ),
+        BIAS: scatter(
+            "Mean estimate, 16 x 7 values", sizes, Axis("association", (0.0, 0.05, 0.1, 0.15, 0.2)),
+            [curve("corrected", [(c.n, c.corrected) for c in some]),
+             curve("raw estimate", [(c.n, c.mean) for c in some])],
+            ("true association", truth),
+        ),
+    }  # fmt: skip
+
+
+def write(docs: Path, runs: int) -> None:
+    """Make the tables and the figures anew."""
+    covered, powers = list(coverage(4 * runs)), list(adult(runs))
+    tables = {
+        "independence": _independence_table(independence(runs)),
+        "coverage": _coverage_table(covered),
+        "influences": _influences_table(influences(2 * runs)),
+        "adult": _adult_table(powers),
+    }
+    page = docs / PAGE
+    text = TABLES.sub(lambda m: m[1] + tables[m[2]] + m[3], page.read_text())
+    page.write_text(text)
+    for name, figure in _figures(covered, powers).items():
+        (docs / name).write_text(figure)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("docs", type=Path, help="the folder of the documentation")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    given = parser.parse_args()
+    write(given.docs, given.runs)

@@ -1,0 +1,10 @@
+"""Is a witness real, or noise? Statistics on what detection found.
+
+Three ways, asked for by ``audit(..., validity=...)`` or ``Audit.validated``: confidence bounds
+(`bounds`), permutation tests (`permutation`) and splits of the rows (`splits`).
+"""
+
+from proxyuse.validity.options import Confirmation, CrossValidation, Permutation
+from proxyuse.verdict import Validity, Verdict
+
+__all__ = ["Confirmation", "CrossValidation", "Permutation", "Validity", "Verdict"]

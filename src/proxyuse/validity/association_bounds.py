@@ -1,0 +1,197 @@
+"""Confidence bounds for the association in one table.
+
+Normalized mutual information ``d = I / H`` in a sample is too high, for chance shows some
+information where there is none, and it varies. The lower bound takes away both:
+
+*Bias.* Chance alone shows, on average over all permutations, the information `e` that
+`expected_information` gives exactly. To first order in 1/n that is the bias whatever the true
+association, if no cell is impossible, and more than the bias otherwise; in a table as long as the
+sample it is all of I. The joint entropy is too low by as much, and by half an observation for each
+value of each side beyond the first (Miller and Madow).
+
+*Spread.* The delta method: with ``g(x, z) = (log p(x, z) / (p(x) p(z)) + d log p(x, z)) / H`` the
+variance of d is that of g, over n. Near independence it is on the safe side: there ``2 n I`` is
+chi-squared with k degrees of freedom and noncentrality l, whose variance ``2 k + 4 l`` is below
+the ``4 k + 4 l`` that the delta method puts in its place.
+
+*What was not seen.* A table without exceptions has no spread, yet exceptions may exist: n rows
+miss what has a chance of q with probability ``exp(-q n)``. So before anything is computed half of
+``log(1 / level)`` observations are added to the cells that hold less than under independence, in
+proportion to what they would hold. With the spread that they bring, zero exceptions become about
+the ``log(1 / level)`` that could have been missed, at every level from 0.05 to 0.00001.
+
+The upper bound leaves bias and unseen cells alone, which is the safe side, and adds the
+``z^2 / (2 n H)`` that a small noncentrality could hide.
+
+Other measures have no such formulas: their bias is taken as their mean in random tables with the
+same margins, their spread from resampled tables.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association import (
+    Association,
+    NormalizedMutualInformation,
+    association_of_values,
+    associations_of,
+)
+from proxyuse.measure.chance import expected_information, rounded
+from proxyuse.validity.random_tables import random_tables
+from proxyuse.validity.sample import Sample
+
+RESAMPLED = 200
+"""How many random tables other measures are looked at in, for bias and for spread."""
+
+
+class Bounds(NamedTuple):
+    """A lower and an upper confidence bound, and the estimate without its bias."""
+
+    lower: float
+    upper: float
+    corrected: float
+
+
+def information_bounds(sample: Sample, level: float) -> Bounds:
+    """One-sided bounds for normalized mutual information, each wrong with probability `level`.
+
+    Linear in the size of the table, but for the expected information.
+
+    Examples
+    --------
+    >>> table = np.array([[40.0, 10.0], [10.0, 40.0]])
+    >>> bounds = information_bounds(Sample(table, table), level=0.05)
+    >>> [round(bound, 3) for bound in bounds]
+    [0.056, 0.262, 0.155]
+    >>> mirror = np.diag([50.0, 50.0])
+    >>> [round(bound, 3) for bound in information_bounds(Sample(mirror, mirror), level=0.05)]
+    [0.582, 1.0, 0.972]
+    """
+    n, z = sample.size, NormalDist().inv_cdf(1 - level)
+    rows, columns = sample.counts.sum(axis=1), sample.counts.sum(axis=0)
+    values = np.count_nonzero(rows), np.count_nonzero(columns)
+    if min(values) < 2:
+        return Bounds(0.0, 1.0, 0.0)
+    chance = expected_information(rows, columns, effective=n)
+    surplus = chance + (sum(values) - 2) / (2 * n)
+    added = unseen(sample.counts, -np.log(level) / 2)
+
+    seen = _information(sample.counts)
+    careful = _information(sample.counts + added)
+    centre = (careful.information - chance) / (careful.entropy + surplus)
+    lower = centre - z * _deviation(careful.gradient, sample.variances + added, n)
+    upper = seen.information / seen.entropy + z * _deviation(seen.gradient, sample.variances, n)
+    upper += z * z / (2 * n * seen.entropy)
+    corrected = (seen.information - chance) / (seen.entropy + surplus)
+    return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in (lower, upper, corrected)))
+
+
+def unseen(counts: Array, observations: float) -> Array:
+    """Observations spread over the cells with less than independence would give them.
+
+    Examples
+    --------
+    >>> unseen(np.array([[6.0, 0.0], [1.0, 3.0]]), 2.0).round(2).tolist()
+    [[0.0, 0.78], [1.22, 0.0]]
+    """
+    alone = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    below = np.where(counts < alone, alone, 0.0)
+    total = float(below.sum())
+    return below * (observations / total) if total > 0 else below
+
+
+class _Information(NamedTuple):
+    information: float
+    entropy: float
+    gradient: Array
+
+
+def _information(counts: Array) -> _Information:
+    """Mutual information and joint entropy of a table, and the gradient of their ratio."""
+    shares = counts / counts.sum()
+    held = shares > 0
+    logs = np.log(np.where(held, shares, 1.0))
+    alone = np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    pointwise = np.where(held, logs - np.log(np.where(held, alone, 1.0)), 0.0)
+    information, entropy = float((shares * pointwise).sum()), -float((shares * logs).sum())
+    gradient = np.where(held, pointwise + information / entropy * logs, 0.0) / entropy
+    return _Information(information, entropy, gradient)
+
+
+def _deviation(gradient: Array, variances: Array, n: float) -> float:
+    """The standard deviation of a function of shares whose gradient has the mean 0."""
+    return float(np.sqrt((variances * gradient * gradient).sum())) / n
+
+
+class Values(NamedTuple):
+    """The values of the rows and of the columns of a table, for measures that look at them."""
+
+    rows: Array
+    columns: Array
+
+
+def resampled_bounds(
+    measure: Association,
+    sample: Sample,
+    level: float,
+    rng: np.random.Generator,
+    values: Values | None = None,
+) -> Bounds:
+    """One-sided bounds for any measure, from random tables.
+
+    The measure is taken in 600 tables of the same size. Where weights differ this is an
+    approximation: the table is taken for a sample of as many observations as it is worth.
+
+    Examples
+    --------
+    >>> from proxyuse.measure.other_associations import CramersV
+    >>> table = np.array([[40.0, 10.0], [10.0, 40.0]])
+    >>> bounds = resampled_bounds(CramersV(), Sample(table, table), 0.05, np.random.default_rng(0))
+    >>> bounds.lower < 0.5 < bounds.corrected < 0.6 < bounds.upper
+    True
+    """
+    n, z = max(1, round(sample.size)), NormalDist().inv_cdf(1 - level)
+    added = unseen(sample.counts, -np.log(level) / 2)
+    margins = [rounded(sample.counts.sum(axis=axis), n).astype(np.int64) for axis in (1, 0)]
+    by_chance = random_tables(margins[0][None], margins[1][None], RESAMPLED, rng)[0]
+    chance = float(_measured(measure, by_chance, values).mean())
+    seen, careful = (
+        float(_measured(measure, table[None], values)[0])
+        for table in (sample.counts, sample.counts + added)
+    )
+    seen_spread, careful_spread = (
+        float(_measured(measure, _drawn(table, n, rng), values).std())
+        for table in (sample.counts, sample.counts + added)
+    )
+    found = (careful - chance - z * careful_spread, seen + z * seen_spread, seen - chance)
+    return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in found))
+
+
+def _drawn(counts: Array, n: int, rng: np.random.Generator) -> Array:
+    shares = counts.ravel() / counts.sum()
+    return rng.multinomial(n, shares, size=RESAMPLED).reshape(-1, *counts.shape)
+
+
+def _measured(measure: Association, tables: Array, values: Values | None) -> Array:
+    tables = tables.astype(np.float64, copy=False)
+    if values is None:
+        return associations_of(measure, tables)
+    return np.array([association_of_values(measure, table, *values) for table in tables])
+
+
+def association_bounds(
+    measure: Association,
+    sample: Sample,
+    level: float,
+    rng: np.random.Generator,
+    values: Values | None = None,
+) -> Bounds:
+    """One-sided bounds for an association, each wrong with probability `level` at most."""
+    if isinstance(measure, NormalizedMutualInformation):
+        return information_bounds(sample, level)
+    return resampled_bounds(measure, sample, level, rng, values)

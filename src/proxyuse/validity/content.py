@@ -1,0 +1,105 @@
+"""What statistics say as plain values: for words, and for documents.
+
+Bounds are rounded outwards and p-values upwards, so that what is printed holds, too.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import asdict
+from decimal import ROUND_CEILING, Context
+from typing import Any
+
+from proxyuse.detect.witnesses import Witness
+from proxyuse.validity.assess import Assessment
+from proxyuse.validity.evidence import key_of
+from proxyuse.validity.options import Method
+from proxyuse.verdict import Validity, Verdict
+
+DECIMALS = 4
+_P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
+
+
+def assessment_content(found: Assessment, witnesses: Iterable[Witness]) -> dict[str, Any]:
+    """What was asked, how many of the witnesses got which verdict, and what is to know of it."""
+    verdicts = [found.of(witness).verdict for witness in witnesses]
+    return {
+        "ways": [
+            {"way": method.name, **_options(method), "tested": tested}
+            for method, tested in zip(found.methods, found.tested, strict=True)
+        ],
+        "confirmed": verdicts.count(Verdict.CONFIRMED),
+        "possible": verdicts.count(Verdict.POSSIBLE),
+        "undecided": verdicts.count(Verdict.UNDECIDED),
+        "remarks": list(found.remarks),
+    }
+
+
+def _options(method: Method) -> dict[str, Any]:
+    """The options of a way in types that JSON knows."""
+    return {name: _plain(value) for name, value in asdict(method).items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:
+    """What is known of one witness."""
+    said = found.of(witness)
+    key = key_of(witness)
+    return {
+        "verdict": str(said.verdict),
+        "by_way": {
+            method.name: str(verdicts[key])
+            for method, verdicts in zip(found.methods, found.verdicts, strict=True)
+        },
+        **figures(said),
+    }
+
+
+def figures(said: Validity) -> dict[str, float | None]:
+    """The numbers of a verdict as they are printed.
+
+    Examples
+    --------
+    >>> found = figures(Validity(Verdict.CONFIRMED, 1 / 1001, association_interval=(0.12347, 0.2)))
+    >>> found["p_value"], found["association_low"], found["association_high"], found["splits"]
+    (0.001, 0.1234, 0.2, None)
+    """
+    return {
+        name: None if value is None else _printed(name, value)
+        for name, value in numbers_of(said).items()
+    }
+
+
+def numbers_of(said: Validity) -> dict[str, float | None]:
+    """The numbers of a verdict, exactly, each in an entry of its own."""
+    association = said.association_interval or (None, None)
+    influence = said.influence_interval or (None, None)
+    return {
+        "p_value": said.p_value,
+        "adjusted_p_value": said.adjusted_p_value,
+        "association_low": association[0],
+        "association_high": association[1],
+        "influence_low": influence[0],
+        "influence_high": influence[1],
+        "corrected_association": said.corrected_association,
+        "confirmations": said.confirmations,
+        "splits": said.splits,
+    }
+
+
+def _printed(name: str, value: float) -> float:
+    if name in ("confirmations", "splits"):
+        return int(value)
+    if name.endswith("p_value"):
+        return float(_P_VALUES.create_decimal_from_float(float(value)))
+    step = 10**DECIMALS
+    whole = {"low": math.floor, "high": math.ceil}.get(name.rpartition("_")[2], round)
+    # What is a multiple of the step but for rounding stays itself.
+    return float(whole(round(float(value) * step, 6)) / step)

@@ -1,0 +1,81 @@
+"""What the ways of validating look at, and what each of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from proxyuse.detect.measured import Decompositions
+from proxyuse.detect.witnesses import Witness
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association import Association
+from proxyuse.measure.influence import Influence, Sampling
+from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.population import Population
+from proxyuse.verdict import Validity
+
+Key = tuple[str, str]
+"""A protected attribute and the id of a decomposition."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """An audit's findings and what they were measured with.
+
+    Attributes
+    ----------
+    influence, sampling : what influence is the mean of, and how it was sampled, if it was.
+    searched : whether not all decompositions were measured, so that it depended on the rows
+        which ones were.
+    again : the same audit on some of the rows, given by a mask.
+    """
+
+    engine: TrialEngine
+    population: Population
+    decompositions: Decompositions
+    witnesses: Sequence[Witness]
+    epsilon: float
+    delta: float
+    association: Association
+    influence: Influence
+    sampling: Sampling | None
+    searched: bool
+    threads: int
+    again: Callable[[Array], Evidence]
+
+    @property
+    def tested(self) -> int:
+        """How many pairs there are of a computation and a protected attribute."""
+        return len(self.decompositions.computations) * len(self.decompositions.protected)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one way says.
+
+    Attributes
+    ----------
+    validities : what it says of each witness.
+    tested : how many hypotheses its correction is for; None where it makes none.
+    remarks : sentences for the reader: what was done, what it cannot say.
+    """
+
+    validities: Mapping[Key, Validity]
+    tested: int | None
+    remarks: tuple[str, ...] = field(default=())
+
+
+def key_of(witness: Witness) -> Key:
+    """How a witness is called here."""
+    return witness.protected, witness.id
+
+
+def tests_in_words(evidence: Evidence) -> str:
+    """How many tests there are, and of what."""
+    computations, names = evidence.decompositions.computations, evidence.decompositions.protected
+    if len(names) == 1:
+        return f"{len(computations):,} computations"
+    return (
+        f"{evidence.tested:,} pairs of {len(computations):,} computations and {len(names)} "
+        "protected attributes"
+    )

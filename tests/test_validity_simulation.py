@@ -1,0 +1,66 @@
+"""Statistics on known populations: what is promised is kept, and the raw estimate does not."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from math import sqrt
+
+import pytest
+
+from scripts.validity_simulation import (
+    ALPHA,
+    EPSILON,
+    adult,
+    coverage,
+    independence,
+    influences,
+)
+
+pytestmark = pytest.mark.slow
+
+
+def at_most_alpha(share, runs):
+    """Within two standard errors of a share of alpha."""
+    return share <= ALPHA + 2 * sqrt(ALPHA * (1 - ALPHA) / runs)
+
+
+def test_nothing_is_confirmed_where_there_is_nothing_more_often_than_promised():
+    found = independence(500)
+    for way in ("Bonferroni", "Holm", "Benjamini-Hochberg", "Westfall-Young", "bounds"):
+        assert at_most_alpha(found[way], 500), (way, found[way])
+    for way in ("raw estimate", "no correction", "10 of 10 splits"):
+        assert found[way] > 4 * ALPHA
+
+
+def test_lower_bounds_of_associations_hold_and_raw_estimates_do_not():
+    found = list(coverage(1000))
+    for seen in found:
+        assert seen.bound >= 1 - ALPHA - 0.02, seen
+        assert seen.raw < 0.65, seen
+        assert seen.corrected <= seen.association + 0.01, seen
+        assert abs(seen.corrected - seen.association) <= abs(seen.mean - seen.association) + 0.01
+    for seen in found:
+        if seen.association <= EPSILON:
+            assert at_most_alpha(seen.confirmed, 1000), seen
+    at = [seen for seen in found if seen.association == EPSILON]
+    assert all(seen.passing > 0.4 for seen in at)
+
+
+def test_what_is_above_epsilon_is_confirmed_the_more_often_the_more_rows_there_are():
+    above = [seen for seen in coverage(300) if seen.association > EPSILON]
+    for _, sizes in groupby(above, key=lambda seen: seen.kind):
+        shares = [seen.confirmed for seen in sizes]
+        assert all(more >= fewer for fewer, more in pairwise(shares))
+        assert shares[-1] > 0.95
+
+
+def test_lower_bounds_of_influences_hold():
+    for place, share in influences(500).items():
+        assert share >= 1 - ALPHA - 0.02, place
+
+
+def test_samples_of_adult():
+    found = list(adult(200, sizes=(250, 1000, 4000)))
+    assert all(at_most_alpha(seen.alarms, 200) for seen in found)
+    assert found[0].raw_alarms > 4 * ALPHA
+    assert all(more.found > fewer.found for fewer, more in pairwise(found))
