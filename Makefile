@@ -21,8 +21,8 @@ help:  ## Show this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.demo  ## Run the demonstration
-	@$(BIN)/proxyuse demo
+demo: $(VENV)/.demo  ## Run the demonstration; its report is demo/report.html
+	@$(BIN)/proxyuse demo --report demo/report.html
 
 test: lint  ## Run all checks and the quick tests
 	@echo "pytest (quick tests)"

@@ -43,9 +43,14 @@ Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
 def scatter(
-    title: str, across: Axis, up: Axis, clouds: Sequence[Cloud], line: tuple[str, Segment]
+    title: str,
+    across: Axis,
+    up: Axis,
+    clouds: Sequence[Cloud],
+    line: tuple[str, Segment],
+    names_above: float = 0.0,
 ) -> str:
-    """Points of some kinds, and a named straight line."""
+    """Points of some kinds, and a named straight line; names stand above a share of the height."""
     x = across.scale(MARGIN, WIDTH - MARGIN / 2)
     y = up.scale(HEIGHT - MARGIN, MARGIN)
     middle = (HEIGHT - MARGIN + MARGIN) / 2
@@ -79,7 +84,7 @@ def scatter(
             parts += [_line(start, end, colour) for start, end in pairwise(places)]
         names.append((cloud.name, colour))
     for row, (name, colour) in enumerate(names):
-        above = HEIGHT - MARGIN - 12 - 16 * row
+        above = HEIGHT - MARGIN - names_above * (HEIGHT - 2 * MARGIN) - 12 - 16 * row
         parts.append(_text(MARGIN + 10, above, name, "start", colour))
     return "\n".join([*parts, "</svg>", ""])
 

@@ -141,7 +141,7 @@ KINDS = (
     Kind("256 x 7", _told(1 / np.arange(1, 257) ** 0.7, [i % 7 for i in range(256)])),
 )
 EPSILON = 0.1
-BELOW_AT_ABOVE = (0.07, EPSILON, 0.2)
+BELOW_AT_ABOVE = (0.07, EPSILON, 0.15)
 SIZES = (200, 1000, 5000)
 
 
@@ -364,7 +364,7 @@ def _figures(covered: Sequence[Covered], powers: Sequence[Power]) -> dict[str, s
             "Samples of Adult with any false finding", rows, share,
             [curve("confirmed", [(p.n, p.alarms) for p in powers]),
              curve("raw estimate", [(p.n, p.raw_alarms) for p in powers])],
-            ("alpha = 0.05", level),
+            ("alpha = 0.05", level), names_above=0.7,
         ),
         POWER: scatter(
             "Witnesses of the population that are found", rows, share,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,7 @@ from proxyuse.validity.association_bounds import (
     resampled_bounds,
     unseen,
 )
+from proxyuse.validity.confirmation import share_of_level
 from proxyuse.validity.influence_bounds import influence_bounds
 from proxyuse.validity.sample import Observed, Sample, spread
 
@@ -121,6 +123,27 @@ def test_as_many_values_as_rows_tell_nothing(n):
     assert found.corrected == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("n", "mass", "values"), [(1000, 0.2, 10**6), (2000, 0.2, 20_000), (1000, 0.02, 10**6)]
+)
+def test_a_long_tail_of_rare_values_makes_no_false_bound(n, mass, values):
+    """Rare values that do not depend on the attribute raise the joint entropy, seen or not."""
+    share = (1 - mass) / 2
+    entropy = -2 * share * np.log(share) - mass * np.log(mass / values / 2)
+    truth = (1 - mass) * np.log(2) / entropy
+    passed = 0
+    for run in range(40):
+        rng = np.random.default_rng([n, run])
+        z = rng.integers(0, 2, n)
+        x = np.where(rng.random(n) < mass, 2 + rng.integers(0, values, n), z)
+        table = np.zeros((n, 2))
+        np.add.at(table, (np.unique(x, return_inverse=True)[1], z), 1)
+        found = bounds_of(table[table.sum(axis=1) > 0])
+        passed += found.lower > truth
+        assert found.lower > truth / 3
+    assert passed <= 4
+
+
 def test_a_table_without_exceptions_may_have_some_in_the_population():
     lows = [bounds_of(np.diag([n / 2, n / 2])).lower for n in (20, 200, 2000, 200_000)]
     assert lows == sorted(lows)
@@ -131,7 +154,7 @@ def test_a_table_without_exceptions_may_have_some_in_the_population():
 def test_unseen_observations_go_where_there_are_too_few():
     added = unseen(np.array([[10.0, 0.0], [0.0, 10.0]]), 3.0)
     assert added.tolist() == [[0, 1.5], [1.5, 0]]
-    assert unseen(np.array([[1.0, 2.0], [2.0, 4.0]]), 3.0).sum() in (0, pytest.approx(3))
+    assert unseen(np.array([[1.0, 2.0], [2.0, 4.0]]), 3.0).sum() == 0  # none has too few
 
 
 @pytest.mark.parametrize("table", [np.ones((3, 1)), np.ones((1, 3)), np.diag([5.0, 0.0])])
@@ -148,6 +171,7 @@ def test_bounds_from_random_tables_are_near_those_from_the_formula():
     assert drawn.corrected == pytest.approx(exact.corrected, abs=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [CramersV(), AdjustedMutualInformation()])
 def test_other_measures_are_covered_too(measure):
     shares = np.array([[0.35, 0.15], [0.15, 0.35]])
@@ -217,6 +241,42 @@ def test_counts_must_be_whole():
             weights=weights * 0.5,
             validity=pu.Confirmation(weights="counts"),
         )
+
+
+@pytest.mark.parametrize("measure", [nmi, CramersV(), AdjustedMutualInformation()])
+@pytest.mark.parametrize("weight", [0.1, 10.0])
+def test_equal_weights_change_nothing(measure, weight):
+    frame, _, _ = weighted_and_repeated()
+
+    def found(weights):
+        return intervals(
+            pu.audit(
+                pu.Program.parse(PROGRAM),
+                frame,
+                "z",
+                0.02,
+                0.01,
+                weights=weights,
+                association=measure,
+                validity="confirm",
+            )
+        )
+
+    plain = found(None)
+    assert plain
+    for key, values in found(np.full(400, weight)).items():
+        assert values == pytest.approx(plain[key], abs=1e-9)
+
+
+def test_a_function_need_not_know_what_to_do_without_a_protected_value():
+    def apart(masses):
+        shares = masses / masses.sum(axis=0)
+        return float(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
+
+    data = {"x": np.arange(120) % 2, "z": np.arange(120) == 5}
+    program = pu.Program.parse("ite(x == 1, 0, 1)")
+    found = pu.audit(program, data, "z", 0.1, 0.05, association=apart, validity="confirm")
+    assert [of(w).confirmed for w in found.witnesses] == [False] * 3
 
 
 # Influence
@@ -306,6 +366,24 @@ def test_sampled_influence_is_less_sure():
         assert intervals(sampled)[key][3] > intervals(exact)[key][3]
 
 
+@pytest.mark.parametrize("alpha", [1e-16, 1e-100, 1e-310])
+def test_no_level_is_too_small(alpha):
+    data = {"v": [1, 0] * 100, "z": [1, 0] * 100}
+    program = pu.Program.parse("ite(v == 1, 'a', 'b')")
+    found = pu.audit(program, data, "z", 0.5, 0.1, validity=pu.Confirmation(alpha))
+    assert all(0 <= of(w).association_interval[0] < 1 for w in found.witnesses)
+
+
+def test_a_copy_has_the_findings_and_cannot_be_asked_further():
+    data = {"v": [1, 0] * 100, "z": [1, 0] * 100}
+    program = pu.Program.parse("ite(v == 1, 'a', 'b')")
+    found = pu.audit(program, data, "z", 0.5, 0.1, validity="confirm")
+    again = pickle.loads(pickle.dumps(found))
+    assert [w.validity for w in again.witnesses] == [w.validity for w in found.witnesses]
+    with pytest.raises(pu.DataError, match="audit the model anew"):
+        again.validated("permutation")
+
+
 def test_several_ways_are_put_together_and_the_most_careful_verdict_stands():
     frame, _, _ = weighted_and_repeated()
     program = pu.Program.parse(PROGRAM)
@@ -322,7 +400,31 @@ def test_several_ways_are_put_together_and_the_most_careful_verdict_stands():
     assert len(of(together).tested) == 3
 
 
-# The paper's data sets: trees of depth 5
+def test_a_set_of_positions_that_was_searched_for_has_a_smaller_share_of_the_level():
+    rng = np.random.default_rng(0)
+    columns = {name: rng.random(400) for name in "abcdefgh"}
+    v = rng.integers(0, 2, 400)
+    text = " + ".join(
+        f"ite({name} <= {0.3 + 0.05 * i:g}, {1 if i % 3 else -1} * v, {i})"
+        for i, name in enumerate(columns)
+    )
+    program = pu.Program.parse(f"ite({text} <= 14, 0, 1)")
+    data = {**columns, "v": v, "z": np.where(rng.random(400) < 0.05, 1 - v, v)}
+    found = pu.audit(program, data, "z", 0.1, 0.01, validity="confirm")
+    sizes = set()
+    for w in found.witnesses:
+        if w.term == "v":
+            low, high = of(w).influence_interval
+            level = 0.05 / of(found).tested[0] * share_of_level(w.occurrences, 8)
+            rows = Observed(True, np.ones(400), np.ones(400))
+            widest = influence_bounds(w.influence, None, rows, level)
+            assert widest[0] <= low <= w.influence <= high <= widest[1]
+            sizes.add(w.occurrences)
+    assert sizes - {1, 8}  # a strongest set that is neither single nor all of them
+
+
+# The paper's data sets: trees of depth 5. They are audited on the rows they were trained on, as
+# in the paper, which is not what one should do.
 
 
 def encoded(frame):
@@ -377,7 +479,8 @@ def test_student_confirms_nothing_and_its_strongest_witness_is_chance():
     assert sure == set()
     strongest = found.witnesses[0]
     assert strongest.term == "absences"
-    assert strongest.association > 0.02 > 10 * of(strongest).corrected_association / 1.5
+    assert strongest.association > 0.02
+    assert of(strongest).corrected_association < 0.003
     tested = found.validated("permutation")
     p_values = {w.term: of(w).adjusted_p_value for w in tested.witnesses}
     assert p_values["absences"] > 0.5

@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.cli.main import main
 from proxyuse.oracle.records import Records
+from tests.command_line import run
 
 PROGRAM = "ite(vitamins == 1, 'A', 'B')"
 PEOPLE = pd.DataFrame(
@@ -45,18 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("clean.txt").write_text("ite(height <= 170, 'A', 'B')")
     PEOPLE.to_csv("people.csv", index=False)
     return tmp_path
-
-
-def run(*words: object, code: int, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Run a command in this process; its output and its messages."""
-    try:
-        found = main([str(word) for word in words])
-    except SystemExit as error:  # argparse's own errors
-        found = int(error.code or 0)
-    told = capsys.readouterr()
-    assert found == code, told.err
-    assert "Traceback" not in told.err
-    return told.out, told.err
 
 
 def audit(*words: object, code: int, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:

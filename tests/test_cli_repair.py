@@ -26,9 +26,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.cli.main import main
 from proxyuse.files.models import load_model
 from proxyuse.oracle.records import Records
+from tests.command_line import run as command
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -114,14 +114,8 @@ def run(folder, capsys):
     """Run a command in this process; what it prints, or its message if it fails."""
 
     def call(*words: object, code: int = 0) -> str:
-        try:
-            found = main([str(word) for word in words])
-        except SystemExit as error:  # argparse's own errors
-            found = int(error.code or 0)
-        told = capsys.readouterr()
-        assert found == code, told.out + told.err
-        assert "Traceback" not in told.err
-        return str(told.err if code == 2 else told.out)
+        out, err = command(*words, code=code, capsys=capsys)
+        return err if code == 2 else out
 
     return call
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
 from proxyuse.certificate.certificate import Certificate, certify
-from proxyuse.cli.main import main
+from tests.command_line import run
 
 PROGRAM = "ite(vitamins == 1, 'A', ite(height <= 170, 'A', 'B'))"
 PEOPLE = pd.DataFrame(
@@ -44,17 +44,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     PEOPLE.to_csv("people.csv", index=False)
     PEOPLE[::-1].to_parquet("people.parquet", index=False)
     return tmp_path
-
-
-def run(*words: object, code: int, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    try:
-        found = main([str(word) for word in words])
-    except SystemExit as error:
-        found = int(error.code or 0)
-    told = capsys.readouterr()
-    assert found == code, told.out + told.err
-    assert "Traceback" not in told.err
-    return told.out, told.err
 
 
 def certified(*words: object, code: int = 1, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from proxyuse.validity.correction import ADJUSTMENTS, benjamini_hochberg, bonferroni, holm
+from proxyuse.validity.permutations.correction import (
+    ADJUSTMENTS,
+    benjamini_hochberg,
+    bonferroni,
+    holm,
+)
 
 SETS = [
     np.array([0.04]),

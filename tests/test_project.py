@@ -11,7 +11,7 @@ import pytest
 import proxyuse.project
 from proxyuse.errors import FileError
 from proxyuse.project import Output, Project, find_project, read_project
-from proxyuse.validity.wanted import Wanted
+from proxyuse.validity.named_options import Wanted
 from tests.test_data_files import somebody_else
 
 
@@ -80,6 +80,8 @@ def test_the_example_has_every_key(tmp_path):
             json=tmp_path / "reports/audit.json",
             csv=tmp_path / "reports/audit.csv",
             markdown=tmp_path / "reports/audit.md",
+            sarif=tmp_path / "reports/audit.sarif",
+            junit=tmp_path / "reports/audit.xml",
         ),
     )
 
@@ -211,7 +213,10 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("tool.proxyuse.key = 'a'", ": tool is not a key"),
         ("zzz = 1", "keys: model, data, protected, target"),
         ("output.jsn = 'a'", ": output.jsn is not a key that is known here; did you mean json?"),
-        ("output = 'a.json'", ": output is 'a.json'; give a table with json, csv and markdown"),
+        (
+            "output = 'a.json'",
+            ": output is 'a.json'; give a table with json, csv, markdown, sarif and",
+        ),
         ("output.json = 1", ": output.json is 1; give the path of a file as a string"),
         ("model = ''", ": model is ''; give the path"),
         ('model = "a\\u0000b"', "give the path"),
@@ -248,7 +253,7 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("validity.weights_are = 'rows'", '"sampling" or "counts"'),
         (
             "validity.ways = 'confirm'\nvalidity.splits = 5",
-            ': validity.splits is given, but belongs to "cross-validation"',
+            ': validity.splits is an option of "cross-validation"',
         ),
         ("trust_pickle = true", "trust_pickle"),
         ("key = 'a'\nwhere = ", "is not valid TOML"),
@@ -274,7 +279,7 @@ def test_a_long_value_is_cut_short(tmp_path):
         ("[tool.proxyuse.output]\nx = 2", ": tool.proxyuse.output.x is not a key"),
         (
             "[tool.proxyuse.validity]\nways = 'confirm'\nsplits = 2",
-            ": tool.proxyuse.validity.splits is given",
+            ": tool.proxyuse.validity.splits is an option of",
         ),
         ("tool = {proxyuse = 3}", "tool.proxyuse is not a table"),
         ("[project]\nname = 'proxyuse'", "has no table [tool.proxyuse]"),

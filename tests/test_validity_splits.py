@@ -16,8 +16,8 @@ from proxyuse.measure.naive import NaiveEngine
 from proxyuse.measure.other_associations import CramersV
 from proxyuse.population import Population
 from proxyuse.program import Program
+from proxyuse.validity.cross_validation import strata_of, validation_rows
 from proxyuse.validity.options import CrossValidation
-from proxyuse.validity.splits import strata_of, validation_rows
 from proxyuse.verdict import Verdict
 
 
@@ -156,8 +156,11 @@ def test_confirmations_are_splits_in_which_both_parts_have_the_witness(
         assert w.validity.confirmed == (w.validity.confirmations >= 2)
     assert validated.validity is not None
     assert validated.validity.tested == (None,)
-    assert "3 random splits" in validated.validity.remarks[0]
-    assert "at least 2 of them" in validated.validity.remarks[0]
+    assert validated.validity.remarks[0] == (
+        "The rows were split at random 3 times, 40 % of 120 for validation, in proportion to the "
+        "protected values. A witness is confirmed if it is one in both parts of at least 2 splits. "
+        "This guarantees no error rate."
+    )
 
 
 def test_the_seed_decides_and_threads_do_not() -> None:
@@ -209,8 +212,8 @@ def test_what_only_parts_show_is_told_and_not_confirmed() -> None:
     assert not found.witnesses
     assert found.validity is not None
     told = found.validity.remarks[1]
-    assert "computations were confirmed often enough in splits without being a witness" in told
-    assert "`ite(x <= 49, x, 0 - x)` for 'z'" in told
+    assert "computations are witnesses in both parts of enough splits, but not on all rows" in told
+    assert "`ite(x <= 49, x, 0 - x)` for z" in told
 
 
 def test_a_set_of_occurrences_that_a_part_does_not_list_is_measured_there() -> None:
@@ -237,8 +240,8 @@ def test_rare_values_and_small_parts_are_told() -> None:
     found = audited(DecisionTreeClassifier(max_depth=2), data, validity=CrossValidation(splits=5))
     assert found.validity is not None
     told = " / ".join(found.validity.remarks)
-    assert "in 5 of 5 splits a value of 'z' is absent from one of the parts" in told
-    assert "the smaller part of a split has only 30 rows" in told
+    assert "In 5 of 5 splits one part lacks a value of z, which too few rows have." in told
+    assert "The smaller part has only 30 rows, too few for a reliable answer." in told
 
 
 @pytest.mark.parametrize(("rows", "share"), [(3, 0.5), (20, 0.01), (20, 0.96)])

@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 import proxyuse as pu
-from proxyuse.cli.main import main
-from proxyuse.cli.options import ASSOCIATIONS
+from proxyuse.measure.association_names import ASSOCIATIONS
 from proxyuse.measure.other_associations import NAMED
 from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
 from proxyuse.report.diff import compare, worst
@@ -26,6 +25,8 @@ from proxyuse.report.markdown import markdown
 from proxyuse.report.saved import as_text, read_document
 from proxyuse.report.schema import schema
 from proxyuse.report.spreadsheet import csv_text
+from proxyuse.validity.content import COLUMNS
+from tests.command_line import run
 
 RNG = np.random.default_rng(0)
 Z = RNG.integers(0, 2, 300)
@@ -42,10 +43,6 @@ PROGRAM = pu.Program.parse(TEXT)
 WEAK = pu.Program.parse("ite(weak == 1, 'a', 'b')")
 EPSILON = 0.08
 WAYS = ("confirm", "permutation", "cross-validation")
-COLUMNS = (
-    "verdict", "p_value", "adjusted_p_value", "association_low", "association_high",
-    "influence_low", "influence_high", "corrected_association", "confirmations", "splits",
-)  # fmt: skip
 KNOWN = {
     "confirm": {*COLUMNS[3:8]},
     "permutation": {"p_value", "adjusted_p_value"},
@@ -86,13 +83,25 @@ def test_the_first_lines_say_how_many_are_confirmed(found, result):
     assert told in markdown(result).splitlines()[0]
 
 
+def test_where_nothing_is_confirmed_the_answer_is_about_these_rows():
+    none = audited(WEAK, "confirm")
+    begin = "In these rows the model uses a proxy for z"
+    assert str(none).startswith(begin)
+    assert answer(document(none)).startswith(f"{begin}; none of the")
+    assert markdown(document(none)).startswith(f"**{begin}")
+    few = document(audited(WEAK, pu.Permutation(permutations=3)))
+    assert "around it, none of them confirmed (2 could not be decided)." in answer(few)
+
+
 @pytest.mark.parametrize("text", [str, lambda found: answer(document(found))], ids=["str", "cli"])
 def test_each_shown_witness_has_its_verdict_in_words(found, text):
     told = text(found)
     paragraphs = " ".join(told.split())
-    assert re.search(r"Confirmed: with 95 % confidence for all \d+ tests at once", paragraphs)
-    assert re.search(r"found again in 10 of 10 splits", paragraphs)
-    assert re.search(r"Possible: in this sample it passes, but .* \(threshold 0\.08\)", paragraphs)
+    assert re.search(
+        r"Confirmed: .* \(95 % lower bounds, each valid for all \d+ tests\)", paragraphs
+    )
+    assert re.search(r"Confirmed: .* it was found again in 10 of 10 splits", paragraphs)
+    assert re.search(r"Possible: it passes in this sample, but .*; threshold 0\.08\)", paragraphs)
     for remark in found.validity.remarks:
         assert told.count(remark) == 1
 
@@ -275,16 +284,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*words, code, capsys):
-    try:
-        ended = main([str(word) for word in words])
-    except SystemExit as error:
-        ended = int(error.code or 0)
-    told = capsys.readouterr()
-    assert ended == code, told.err
-    return told.out, told.err
-
-
 ABOUT = ("--data", "people.csv", "--protected", "z", "--epsilon", EPSILON, "--quiet")
 
 
@@ -292,7 +291,7 @@ def test_the_command_line_says_it_in_words_and_shows_it_again(folder, capsys):
     ways = ("--validity", "confirm", "--validity", "cross-validation", "--splits", 4)
     saved = ("--output", "a.json", "--csv", "a.csv", "--markdown", "a.md")
     out, _ = run("audit", "--model", "model.txt", *ABOUT, *ways, *saved, code=1, capsys=capsys)
-    assert "Confirmed: with 95 % confidence" in out
+    assert "Confirmed: the population's association is at least" in out
     assert "of 4 splits" in out
     assert "| whether it is real |" in Path("a.md").read_text()
     again, _ = run("show", "a.json", code=1, capsys=capsys)
@@ -335,11 +334,20 @@ def test_options_reach_the_ways(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--alpha", "0.1"), "--alpha belongs to --validity confirm or --validity permutation"),
-        (("--validity", "confirm", "--splits", "3"), "--splits belongs to --validity cross-val"),
-        (("--seed", "3"), "--seed belongs to --validity confirm or --validity permutation or"),
-        (("--validity", "cross-validation", "--exact-p-values"), "--exact-p-values belongs to"),
-        (("--confirmed-only",), "--confirmed-only belongs to --validity confirm or"),
+        (
+            ("--alpha", "0.1"),
+            "--alpha is an option of --validity confirm or --validity per",
+        ),
+        (
+            ("--validity", "confirm", "--splits", "3"),
+            "--splits is an option of --validity cross-validation; add that or leave --splits out",
+        ),
+        (("--seed", "3"), "--seed is an option of --validity confirm or --validity permutation or"),
+        (
+            ("--validity", "cross-validation", "--exact-p-values"),
+            "--exact-p-values is an option of",
+        ),
+        (("--confirmed-only",), "--confirmed-only is an option of --validity confirm or"),
         (("--validity", "confirm", "--alpha", "2"), "validity by confirm: alpha is 2.0"),
         (("--validity", "confirm", "--validity", "confirm"), "'confirm' twice"),
         (("--validity", "guess"), "invalid choice: 'guess'"),
@@ -379,17 +387,13 @@ def test_judging_shows_the_verdict(folder, capsys, monkeypatch):
     assert " Confirmed: " in out
     monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
     out, _ = run(*words, "--by", "Ada", code=1, capsys=capsys)
-    assert "Confirmed: with 95 % confidence" in out
+    assert "Confirmed: the population's association is at least" in out
     weak = ("judge", "--model", "weak.txt", *ABOUT, "--judgements", "j.jsonl", "--list")
     run(*weak, code=1, capsys=capsys)
     run(*weak, "--validity", "confirm", "--confirmed-only", code=0, capsys=capsys)
 
 
 # Other measures
-
-
-def test_every_named_measure_is_on_the_command_line():
-    assert tuple(NAMED) == ASSOCIATIONS
 
 
 @pytest.mark.parametrize("name", ASSOCIATIONS)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from proxyuse.notes import Note, NoteKind
     from proxyuse.oracle.judgement import Judgement, Violation
     from proxyuse.oracle.policy import Policy, read_policy
+    from proxyuse.page.figure import save_figure
     from proxyuse.population import Population
     from proxyuse.program import Origin, Program
     from proxyuse.repairing.repair import Repair, repair
@@ -112,6 +113,7 @@ __all__ = [
     "python_source",
     "read_policy",
     "repair",
+    "save_figure",
     "translate",
     "verify",
 ]
@@ -154,6 +156,7 @@ _HOMES = {
     "proxyuse.notes": ("Note", "NoteKind"),
     "proxyuse.oracle.judgement": ("Judgement", "Violation"),
     "proxyuse.oracle.policy": ("Policy", "read_policy"),
+    "proxyuse.page.figure": ("save_figure",),
     "proxyuse.population": ("Population",),
     "proxyuse.program": ("Origin", "Program"),
     "proxyuse.repairing.repair": ("Repair", "repair"),

@@ -9,7 +9,9 @@ import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -38,12 +40,13 @@ from proxyuse.output.words import describe_findings
 from proxyuse.population import Population, is_name
 from proxyuse.program import Program
 from proxyuse.validity.assess import Assessment, assess
-from proxyuse.validity.content import assessment_content, numbers_of, validity_content
+from proxyuse.validity.content import COLUMNS, assessment_content, columns_of, validity_content
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Methods, methods_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 EPSILON, DELTA = 0.1, 0.05
@@ -108,6 +111,10 @@ class Audit:
     validity: Assessment | None = None
     _evidence: Evidence | None = field(default=None, repr=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        """What is kept in a file or a copy: not what further questions would be asked of."""
+        return self.__dict__ | {"_evidence": None}
+
     @property
     def complete(self) -> bool:
         """Whether every computation that is a witness on these rows is among the witnesses."""
@@ -154,7 +161,7 @@ class Audit:
         ['confirmed', 'confirmed', 'confirmed']
         """
         if self._evidence is None:
-            raise DataError("this audit was not made by `audit`; audit the model anew")
+            raise DataError("a copy of an audit cannot be asked further; audit the model anew")
         found = assess(self._evidence, methods_of(validity))
         witnesses = [replace(w, validity=found.of(w)) for w in self.witnesses]
         return replace(self, witnesses=witnesses, validity=found)
@@ -177,7 +184,7 @@ class Audit:
             raise DataError(
                 "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
             ) from None
-        witnesses = {(w.protected, w.id): w for w in self.witnesses}
+        witnesses = {w.key: w.validity for w in self.witnesses}
         rows = [
             {
                 "protected": name,
@@ -190,13 +197,67 @@ class Audit:
                 "reach": d.reach,
                 "size": d.size,
                 "witness": (name, d.id) in witnesses,
-                **_validity_columns(witnesses.get((name, d.id))),
+                **columns_of(witnesses.get((name, d.id))),
             }
             for d in self.decompositions
             for name, association in d.associations.items()
         ]
-        more = () if self.validity is None else _VALIDITY_COLUMNS
+        more = () if self.validity is None else COLUMNS
         return pd.DataFrame(rows, columns=[*_FRAME_COLUMNS, *more])
+
+    def plot(
+        self,
+        protected: str | None = None,
+        *,
+        ax: Axes | None = None,
+        repaired: Audit | None = None,
+    ) -> Axes:
+        """Draw every computation as a point: association across, influence up.
+
+        The region of proxy use is shaded, the strongest witnesses are named, and a larger
+        computation has a larger marker. Computations whose influence was not needed are left out.
+        If validity was asked for with "confirm", the bounds of named witnesses are drawn.
+
+        Parameters
+        ----------
+        protected : a protected attribute; the first if not given.
+        ax : matplotlib axes to draw on; new ones if not given.
+        repaired : an audit of the repaired program, drawn over it.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Of a figure that `save_figure` writes so that the same audit gives the same bytes.
+        """
+        drawn: Axes = from_page("figure", "draw")(self, protected, ax=ax, repaired=repaired)
+        return drawn
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return str(from_page("notebook", "audit_html")(self))
+
+    def to_html(self, path: str | Path, **options: Any) -> Path:
+        """Write the report: one page for people, in one file that needs no network.
+
+        Parameters
+        ----------
+        path : where to; the file is written whole or not at all.
+        options : `oracle`, who judged the witnesses; `about`, what is known of model and data,
+            such as ``{"model": {"file": "model.skops"}}``; `min_cell`, below which numbers of
+            rows are not printed, 5 by default.
+
+        Examples
+        --------
+        >>> import proxyuse as pu, tempfile
+        >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = found.to_html(f"{folder}/report.html").read_text("utf-8")
+        >>> page[:15]
+        '<!doctype html>'
+        """
+        written: Path = from_page("page", "write_page")(path, self, **options)
+        return written
 
     def __str__(self) -> str:
         validity = self.validity
@@ -211,7 +272,7 @@ class Audit:
             validity=None if validity is None else assessment_content(validity, self.witnesses),
             validities=None
             if validity is None
-            else {(w.protected, w.id): validity_content(validity, w) for w in self.witnesses},
+            else {w.key: validity_content(validity, w) for w in self.witnesses},
         )
 
     def __repr__(self) -> str:
@@ -220,6 +281,16 @@ class Audit:
             f"<Audit: {len(self.witnesses)} witnesses among {len(self.decompositions)} "
             f"decompositions, {complete}>"
         )
+
+
+def from_page(module: str, name: str) -> Any:
+    """A function of the room that shows results, which lies above this one.
+
+    A room knows only those below it; what a result looks like is not the business of an audit. Yet
+    `audit.plot()` is where people look for it. This is the one place that reaches up, by name and
+    when it is called.
+    """
+    return getattr(import_module(f"proxyuse.page.{module}"), name)
 
 
 def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
@@ -233,29 +304,6 @@ def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
     return said
 
 
-def _validity_columns(witness: Witness | None) -> dict[str, object]:
-    """What is known of a witness, as columns of a data frame."""
-    if witness is None or witness.validity is None:
-        return {}
-    known = numbers_of(witness.validity)
-    return {
-        "verdict": str(witness.validity.verdict),
-        **{name: float("nan") if value is None else value for name, value in known.items()},
-    }
-
-
-_VALIDITY_COLUMNS = (
-    "verdict",
-    "p_value",
-    "adjusted_p_value",
-    "association_low",
-    "association_high",
-    "influence_low",
-    "influence_high",
-    "corrected_association",
-    "confirmations",
-    "splits",
-)
 _FRAME_COLUMNS = (
     "protected",
     "id",
@@ -312,7 +360,9 @@ def audit(
         What to do with rows whose protected attribute is missing.
     association, influence : measures
         Normalized mutual information and quantitative input influence by default. Association
-        may be a function from a table of masses to a number from 0 to 1.
+        may also be a name, ``"normalized-mutual-information"``,
+        ``"adjusted-mutual-information"``, ``"cramers-v"`` or ``"squared-correlation"``, or a
+        function from a table of masses to a number from 0 to 1.
     sampling : Sampling, optional
         Estimate influence from sampled pairs of rows; exact by default.
     max_support, bins :
@@ -551,11 +601,17 @@ def _found(
         case.association,
         case.influence,
         settings.sampling,
-        bool(detection.unsettled),
+        _searched(detection),
         case.threads,
         again,
     )
     return detection, evidence
+
+
+def _searched(detection: Detection) -> bool:
+    """Whether it depended on the rows which decompositions were measured."""
+    pruned = any(note.kind is NoteKind.PRUNED for note in detection.notes)
+    return pruned or bool(detection.unsettled)
 
 
 def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:

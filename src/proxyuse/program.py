@@ -151,9 +151,9 @@ class Program:
         """A part of this program on one line, as it would stand in the program's text."""
         return term_text(term, self.precision, width=sys.maxsize)
 
-    def brief(self, term: Term) -> str:
-        """The beginning of a part of this program on one line."""
-        return brief(term, self.precision)
+    def brief(self, term: Term, most: int = 60) -> str:
+        """The beginning of a part of this program on one line, with at most so many characters."""
+        return brief(term, self.precision, most)
 
     def without_missing(self, complete: frozenset[str]) -> Program:
         """The program for data in which some variables are never missing; origins stay.

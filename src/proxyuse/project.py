@@ -23,7 +23,7 @@ left out. Paths are relative to the folder of the file. A complete one:
 ...
 ... [validity]                                  # whether witnesses are real
 ... ways = ["confirm", "permutation", "cross-validation"]
-... alpha = 0.01                                # chance of an error, at most
+... alpha = 0.01                                # chance of any false confirmation, at most
 ... weights_are = "counts"                      # or "sampling"
 ... permutations = 10_000
 ... correction = "holm"                         # or another, see `Permutation`
@@ -38,6 +38,8 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... json = "reports/audit.json"
 ... csv = "reports/audit.csv"
 ... markdown = "reports/audit.md"
+... sarif = "reports/audit.sarif"
+... junit = "reports/audit.xml"
 ... """
 
 In a `pyproject.toml` the tables are called ``[tool.proxyuse]``, ``[tool.proxyuse.validity]`` and
@@ -66,9 +68,9 @@ from typing import Any, Literal
 
 from proxyuse.errors import FileError
 from proxyuse.files.reading import open_binary, unreadable
-from proxyuse.measure.other_associations import NAMED as ASSOCIATIONS
+from proxyuse.measure.association_names import ASSOCIATIONS
+from proxyuse.validity.named_options import Wanted, ways_of
 from proxyuse.validity.options import CORRECTIONS, METHODS
-from proxyuse.validity.wanted import Wanted, ways_of
 
 _OWN, _SHARED = "proxyuse.toml", "pyproject.toml"
 
@@ -80,6 +82,8 @@ class Output:
     json: Path | None = None
     csv: Path | None = None
     markdown: Path | None = None
+    sarif: Path | None = None
+    junit: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -183,8 +187,8 @@ def _check_belongs(path: Path, validity: Wanted) -> None:
         table = f"{'tool.proxyuse.' * (path.name == _SHARED)}validity"
         belongs = " or ".join(f'"{way}"' for way in ways_of(stray[0]))
         raise FileError(
-            f"{path}: {table}.{stray[0]} is given, but belongs to {belongs}, which {table}.ways "
-            "does not ask for; add it there, or leave this out"
+            f"{path}: {table}.{stray[0]} is an option of {belongs}, which {table}.ways does not "
+            f"ask for; add that there, or leave {stray[0]} out"
         )
 
 
@@ -298,10 +302,13 @@ def _share(value: object) -> float:
     return float(value)
 
 
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise _Unfit("a whole number of 1 or more")
-    return value
+def _whole(least: int) -> _Check:
+    def whole(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise _Unfit(f"a whole number of {least} or more")
+        return value
+
+    return whole
 
 
 def _table(what: str) -> _Check:
@@ -317,12 +324,6 @@ def _chance(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise _Unfit("a number between 0 and 1")
     return float(value)
-
-
-def _seed(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _Unfit("a whole number of 0 or more")
-    return value
 
 
 def _switch(value: object) -> bool:
@@ -370,25 +371,25 @@ _KEYS: dict[str, _Check] = {
     "epsilon": _share,
     "delta": _share,
     "association": _one_of(ASSOCIATIONS),
-    "min_cell": _count,
+    "min_cell": _whole(1),
     "missing_protected": _one_of(("refuse", "drop", "category")),
-    "threads": _count,
+    "threads": _whole(1),
     "policy": _file,
     "judgements": _file,
     "validity": _table('ways, such as "confirm", and their options'),
-    "output": _table("json, csv and markdown, each the path of a file"),
+    "output": _table("json, csv, markdown, sarif and junit, each the path of a file"),
 }
 _VALIDITY: dict[str, _Check] = {
     "ways": _ways,
     "alpha": _chance,
     "weights_are": _one_of(("sampling", "counts")),
-    "permutations": _count,
+    "permutations": _whole(1),
     "correction": _one_of(CORRECTIONS),
     "exact_p_values": _switch,
-    "splits": _count,
-    "at_least": _count,
+    "splits": _whole(1),
+    "at_least": _whole(1),
     "validation_share": _chance,
-    "seed": _seed,
+    "seed": _whole(0),
     "confirmed_only": _switch,
 }
-_OUTPUTS: dict[str, _Check] = {"json": _file, "csv": _file, "markdown": _file}
+_OUTPUTS: dict[str, _Check] = dict.fromkeys(("json", "csv", "markdown", "sarif", "junit"), _file)

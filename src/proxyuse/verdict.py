@@ -5,6 +5,7 @@ Only the words and numbers stand here; how they are found is the business of `va
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,6 +16,18 @@ class Verdict(StrEnum):
     CONFIRMED = "confirmed"
     POSSIBLE = "possible"
     UNDECIDED = "cannot be decided"
+
+
+def counts(verdicts: Iterable[str]) -> dict[str, int]:
+    """How many there are of each, as documents call them.
+
+    Examples
+    --------
+    >>> counts([Verdict.POSSIBLE, Verdict.UNDECIDED, "possible"])
+    {'confirmed': 0, 'possible': 2, 'undecided': 1}
+    """
+    given = list(verdicts)
+    return {verdict.name.lower(): given.count(verdict) for verdict in Verdict}
 
 
 Interval = tuple[float, float]
@@ -32,7 +45,8 @@ class Validity:
         permutations for any answer.
     p_value : of its association, under independence.
     adjusted_p_value : the same, corrected for the number of tests.
-    association_interval, influence_interval : bounds that hold for all tests at once.
+    association_interval, influence_interval : a lower and an upper bound, each by itself holding
+        for all tests at once with confidence 1 - alpha.
     corrected_association : the association without what chance adds to it in a sample.
     confirmations, splits : in how many splits of the rows it was found in both parts, and how
         many splits there were.

@@ -192,7 +192,7 @@ class Recorded:
 
     def __call__(self, witness: Witness) -> Judgement | None:
         """What is said of a witness there."""
-        said = self._said.get((witness.protected, witness.id))
+        said = self._said.get(witness.key)
         return said and Judgement(said["appropriate"], said["reason"], said["by"])
 
 

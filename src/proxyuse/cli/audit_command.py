@@ -20,8 +20,6 @@ from proxyuse.errors import DataError, FileError
 from proxyuse.files.data import LoadedData, load_data
 from proxyuse.files.models import LoadedModel, load_model
 from proxyuse.files.writing import check_writable, written
-from proxyuse.measure.association import Association
-from proxyuse.measure.other_associations import named_association
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
 from proxyuse.models.registry import input_names, saw_names
@@ -33,8 +31,10 @@ from proxyuse.project import Project, find_project, read_project
 from proxyuse.report.answer import answer, exit_code
 from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.document import MIN_CELL, document
+from proxyuse.report.junit import junit
 from proxyuse.report.markdown import markdown
 from proxyuse.report.remarks import without_small_counts
+from proxyuse.report.sarif import sarif
 from proxyuse.report.saved import as_text
 from proxyuse.report.spreadsheet import csv_text
 
@@ -49,8 +49,7 @@ SAID = (
 def run(given: argparse.Namespace) -> int:
     """Audit, print, write, and say with the exit code what was found."""
     asked = settings(given)
-    output = asked.output
-    check_outputs(asked, (output.json, output.csv, output.markdown, given.certificate))
+    check_outputs(asked, (*vars(asked.output).values(), given.certificate, given.report))
     records = None if asked.judgements is None else Records.open(asked.judgements)
     policy = None if asked.policy is None else read_policy(asked.policy)
     found, result = audited_files(given, asked, records, policy)
@@ -58,11 +57,12 @@ def run(given: argparse.Namespace) -> int:
     if given.certificate is not None:
         certificate = certify(found, first_of(records, policy)).to_json()
     unwritten = _write(asked, result, given.certificate, certificate)
+    unwritten = unwritten or _write_page(given.report, found, result)
     if given.json:
         print_json(result)
     else:
         print_text(answer(result, color=False), answer(result, color=True))
-        print_text(next_steps(asked, result))
+        print_text(next_steps(asked, result, given.report))
     if unwritten is not None:
         raise unwritten
     return exit_code(result)
@@ -100,8 +100,8 @@ def settings(given: argparse.Namespace) -> Project:
     if "protected" in said:
         said["protected"] = tuple(said["protected"])
     asked = replace(project or Project(Path.cwd() / "proxyuse.toml"), **said)
-    options = {"json": "output", "csv": "csv", "markdown": "markdown"}  # of `audit` only
-    outputs = {kind: getattr(given, option, None) for kind, option in options.items()}
+    kinds = {kind: "output" if kind == "json" else kind for kind in vars(asked.output)}
+    outputs = {kind: getattr(given, name, None) for kind, name in kinds.items()}  # of `audit` only
     chosen = {kind: path for kind, path in outputs.items() if path is not None}
     asked = replace(asked, output=replace(asked.output, **chosen))
     asked = replace(asked, validity=wanted(given, asked.validity))
@@ -154,7 +154,7 @@ def audited(
         DELTA if asked.delta is None else asked.delta,
         weights=weights,
         missing_protected=asked.missing_protected or "refuse",
-        association=association_of(asked),
+        association=asked.association,
         decision=None if threshold is None else Threshold(threshold),
         threads=1 if asked.threads is None else asked.threads,
         progress=progress,
@@ -165,11 +165,6 @@ def audited(
         progress.stage("asking whether the witnesses are real")
         found = found.validated(methods)
     return found, data
-
-
-def association_of(asked: Project) -> Association | None:
-    """The measure that is named, if one is."""
-    return None if asked.association is None else named_association(asked.association)
 
 
 def read_rows(asked: Project, progress: Bar) -> LoadedData:
@@ -331,6 +326,8 @@ def _write(
         (asked.output.json, as_text),
         (asked.output.csv, csv_text),
         (asked.output.markdown, markdown),
+        (asked.output.sarif, lambda found: as_text(sarif(found))),
+        (asked.output.junit, junit),
     )
     try:
         for path, form in forms:
@@ -343,13 +340,30 @@ def _write(
     return None
 
 
-def next_steps(asked: Project, result: dict[str, Any]) -> str:
+def _write_page(path: Path | None, found: Audit, result: dict[str, Any]) -> FileError | None:
+    """Write the report, if it is asked for."""
+    if path is None:
+        return None
+    from proxyuse.page.page import write_page
+
+    try:
+        write_page(path, found, document=result)
+    except FileError as error:
+        return error
+    return None
+
+
+def next_steps(asked: Project, result: dict[str, Any], report: Path | None = None) -> str:
     """What to do with the answer."""
     lines = ["", "What to do next"]
     kept = asked.output.json
     file = shlex.quote(str(kept)) if kept else "audit.json"
     if kept is None:
         lines.append("- keep the result: the same command with --output audit.json")
+    if report is None:
+        lines.append("- read it as a page, with a picture: the same with --report report.html")
+    else:
+        lines.append(f"- read the report in a browser: {report}")
     if result["witnesses"]:
         first = result["witnesses"][0]["id"]
         if result["validity"] is None:

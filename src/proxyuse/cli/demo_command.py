@@ -27,10 +27,13 @@ def run(given: argparse.Namespace) -> int:
         progress.stage("training a model")
         model, people, right = _trained()
         progress.stage("looking inside it")
-        protected = {"married": people["married"]}
-        result = document(audit(model, people, protected, progress=progress))
+        found = audit(model, people, {"married": people["married"]}, progress=progress)
+        result = document(found)
     if given.files is not None:
         _keep(given.files, model, people)
+    if given.report is not None:
+        _folder(given.report.parent)
+        found.to_html(given.report)
     if given.json:
         print_json(result)
         return 0
@@ -41,6 +44,8 @@ def run(given: argparse.Namespace) -> int:
     )
     print_text(answer(result, color=False), answer(result, color=True))
     print_text("\nWhether this use is acceptable is for people to judge.\n")
+    if given.report is not None:
+        print_text(f"The same as a page to read in a browser, with a picture: {given.report}\n")
     print_text(_next(given.files))
     return 0
 
@@ -76,12 +81,16 @@ def _keep(folder: Path, model: Any, people: Any) -> None:
             "--files writes the model with skops, which is not installed: "
             "pip install 'proxyuse[files]'"
         ) from None
+    _folder(folder)
+    written(folder / "model.skops", dumps(model))
+    written(folder / "people.csv", people.to_csv(index=False))
+
+
+def _folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from None
-    written(folder / "model.skops", dumps(model))
-    written(folder / "people.csv", people.to_csv(index=False))
 
 
 def _next(files: Path | None) -> str:

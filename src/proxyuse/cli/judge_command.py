@@ -11,8 +11,8 @@ import argparse
 import io
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.cli.audit_command import audited_files, settings
@@ -26,9 +26,10 @@ from proxyuse.oracle.records import Records
 from proxyuse.output.words import count
 from proxyuse.report.answer import exit_code, text_table
 from proxyuse.report.document import figure
+from proxyuse.report.verdicts import exit_code_of
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import one_line, shortened
-from proxyuse.verdict import Verdict
+from proxyuse.verdict import counts
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")
@@ -114,15 +115,8 @@ class Sitting:
     def code(self) -> int:
         """What an audit would now end with."""
         left = [violation.witness for violation in self._audit.violations(self._oracle)]
-        now: dict[str, Any] = {"violations": len(left), "complete": self._audit.complete}
-        if self._confirmed_only:
-            verdicts = [w.validity.verdict for w in left if w.validity is not None]
-            now["validity"] = {
-                "confirmed_only": True,
-                "confirmed_violations": verdicts.count(Verdict.CONFIRMED),
-                "undecided_violations": verdicts.count(Verdict.UNDECIDED),
-            }
-        return exit_code(now)
+        among = _verdicts(left) if self._confirmed_only else None
+        return exit_code_of(len(left), self._audit.complete, among)
 
     # What is left
 
@@ -156,8 +150,7 @@ class Sitting:
         )
         confirmed = ""
         if self._audit.validity is not None:
-            verdicts = [w.validity.verdict for w in self._audit.witnesses if w.validity is not None]
-            confirmed = f" Confirmed: {verdicts.count(Verdict.CONFIRMED):,}."
+            confirmed = f" Confirmed: {_verdicts(self._audit.witnesses)['confirmed']:,}."
         return (
             f"{count(total, 'witness', 'witnesses')} ({limits}); still to be judged: "
             f"{len(waiting):,}.{confirmed}"
@@ -232,6 +225,10 @@ class Sitting:
         )
         sys.stdout.flush()
         return True
+
+
+def _verdicts(witnesses: Iterable[Witness]) -> dict[str, int]:
+    return counts(w.validity.verdict for w in witnesses if w.validity is not None)
 
 
 def _choice() -> str:

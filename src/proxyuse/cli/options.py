@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from proxyuse.cli.validity_options import add_validity
+from proxyuse.measure.association_names import ASSOCIATIONS
 
 AUDIT = """\
 Measure every computation inside a model for two things: how closely it is associated with a
@@ -68,10 +69,6 @@ exit codes: 0 no violation is left, 2 wrong use, 3 none was found but not all wa
 UTILITIES = (
     "accuracy", "balanced-accuracy", "auc", "log-loss", "mean-squared-error", "agreement",
 )  # fmt: skip
-ASSOCIATIONS = (
-    "normalized-mutual-information", "adjusted-mutual-information", "cramers-v",
-    "squared-correlation",
-)  # fmt: skip
 EFFORTS = ("quick", "normal", "thorough")
 
 
@@ -118,6 +115,9 @@ def _add_demo(commands: Commands) -> None:
         "  proxyuse demo --files demo   keep the model and the data, to go on with",
     )
     demo.add_argument("--files", type=Path, metavar="FOLDER", help="write model and data there")
+    demo.add_argument(
+        "--report", type=Path, metavar="FILE", help="write a page for people, as HTML"
+    )
 
 
 def _add_audit(commands: Commands) -> None:
@@ -130,6 +130,18 @@ def _add_audit(commands: Commands) -> None:
     result.add_argument("--csv", type=Path, metavar="FILE", help="write the witnesses as CSV")
     result.add_argument(
         "--markdown", type=Path, metavar="FILE", help="write a summary for a pull request"
+    )
+    result.add_argument(
+        "--sarif", type=Path, metavar="FILE", help="write the witnesses as SARIF, for code scanning"
+    )
+    result.add_argument(
+        "--junit",
+        type=Path,
+        metavar="FILE",
+        help="write the witnesses as JUnit XML, for CI servers",
+    )
+    result.add_argument(
+        "--report", type=Path, metavar="FILE", help="write a page for people, as HTML"
     )
     result.add_argument(
         "--certificate", type=Path, metavar="FILE", help="write what proxyuse verify can check"
@@ -205,7 +217,10 @@ def _add_repair(commands: Commands) -> None:
         "--python", type=Path, metavar="FILE", help="write the repaired program as Python source"
     )
     result.add_argument(
-        "--report", type=Path, metavar="FILE", help="write what was done as Markdown"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write what was found and done: a page for people if it ends in .html, else Markdown",
     )
     result.add_argument("--force", action="store_true", help="write over files that are there")
     result.add_argument(
@@ -267,8 +282,8 @@ def _add_thresholds(command: argparse.ArgumentParser) -> None:
     thresholds.add_argument(
         "--association",
         choices=ASSOCIATIONS,
-        help="the measure of association (default normalized-mutual-information); thresholds are "
-        "not alike",
+        help="the measure of association (default normalized-mutual-information); choose "
+        "thresholds anew for another measure",
     )
     thresholds.add_argument(
         "--policy",
@@ -322,6 +337,8 @@ def _add_show(commands: Commands) -> None:
     form.add_argument("--witness", metavar="ID", help="one witness; the beginning of its id does")
     form.add_argument("--markdown", action="store_true", help="as Markdown")
     form.add_argument("--csv", action="store_true", help="the witnesses as CSV")
+    form.add_argument("--sarif", action="store_true", help="the witnesses as SARIF")
+    form.add_argument("--junit", action="store_true", help="the witnesses as JUnit XML")
 
 
 def _add_diff(commands: Commands) -> None:

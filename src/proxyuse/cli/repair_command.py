@@ -22,7 +22,6 @@ from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.audit_command import (
     about,
-    association_of,
     check_outputs,
     check_rows,
     given_to,
@@ -83,7 +82,7 @@ class Work:
             "delta": DELTA if asked.delta is None else asked.delta,
             "weights": weights,
             "missing_protected": asked.missing_protected or "refuse",
-            "association": association_of(asked),
+            "association": asked.association,
             "decision": None if threshold is None else Threshold(threshold),
             "threads": 1 if asked.threads is None else asked.threads,
             "progress": self.progress,
@@ -364,9 +363,21 @@ def _results(
         done, written=names, after=checked.audit, about=told, min_cell=min_cell(work.asked)
     )
     if given.report is not None:
-        files[given.report] = repair_markdown(document)
+        files[given.report] = _report(work, done, document, told)
     files[checked.path] = checked.content
     return document, files
+
+
+def _report(work: Work, done: Repair, document: dict[str, Any], told: dict[str, Any]) -> str:
+    """What was done, as a page or as Markdown, by the name of the file."""
+    if work.given.report.suffix.lower() not in (".html", ".htm"):
+        return repair_markdown(document)
+    from proxyuse.page.page import page_text
+
+    about = {**told, "written": document["written"]}
+    return page_text(
+        done.before, about=about, min_cell=min_cell(work.asked), oracle=work.oracle, repair=done
+    )
 
 
 def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:

@@ -6,7 +6,9 @@ import argparse
 
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
+from proxyuse.report.junit import junit
 from proxyuse.report.markdown import markdown
+from proxyuse.report.sarif import sarif
 from proxyuse.report.saved import read_document
 from proxyuse.report.spreadsheet import csv_text
 
@@ -26,6 +28,10 @@ def run(given: argparse.Namespace) -> int:
         print_text(markdown(result).rstrip("\n"))
     elif given.csv:
         print_text(csv_text(result).rstrip("\n"))
+    elif given.sarif:
+        print_json(sarif(result))
+    elif given.junit:
+        print_text(junit(result).rstrip("\n"))
     else:
         print_text(answer(result, color=False), answer(result, color=True))
     return exit_code(result)

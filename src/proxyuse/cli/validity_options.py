@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from proxyuse.errors import FileError
+from proxyuse.validity.named_options import Wanted, ways_of
 from proxyuse.validity.options import CORRECTIONS, METHODS
-from proxyuse.validity.wanted import Wanted, ways_of
 
 DEST = "validity_"
 
@@ -28,14 +28,19 @@ def add_validity(command: argparse.ArgumentParser) -> None:
         help="confidence bounds (confirm), permutations of the protected attribute, or splits of "
         "the rows; may be given several times",
     )
-    option("alpha", type=float, metavar="A", help="chance of an error, at most (default 0.05)")
+    option(
+        "alpha",
+        type=float,
+        metavar="A",
+        help="the chance of any false confirmation is at most A (default 0.05)",
+    )
     option(
         "weights-are",
         choices=("sampling", "counts"),
         help="weights say how many such records the population has (sampling, default), or how "
         "many equal records a row stands for",
     )
-    option("permutations", type=int, metavar="N", help="how many (default 1000)")
+    option("permutations", type=int, metavar="N", help="number of permutations (default 1000)")
     option(
         "correction",
         choices=CORRECTIONS,
@@ -47,7 +52,7 @@ def add_validity(command: argparse.ArgumentParser) -> None:
         default=None,
         help="of all permutations where both sides have two values (not with westfall-young)",
     )
-    option("splits", type=int, metavar="N", help="how many (default 10)")
+    option("splits", type=int, metavar="N", help="number of random splits (default 10)")
     option(
         "at-least",
         type=int,
@@ -60,7 +65,12 @@ def add_validity(command: argparse.ArgumentParser) -> None:
         metavar="S",
         help="the share of the rows that is kept to find it again (default 0.5)",
     )
-    option("seed", type=int, metavar="N", help="of permutations and splits (default 0)")
+    option(
+        "seed",
+        type=int,
+        metavar="N",
+        help="of permutations, splits and resampled tables (default 0)",
+    )
     option(
         "confirmed-only",
         action="store_true",
@@ -77,12 +87,13 @@ def wanted(given: argparse.Namespace, project: Wanted) -> Wanted:
     if said.ways is not None:
         said = replace(said, ways=tuple(said.ways))
     asked = said.over(project)
-    stray = replace(said, ways=asked.ways).stray()
-    if not stray and asked.confirmed_only and not asked.ways:
-        stray = ["confirmed_only"]
+    stray = replace(said, ways=asked.ways, confirmed_only=asked.confirmed_only).stray()
     if stray:
         option = f"--{stray[0].replace('_', '-')}"
-        ways = " or ".join(f"--validity {way}" for way in ways_of(stray[0]))
-        raise FileError(f"{option} belongs to {ways}: give both or none")
+        ways = [f"--validity {way}" for way in ways_of(stray[0])]
+        add = "that" if len(ways) == 1 else "one of these"
+        raise FileError(
+            f"{option} is an option of {' or '.join(ways)}; add {add} or leave {option} out"
+        )
     asked.methods()  # refuses what does not fit before files are read
     return asked

@@ -154,10 +154,20 @@ class Decompositions(Sequence[Decomposition]):
         """The distinct computations; each has one association, at however many positions."""
         return self._measures.terms
 
+    def place(self, term: Term) -> int:
+        """Where a computation stands among all of them."""
+        return self._places[term.digest]
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return {term.digest: place for place, term in enumerate(self.computations)}
+
     @property
-    def sets(self) -> Array:
-        """For each computation, at how many sets of positions it was measured."""
-        return np.bincount(self._measures.owners, minlength=len(self.computations))
+    def occurrences(self) -> Array:
+        """For each computation, at how many single positions it was measured."""
+        alone = np.array([len(spots) == 1 for spots in self._measures.spots], dtype=np.float64)
+        counts = np.bincount(self._measures.owners, alone, minlength=len(self.computations))
+        return counts.astype(np.intp)
 
     def __len__(self) -> int:
         return len(self.influences)

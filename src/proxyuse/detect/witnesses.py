@@ -88,6 +88,11 @@ class Witness:
         """A hash of the computation and its positions."""
         return self.decomposition.id
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The protected attribute and the id: no two witnesses of an audit share both."""
+        return self.protected, self.id
+
     def __repr__(self) -> str:
         return (
             f"<Witness {self.id} of {self.protected}: {shortened(self.term)}, "

@@ -248,12 +248,12 @@ def _sum(operands: tuple[Term, ...]) -> list[_Piece]:
     return pieces
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = 60) -> str:
     """A text that may be long, for a message or a note."""
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def brief(term: Term, precision: Precision) -> str:
+def brief(term: Term, precision: Precision, most: int = 60) -> str:
     """The beginning of a term's text, for a message or a note; cheap however large the term.
 
     Examples
@@ -263,7 +263,7 @@ def brief(term: Term, precision: Precision) -> str:
     "ite(age <= 30, 'no', 'yes')"
     """
     pruned, _ = _beginning(term, 64)
-    return shortened(term_text(pruned, precision, width=sys.maxsize))
+    return shortened(term_text(pruned, precision, width=sys.maxsize), most)
 
 
 def _beginning(term: Term, room: int) -> tuple[Term, int]:

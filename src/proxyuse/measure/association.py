@@ -22,7 +22,8 @@ class Association(Protocol):
     called with the values too, as ``measure(masses, rows=values, columns=values)``, and those of
     the computation are not cut into bins. With ``many(masses)`` it measures stacked tables in
     bulk, and with ``ragged(masses, starts)`` tables of different length. ``weighed(weights)`` is
-    the measure to use for rows with such weights.
+    the measure to use for rows with such weights, ``resampled(rows, columns)`` for tables of counts
+    that are drawn from one with such margins.
     """
 
     @property
@@ -40,8 +41,8 @@ class Association(Protocol):
         ...
 
 
-AssociationLike = Association | Callable[[Array], float]
-"""A measure, or a function from a table of masses to a number from 0 to 1."""
+AssociationLike = Association | str | Callable[[Array], float]
+"""A measure, its name, or a function from a table of masses to a number from 0 to 1."""
 
 
 def associations_of(measure: Association, masses: Array) -> Array:
@@ -77,6 +78,14 @@ def for_weights(measure: Association, weights: Array) -> Association:
     """A measure as it is to be used for rows with weights."""
     weighed = getattr(measure, "weighed", None)
     return measure if weighed is None else cast("Association", weighed(weights))
+
+
+def for_resampled(measure: Association, counts: Array) -> Association:
+    """A measure as it is to be used for tables that are drawn from a table of counts."""
+    resampled = getattr(measure, "resampled", None)
+    if resampled is None:
+        return measure
+    return cast("Association", resampled(counts.sum(axis=1), counts.sum(axis=0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from proxyuse.measure.compiled import compiled, intrinsic
+from proxyuse.measure.compiled import bits_of, compiled
 
 WORDS = 1024  # of each set that are looked at before the next set, so that they stay in the cache
-
-
-@intrinsic
-def _bits(typing: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.ctpop(given[0])
-
-    return types.uint64(types.uint64), generate
 
 
 @compiled
@@ -36,10 +25,10 @@ def count_common(sets: Any, others: Any, out: Any) -> None:
                 c, d = others[o + 2, start:end], others[o + 3, start:end]
                 in_a = in_b = in_c = in_d = np.uint64(0)
                 for w in range(end - start):
-                    in_a += _bits(one[w] & a[w])
-                    in_b += _bits(one[w] & b[w])
-                    in_c += _bits(one[w] & c[w])
-                    in_d += _bits(one[w] & d[w])
+                    in_a += bits_of(one[w] & a[w])
+                    in_b += bits_of(one[w] & b[w])
+                    in_c += bits_of(one[w] & c[w])
+                    in_d += bits_of(one[w] & d[w])
                 out[s, o] += in_a
                 out[s, o + 1] += in_b
                 out[s, o + 2] += in_c
@@ -48,5 +37,5 @@ def count_common(sets: Any, others: Any, out: Any) -> None:
                 a = others[o, start:end]
                 in_a = np.uint64(0)
                 for w in range(end - start):
-                    in_a += _bits(one[w] & a[w])
+                    in_a += bits_of(one[w] & a[w])
                 out[s, o] += in_a

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba import extending
+from numba import extending, types
 
 _COMPILE: Any = numba.njit
 _INTRINSIC: Any = extending.intrinsic
@@ -44,3 +44,13 @@ def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     operation: Callable[..., Any] = _INTRINSIC(function)
     return operation
+
+
+@intrinsic
+def bits_of(typing: Any, word: Any) -> Any:
+    """How many bits of a word are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.ctpop(given[0])
+
+    return types.uint64(types.uint64), generate

@@ -15,7 +15,7 @@ is the influence, and its effects, at the same cost but for a few passes over th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -86,6 +86,7 @@ class Ranges:
     size : how many values have an order.
     codes : of every row, its value's place; `size` for one that has no order.
     lost : for each of `rows`, whether a value without an order changes its output.
+    beside : rows, each with the rows whose values change its output although in its range.
     """
 
     rows: Array
@@ -94,15 +95,19 @@ class Ranges:
     size: int
     codes: Array
     lost: Array | None = None
+    beside: Sequence[tuple[int, Array]] = ()
 
     def pairs(self, weights: Array) -> float:
         """The mass of pairs of rows that change the output."""
-        return float(np.dot(self._changed(weights), weights[self.rows]))
+        found = float(np.dot(self._changed(weights), weights[self.rows]))
+        return found + sum(float(weights[row] * weights[at].sum()) for row, at in self.beside)
 
     def changed(self, weights: Array) -> Array:
         """For each row the mass of the values that change its output."""
         found = np.zeros(len(weights))
         found[self.rows] = self._changed(weights)
+        for row, others in self.beside:
+            found[row] += weights[others].sum()
         return found
 
     def _changed(self, weights: Array) -> Array:
@@ -119,7 +124,10 @@ class Ranges:
         masses = np.cumsum(end)
         masses[:-1] += np.cumsum(begin[::-1])[::-1][1:]
         masses[-1] = 0.0 if self.lost is None else np.dot(self.lost, own)
-        return np.asarray(masses[self.codes])
+        found = np.asarray(masses[self.codes])
+        for row, others in self.beside:
+            found[others] += weights[row]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ they answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -14,7 +14,6 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.association import Association
-from proxyuse.measure.row_sets import RowSets
 from proxyuse.measure.tables import JointTable
 
 
@@ -56,17 +55,6 @@ class Engine(Protocol):
 
     def reaches(self, spots: Sequence[Spot]) -> list[float]:
         """The share of rows that evaluate each position."""
-        ...
-
-    def masses(self, terms: Sequence[Term]) -> list[list[Array]]:
-        """For each computation the masses by value, or bin, with each protected attribute."""
-        ...
-
-    def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
-        """Which rows have which value, or bin, of each computation, in any order, with its place.
-
-        One is made after the other, so few of them need to be in memory.
-        """
         ...
 
     def tables(self, term: Term) -> list[JointTable]:

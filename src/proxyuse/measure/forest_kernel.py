@@ -9,21 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.compiled import called, compiled, inlined, intrinsic
+from proxyuse.measure.compiled import bits_of, called, compiled, inlined
 from proxyuse.measure.forest_wiring import Wiring
-
-
-@intrinsic
-def _ones(context: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), build
 
 
 @inlined
@@ -604,7 +593,7 @@ def count_leaves(
                 members = marks[mark]
                 count = np.uint64(0)
                 for word in range(words):
-                    count += _ones(chain[word] & members[word])
+                    count += bits_of(chain[word] & members[word])
                 counts[pair, mark] += np.int64(count)
             child = node
             node = parent[node]

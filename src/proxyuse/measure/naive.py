@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -27,23 +28,15 @@ from proxyuse.lang.evaluate import (
     evaluate_all,
     truth_of,
 )
-from proxyuse.lang.nodes import Add, And, Associative, Const, Ite, Mul, Or, Term, Var, children
+from proxyuse.lang.nodes import Const, Ite, Term, Var, children
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association, association_of_values, needs_values
 from proxyuse.measure.effects import Effects, Tries, effects_of
 from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
-from proxyuse.measure.possible import (
-    Interval,
-    Possible,
-    Truth,
-    either,
-    exactly,
-    possible_values,
-    reordered,
-)
+from proxyuse.measure.movable import Movable
 from proxyuse.measure.row_sets import RowSets
-from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
+from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of, taken_together
 from proxyuse.measure.tables import JointTable, joint_masses, labels_of
 from proxyuse.population import Population
 from proxyuse.program import Frame, Program
@@ -124,6 +117,10 @@ class NaiveEngine:
             (z.name, labels_of(support, frame.vocabulary))
             for z, (frame, support) in zip(population.protected, self.protected, strict=True)
         ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept in a file or a copy: not the loops, which are code."""
+        return {k: v for k, v in self.__dict__.items() if not isinstance(v, ModuleType)}
 
     def of(self, program: Program) -> Self:
         """The same engine for another program on the same population."""
@@ -218,7 +215,10 @@ class NaiveEngine:
         return [[table.masses for table in self.tables(term)] for term in terms]
 
     def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
-        """Which rows have which value, or bin, of each computation, with its place."""
+        """Which rows have which value, or bin, of each computation, in any order, with its place.
+
+        One is made after the other, so few of them need to be in memory.
+        """
         for place, term in enumerate(terms):
             self._tick(0)
             support = self.association_support(term)
@@ -355,74 +355,29 @@ class NaiveEngine:
             losses = self._loss.loss(output(values[rows]), output(values[others]))
         return float(np.mean(losses)) / self._scale
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
-        """An upper bound on the influence of one computation through any set of its positions.
+    @cached_property
+    def _movable(self) -> Movable:
+        columns, known = self.frame.arrays, self._values
+        return Movable(self.points, columns, self.vocabulary, known, self.weights, self._hole)
 
-        Each occurrence may take the old or the new value independently of the others; counted
-        are the pairs of row and value for which some choice changes the output.
-        """
-        holes = [Var(f"{self._hole.name}{i}") for i in range(len(spots))]
-        context = self.points.replace(dict(zip(spots, holes, strict=True)))
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
+        """An upper bound on the influence of one computation through any set of its positions."""
         values = self.values(self.points.term_at(spots[0]))
-        support = support_of(values, self.n_rows, signed_zero=True)
-        moved = 0.0
-        for value, mass in enumerate(support.masses(self.weights)):
-            self._tick(0)
-            new = support.values[value : value + 1]
-            choice = either(exactly(values), exactly(new))
-            free = self._possible(context, {hole.name: choice for hole in holes})
-            moved += mass * self._moved(free)
+        moved = self._movable.pairs(spots, values, self._tick)
         return self._bound(moved / (self.total * self.total))
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
+        """An upper bound on the influence of any subset of some operands of one operator."""
+        values = [self.values(part) for part in children(self.points.terms[operator])]
+        return self._bound(self._movable.rows(operator, operands, values) / self.total)
 
     def _bound(self, movable: float) -> float:
         """What the share of movable pairs or rows says of a loss that may pass 1: 0 or nothing."""
         return movable if self._loss.bounded or movable == 0 else math.inf
 
-    def _possible(self, context: Term, holes: dict[str, Possible]) -> Possible:
-        return possible_values(context, self.frame.arrays, self.vocabulary, holes, self._values)
-
-    def _moved(self, outcome: Possible) -> float:
-        fixed = np.broadcast_to(outcome.fixed, (self.n_rows,))
-        return float(np.dot(~fixed, self.weights))
-
-    def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
-        """An upper bound on the influence of any subset of some operands of one operator.
-
-        The share of rows whose output can change when each of these operands takes, by itself,
-        any value observed for it.
-        """
-        term = self.points.terms[operator]
-        assert isinstance(term, Add | Mul | And | Or)
-        free = {term._order[step] for step in operands}
-        parts = [
-            _observed(self.values(part)) if place in free else exactly(self.values(part))
-            for place, part in enumerate(children(term))
-        ]
-        with np.errstate(all="ignore"):
-            outcome = reordered(term, parts)
-        context = self.points.replace({Spot(operator): self._hole})
-        moved = self._moved(self._possible(context, {self._hole.name: outcome}))
-        return self._bound(moved / self.total)
-
     def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
         """The masses of all operands' values, taken together, with each protected attribute."""
-        term = self.points.terms[operator]
-        assert isinstance(term, Associative)
-        codes = np.zeros(self.n_rows, dtype=np.intp)
-        for step in operands:
-            support = self.support(children(term)[term._order[step]])
-            codes = np.unique(codes * len(support) + support.codes, return_inverse=True)[1]
-            if codes.max() + 1 == self.n_rows:  # all rows differ already
-                break
-        joint = Support(codes, np.arange(codes.max() + 1))
-        return joint_masses(joint, [z for _, z in self.protected], self.weights)
-
-
-def _observed(values: Array) -> Possible:
-    """All values of a column, for each row."""
-    if values.dtype == np.bool_:
-        return Truth(np.array([values.any()]), np.array([not values.all()]))
-    lost = np.isnan(values)
-    low = np.where(lost, np.inf, values).min(axis=0, keepdims=True)
-    high = np.where(lost, -np.inf, values).max(axis=0, keepdims=True)
-    return Interval(low, high, np.asarray(lost.any(axis=0, keepdims=True)))
+        below = self.points.below(operator)
+        parts = (self.support(self.points.terms[below[step]]) for step in operands)
+        others = [z for _, z in self.protected]
+        return joint_masses(taken_together(parts, self.n_rows), others, self.weights)

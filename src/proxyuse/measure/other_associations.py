@@ -18,6 +18,7 @@ import numpy as np
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import Association, NormalizedMutualInformation
+from proxyuse.measure.association_names import ASSOCIATIONS
 from proxyuse.measure.chance import expected_by_row, expected_information
 from proxyuse.measure.correlation import SquaredCorrelation
 
@@ -93,6 +94,7 @@ class AdjustedMutualInformation:
     rows_per_mass : how many observations a unit of mass stands for. By default, masses are
         numbers of observations; in an audit with weights, each row is one observation, and
         Kish's effective sample size is taken. Pass 1 where weights are numbers of equal records.
+    chance : what E is, where that is known; by default it is found for each table.
 
     Notes
     -----
@@ -112,6 +114,7 @@ class AdjustedMutualInformation:
 
     normalizer: Normalizer = "joint"
     rows_per_mass: float | None = None
+    chance: float | None = None
 
     def __post_init__(self) -> None:
         if self.normalizer not in get_args(Normalizer):
@@ -140,6 +143,11 @@ class AdjustedMutualInformation:
         scaled = weights / weights.max()
         ratio = float(scaled.sum() / np.dot(scaled, scaled) / weights.max())
         return replace(self, rows_per_mass=ratio)
+
+    def resampled(self, rows: Array, columns: Array) -> AdjustedMutualInformation:
+        """The measure for tables of counts drawn from one with such margins, E being the same."""
+        chance = expected_information(rows, columns, float(rows.sum()))
+        return replace(self, rows_per_mass=1.0, chance=chance)
 
     def __call__(self, masses: Array) -> float:
         """The association of the rows and the columns of a table of masses."""
@@ -184,6 +192,8 @@ class AdjustedMutualInformation:
 
     def _chance(self, tables: _Tables) -> Array:
         """The mean information of permutations of each table."""
+        if self.chance is not None:
+            return np.full(len(tables.starts), self.chance)
         by_row, by_column = (np.maximum(m, 0.0) for m in (tables.by_row, tables.by_column))
         counts = self.rows_per_mass in (None, 1) and not (tables.masses % 1).any()
         if counts and (by_column == by_column[0]).all():
@@ -301,9 +311,17 @@ class FunctionAssociation:
 
 
 def association_from(given: object) -> Association:
-    """The measure that is asked for: none for the default, an object, or a function."""
+    """The measure that is asked for: none for the default, a name, an object, or a function.
+
+    Examples
+    --------
+    >>> association_from("cramers-v").name
+    "Cramer's V"
+    """
     if given is None:
         return NormalizedMutualInformation()
+    if isinstance(given, str) and given in NAMED:
+        return NAMED[given]()
     parts = ("name", "information_bound")
     if callable(given) and not isinstance(given, type):
         if all(hasattr(given, part) for part in parts):
@@ -311,30 +329,18 @@ def association_from(given: object) -> Association:
         if not any(hasattr(given, part) for part in parts):
             return FunctionAssociation(given)
     raise DataError(
-        f"association is {given!r}; pass an instance, such as NormalizedMutualInformation(), or a "
-        "function of a table of masses"
+        f"association is {given!r}; pass one of {', '.join(NAMED)}, or an instance, such as "
+        "NormalizedMutualInformation(), or a function of a table of masses"
     )
 
 
-NAMED: dict[str, Callable[[], Association]] = {
-    "normalized-mutual-information": NormalizedMutualInformation,
-    "adjusted-mutual-information": AdjustedMutualInformation,
-    "cramers-v": CramersV,
-    "squared-correlation": SquaredCorrelation,
-}
-
-
-def named_association(name: str) -> Association:
-    """The measure of a name, as on the command line.
-
-    Examples
-    --------
-    >>> named_association("cramers-v").name
-    "Cramer's V"
-    """
-    if name not in NAMED:
-        raise DataError(f"there is no association {name!r}; pass one of {', '.join(NAMED)}")
-    return NAMED[name]()
+_MEASURES: tuple[Callable[[], Association], ...] = (
+    NormalizedMutualInformation,
+    AdjustedMutualInformation,
+    CramersV,
+    SquaredCorrelation,
+)
+NAMED = dict(zip(ASSOCIATIONS, _MEASURES, strict=True))
 
 
 def own_association(name: str) -> Association | None:
@@ -342,8 +348,8 @@ def own_association(name: str) -> Association | None:
 
     Examples
     --------
-    >>> own_association("adjusted mutual information (max)")
-    AdjustedMutualInformation(normalizer='max', rows_per_mass=None)
+    >>> own_association("adjusted mutual information (max)").normalizer
+    'max'
     """
     own = [make() for make in NAMED.values()]
     own += [AdjustedMutualInformation(normalizer) for normalizer in get_args(Normalizer)]

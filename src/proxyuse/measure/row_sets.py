@@ -53,13 +53,19 @@ class RowSets:
 
     def codes_of(self, n_rows: int) -> Array:
         """Each row's value as a number from 0 on."""
-        if self.codes is not None:
-            return self.codes
-        assert self.words is not None
-        found = np.zeros(n_rows, dtype=np.intp)
-        for value, rows in enumerate(unpacked(self.words, n_rows), 1):
-            found[rows] = value
-        return found
+        kept = self.codes if self.words is None else self.words
+        assert kept is not None
+        return row_codes(kept, n_rows)
+
+
+def row_codes(sets: Array, n_rows: int) -> Array:
+    """Each row's value as a number from 0 on: as it is, or from the rows of each but the first."""
+    if sets.ndim == 1:
+        return sets
+    found = np.zeros(n_rows, dtype=np.intp)
+    for value, rows in enumerate(unpacked(sets, n_rows), 1):
+        found[rows] = value
+    return found
 
 
 def words_for(n_rows: int) -> int:

@@ -6,6 +6,7 @@ value equals a missing value. A long list of numbers can be cut into bins of equ
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +117,23 @@ def _rows_support(rows: Array, signed_zero: bool) -> Support:
         codes = _plain(codes * len(inner) + inner.codes).codes
     first = np.unique(codes, return_index=True)[1]
     return Support(codes, rows[first])
+
+
+def taken_together(parts: Iterable[Support], n_rows: int) -> Support:
+    """The combinations of values that occur, numbered; parts are not looked at without need.
+
+    Examples
+    --------
+    >>> parts = [support_of(np.array([1.0, 1.0, 2.0]), 3), support_of(np.array([5.0, 4.0, 4.0]), 3)]
+    >>> taken_together(parts, 3).codes.tolist()
+    [1, 0, 2]
+    """
+    codes = np.zeros(n_rows, dtype=np.intp)
+    for part in parts:
+        codes = np.unique(codes * len(part) + part.codes, return_inverse=True)[1]
+        if codes.max() + 1 == n_rows:  # all rows differ already
+            break
+    return Support(codes, np.arange(codes.max() + 1))
 
 
 def cut(support: Support, weights: Array, bins: int | None, max_support: int) -> Support:

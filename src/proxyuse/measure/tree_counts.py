@@ -25,6 +25,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.cells import Cells
 from proxyuse.measure.parallel import mapped
+from proxyuse.measure.row_sets import packed
 from proxyuse.measure.support import Support
 from proxyuse.measure.tree_plan import TreePlan, Walk
 
@@ -136,8 +137,8 @@ class CellSets:
         for number, codes in enumerate(self.columns):
             own = np.flatnonzero(edge_columns == number)
             rows = codes[block] < self.edges[own].astype(codes.dtype)[:, None]
-            bits = np.packbits(rows, axis=1, bitorder="little")
-            by_edge.view(np.uint8)[own, : bits.shape[1]] = bits
+            words = packed(rows)
+            by_edge[own, : words.shape[1]] = words
         out[lengths == 0] = 0
         some = np.flatnonzero(lengths)
         out[some] = np.bitwise_xor.reduceat(by_edge, self.starts[some], axis=0)
@@ -146,12 +147,8 @@ class CellSets:
 def digits_of(weights: Array) -> Array:
     """For each binary digit of whole weights the rows that have it, as words."""
     whole = weights.astype(np.int64)
-    count = int(whole.max()).bit_length()
-    words = np.zeros((count, (len(weights) + 63) // 64), dtype=np.uint64)
-    for place, digit in enumerate(words.view(np.uint8)):
-        packed = np.packbits((whole >> place) & 1 == 1, bitorder="little")
-        digit[: len(packed)] = packed
-    return words
+    places = np.arange(int(whole.max()).bit_length())
+    return packed((whole >> places[:, None]) & 1 == 1)
 
 
 def count_tree(

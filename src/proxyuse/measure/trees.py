@@ -18,7 +18,7 @@ that are not whole, several outputs, and other programs are left to the contexts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -31,8 +31,8 @@ from proxyuse.measure.association import Association, associations_of, needs_val
 from proxyuse.measure.cells import Test
 from proxyuse.measure.engine import Way
 from proxyuse.measure.fast import FastEngine
-from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.parallel import mapped, worth_compiling
+from proxyuse.measure.places import Asked, Places
 from proxyuse.measure.row_sets import RowSets, packed, packed_tests
 from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
@@ -74,10 +74,9 @@ class TreeEngine(FastEngine):
 
     @cached_property
     def _plan(self) -> TreePlan | None:
-        exact = self._pairs is None and isinstance(self._loss, QuantitativeInputInfluence)
         whole = self.population.whole_weights and self.weights.max() < MOST_WEIGHT
         counted = whole and self.total < MOST_MASS
-        plan = tree_plan(self.program) if exact and counted else None
+        plan = tree_plan(self.program) if self._counts_changes and counted else None
         if plan is None or isinstance(plan.classes[0], float) is False:
             return plan
         return plan if len(plan.classes) <= self._max_support else None
@@ -91,6 +90,11 @@ class TreeEngine(FastEngine):
     def _tested(self) -> Tested:
         """Whichever plan the program has: its tests and variables."""
         return self._tree
+
+    @property
+    def _places(self) -> Places | None:
+        """Where tests and subtrees stand in whichever plan the program has, if it has one."""
+        return None if self._plan is None else self._plan.places
 
     @cached_property
     def _compiles(self) -> bool:
@@ -246,19 +250,26 @@ class TreeEngine(FastEngine):
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
-        plan = self._plan
-        if plan is None or needs_values(measure):
+        places = self._places
+        if places is None or needs_values(measure):
             return super().associations(terms, measure)
         found = np.empty((len(terms), len(self._names)))
-        asked = plan.places.asked(terms)
-        found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
-        found[asked.at_node] = self._each(self._subtree_tables, measure)[asked.nodes]
-        found[asked.others] = super().associations([terms[i] for i in asked.others], measure)
+        asked = places.asked(terms)
+        if len(asked.at_test):
+            found[asked.at_test] = self._each(self._test_tables, measure)[asked.tests]
+        if len(asked.at_node):
+            found[asked.at_node] = self._subtree_associations(measure)[asked.nodes]
+        others = np.union1d(asked.others, asked.at_node[found[asked.at_node, 0] < 0])
+        found[others] = super().associations([terms[i] for i in others], measure)
         return found
+
+    def _subtree_associations(self, measure: Association) -> Array:
+        """The association of each subtree; -1 where it has too many values to take them raw."""
+        return self._each(self._subtree_tables, measure)
 
     def valued(self, term: Term) -> tuple[Array, Sequence[Array]]:
         """A term's values, not cut, and their masses with each protected attribute."""
-        places = None if self._plan is None else self._plan.places
+        places = self._places
         if places is None or not (term.digest in places.tests or term.digest in places.nodes):
             return super().valued(term)
         tables = self.tables(term)
@@ -270,18 +281,24 @@ class TreeEngine(FastEngine):
 
     def masses(self, terms: Sequence[Term]) -> list[list[Array]]:
         """For each computation the masses by value, or bin, with each protected attribute."""
-        plan = self._plan
-        if plan is None:
+        places = self._places
+        if places is None:
             return super().masses(terms)
-        asked = plan.places.asked(terms)
+        asked = places.asked(terms)
         found: list[list[Array]] = [[] for _ in terms]
-        self._take(found, asked.at_test, asked.tests, self._test_tables)
+        if len(asked.at_test):
+            self._take(found, asked.at_test, asked.tests, self._test_tables)
         if len(asked.at_node):
-            self._take(found, asked.at_node, asked.nodes, self._subtree_tables)
-        others = super().masses([terms[i] for i in asked.others])
-        for place, tables in zip(asked.others.tolist(), others, strict=True):
+            self._put_subtrees(found, asked)
+        others = [place for place, tables in enumerate(found) if not tables]
+        rest = super().masses([terms[i] for i in others])
+        for place, tables in zip(others, rest, strict=True):
             found[place] = tables
         return found
+
+    def _put_subtrees(self, found: list[list[Array]], asked: Asked) -> None:
+        """Put the tables of subtrees in their places, but for those to be cut into bins."""
+        self._take(found, asked.at_node, asked.nodes, self._subtree_tables)
 
     def _take(
         self, found: list[list[Array]], places: Array, chosen: Array, tables: list[Array]
@@ -295,18 +312,32 @@ class TreeEngine(FastEngine):
 
     def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
         """Which rows have which value, or bin, of each computation, with its place."""
-        plan = self._plan
-        if plan is None:
+        places = self._places
+        if places is None:
             yield from super().row_sets(terms)
             return
-        asked = plan.places.asked(terms)
-        tests = self._packed_tests
-        for place, test in zip(asked.at_test.tolist(), asked.tests.tolist(), strict=True):
-            yield place, RowSets(2, tests[[test]])
+        asked = places.asked(terms)
         wanted: dict[int, list[int]] = {}
         for place, node in zip(asked.at_node.tolist(), asked.nodes.tolist(), strict=True):
             wanted.setdefault(node, []).append(place)
-        # V of `tree_counts`, from the leaves up; a set is let go of once its parent has it.
+        others = asked.others.tolist()
+        if len(others) < len(terms):
+            tests = self._packed_tests
+            for place, test in zip(asked.at_test.tolist(), asked.tests.tolist(), strict=True):
+                yield place, RowSets(2, tests[[test]])
+            for node, sets in self._subtree_sets(frozenset(wanted), tests):
+                for place in wanted.pop(node):
+                    yield place, sets
+        others += [place for left in wanted.values() for place in left]
+        for number, sets in super().row_sets([terms[i] for i in others]):
+            yield others[number], sets
+
+    def _subtree_sets(self, wanted: Collection[int], tests: Array) -> Iterator[tuple[int, RowSets]]:
+        """The row sets of some nodes' subtrees, but for those to be cut into bins.
+
+        They are V of `tree_counts`, from the leaves up; one is let go of once its parent has it.
+        """
+        plan = self._tree
         nodes, classes = len(plan.points), len(plan.classes)
         leaves = np.zeros((classes, classes - 1, tests.shape[1]), dtype=np.uint64)
         leaves[np.arange(1, classes), np.arange(classes - 1)] = ~np.uint64(0)
@@ -315,11 +346,8 @@ class TreeEngine(FastEngine):
             sides = plan.left[node], plan.right[node]
             left, right = (says.pop(s) if s < nodes else says[s] for s in map(int, sides))
             says[node] = right ^ ((left ^ right) & tests[plan.test_of[node]])
-            for place in wanted.get(node, ()):
-                yield place, RowSets(classes, says[node] & self._all_rows)
-        others = asked.others.tolist()
-        for place, sets in super().row_sets([terms[i] for i in others]):
-            yield others[place], sets
+            if node in wanted:
+                yield node, RowSets(classes, says[node] & self._all_rows)
 
     @cached_property
     def _all_rows(self) -> Array:
@@ -334,18 +362,19 @@ class TreeEngine(FastEngine):
 
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
-        plan = self._plan
-        if plan is not None and isinstance(term, Var) and term.name in plan.variables:
-            tally = self._tallies[plan.variables.index(term.name)]
+        places = self._places
+        if places is None:
+            return super().tables(term)
+        if isinstance(term, Var) and term.name in self._tested.variables:
+            tally = self._tallies[self._tested.variables.index(term.name)]
             return self._tables_of(term, tally.support, tally.tables)
-        if plan is not None and term.digest in plan.places.tests:
-            place = plan.places.tests[term.digest]
+        if (test := places.tests.get(term.digest)) is not None:
             both = np.array([False, True])
-            return [self._table(i, t[place], both) for i, t in enumerate(self._test_tables)]
-        if plan is not None and term.digest in plan.places.nodes:
-            place = plan.places.nodes[term.digest]
-            said = np.concatenate([constant(v, self.vocabulary) for v in plan.classes])
-            return [self._table(i, t[place], said) for i, t in enumerate(self._subtree_tables)]
+            return [self._table(i, t[test], both) for i, t in enumerate(self._test_tables)]
+        node = places.nodes.get(term.digest)
+        if self._plan is not None and node is not None:
+            said = np.concatenate([constant(v, self.vocabulary) for v in self._plan.classes])
+            return [self._table(i, t[node], said) for i, t in enumerate(self._subtree_tables)]
         return super().tables(term)
 
     def _table(self, protected: int, masses: Array, values: Array) -> JointTable:

@@ -17,9 +17,9 @@ from proxyuse.lang.build import rebuild
 from proxyuse.lang.evaluate import Array, constant, evaluate, truth_of
 from proxyuse.lang.nodes import Const, Ite, Var, children
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.forest_effects import EffectsEngine
 from proxyuse.measure.forest_plan import ForestPlan
 from proxyuse.measure.forest_wiring import Wiring
+from proxyuse.measure.forests import ForestEngine
 
 _SHARED = (
     "_plan", "_forest", "_compiles", "_loops", "_categories", "_tallies", "_masses",
@@ -34,7 +34,7 @@ class _Changed(NamedTuple):
     covered: list[tuple[int, Const]]
 
 
-class TrialEngine(EffectsEngine):
+class TrialEngine(ForestEngine):
     """The fast engine, asked what would be."""
 
     def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:

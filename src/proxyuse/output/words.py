@@ -16,8 +16,14 @@ from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, val
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.reading import reading, reading_text
-from proxyuse.output.validity_words import confirmed_among, describe_validity, share_confirmed
+from proxyuse.output.validity_words import (
+    confirmed_among,
+    describe_validity,
+    share_confirmed,
+    uses,
+)
 from proxyuse.population import Population
+from proxyuse.verdict import counts
 
 MOST_GROUPS = 5
 WIDTH = 100
@@ -55,7 +61,7 @@ def describe_findings(
         )
         found = count(len(witnesses), "computation")
         groups = "" if len(fronts) == len(witnesses) else f" in {count(len(fronts), 'group')}"
-        lines.append(f"The model uses {used}: {found}{groups}.")
+        lines.append(f"{uses(validity)} {used}: {found}{groups}.")
         if validity is not None:
             told = share_confirmed(validity, len(witnesses))
             lines.append(f"{told[0].upper()}{told[1:]}.")
@@ -70,7 +76,7 @@ def describe_findings(
     for number, (front, strongest, others) in enumerate(fronts[:MOST_GROUPS], start=1):
         verdict = ""
         if validity is not None and validities is not None:
-            said = validities[front.protected, front.id]
+            said = validities[front.key]
             verdict = describe_validity(said, validity, thresholds, front.protected)
         lines += ["", *_paragraph(number, front, strongest, others, population, verdict)]
     left = len(fronts) - MOST_GROUPS
@@ -134,8 +140,8 @@ def _paragraph(
     if others:
         more = count(len(others), "more witness", "more witnesses")
         if verdict:
-            confirmed = sum(w.validity is not None and w.validity.confirmed for w in others)
-            more += confirmed_among(confirmed, len(others)) + ","
+            verdicts = [w.validity.verdict for w in others if w.validity is not None]
+            more += confirmed_among(counts(verdicts), len(others)) + ","
         lines.append(f"   {more} in this group: computations around it, or it at other places.")
     if strongest.association > front.association + CLEARLY:
         subject = describe_term(strongest.expression, strongest.term, population.columns)

@@ -9,11 +9,21 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, Case, case_of, engine_for, examine
+from proxyuse.auditing import (
+    DELTA,
+    EPSILON,
+    Audit,
+    Case,
+    case_of,
+    engine_for,
+    examine,
+    from_page,
+)
 from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
 from proxyuse.columns import Column, as_column
@@ -39,6 +49,8 @@ from proxyuse.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +214,26 @@ class Repair:
         """The text of the program before and after, as a unified diff."""
         before, after = (str(p).splitlines() for p in (self.original, self.program))
         return "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm="", n=2))
+
+    def plot(self, protected: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the computations before the repair and after it; see `Audit.plot`."""
+        return self.before.plot(protected, ax=ax, repaired=self.after)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return str(from_page("notebook", "repair_html")(self))
+
+    def to_html(self, path: str | Path, **options: Any) -> Path:
+        """Write the report of what was found, what was done about it and what that cost.
+
+        Parameters
+        ----------
+        path : where to; the file is written whole or not at all.
+        options : see `Audit.to_html`; the oracle is that of the repair.
+        """
+        options = {"oracle": self._oracle, **options}
+        written: Path = from_page("page", "write_page")(path, self.before, repair=self, **options)
+        return written
 
     def story(self) -> dict[str, object]:
         """What a certificate tells of the repair."""

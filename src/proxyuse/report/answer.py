@@ -8,7 +8,9 @@ from typing import Any
 from proxyuse.errors import FileError
 from proxyuse.output.validity_words import confidence, confirmed_among
 from proxyuse.output.words import count, indented
+from proxyuse.report.verdicts import exit_code_of
 from proxyuse.report.wording import headline, lacking, on_lines, shortened, verdict_text
+from proxyuse.verdict import counts
 
 MOST_GROUPS = 5
 MOST_REFERENCES = 8
@@ -20,18 +22,11 @@ Found = Mapping[str, Any]
 
 
 def exit_code(document: Found) -> int:
-    """What a CI job is told: 1 for violations; without, 3 if not everything was settled, else 0.
-
-    Where only confirmed violations count, those that could not be decided are not settled.
-    """
-    asked = document.get("validity")
-    violations, settled = document["violations"], document["complete"]
+    """What a CI job is told of a document; see `exit_code_of`."""
+    asked, among = document.get("validity"), None
     if asked is not None and asked["confirmed_only"]:
-        violations = asked["confirmed_violations"]
-        settled = settled and not asked["undecided_violations"]
-    if violations:
-        return 1
-    return 0 if settled else 3
+        among = {name: asked[f"{name}_violations"] for name in ("confirmed", "undecided")}
+    return exit_code_of(document["violations"], document["complete"], among)
 
 
 def answer(document: Found, *, color: bool = False) -> str:
@@ -112,13 +107,13 @@ def _confirmed_around(document: Found, group: Found, front: Found) -> str:
     """How many of the others of a group are confirmed, if that was asked."""
     if not document.get("validity"):
         return ""
-    number = sum(
-        w["validity"]["verdict"] == "confirmed"
+    found = counts(
+        w["validity"]["verdict"]
         for w in document["witnesses"]
         if (w["protected"], w["group"]) == (group["protected"], group["group"])
         and w["id"] != front["id"]
     )
-    return confirmed_among(number, group["witnesses"] - 1)
+    return confirmed_among(found, group["witnesses"] - 1)
 
 
 def _judged(witness: Found) -> list[str]:

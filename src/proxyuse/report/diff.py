@@ -25,6 +25,8 @@ from typing import Any
 from proxyuse.errors import DataError
 from proxyuse.output.words import listed
 from proxyuse.report.document import installed_version
+from proxyuse.report.verdicts import exit_code_of
+from proxyuse.verdict import counts
 
 FORMAT = "proxyuse diff"
 VERSION = 1
@@ -96,10 +98,9 @@ def worst(comparison: Mapping[str, Any], *, confirmed_only: bool = False) -> int
             "audit with --validity"
         )
     new = [entry["new"]["verdict"] for entry in comparison["new"]]
-    if "confirmed" in new or (new and not confirmed_only):
-        return 1
-    settled = comparison["after"]["complete"] and "cannot be decided" not in new
-    return 0 if settled else 3
+    return exit_code_of(
+        len(new), comparison["after"]["complete"], counts(new) if confirmed_only else None
+    )
 
 
 def _result(any_new: bool, complete: bool) -> str:

@@ -33,7 +33,7 @@ from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.remarks import remarks, without_small_counts
 from proxyuse.report.tables import RowTables
 from proxyuse.validity.content import assessment_content, validity_content
-from proxyuse.verdict import Verdict
+from proxyuse.verdict import counts
 
 FORMAT = "proxyuse audit"
 VERSION = 1
@@ -158,6 +158,18 @@ def figure(value: float, decimals: int = DECIMALS) -> float:
     return round(value, decimals) + 0.0
 
 
+def reach_decimals(min_cell: int, rows: int) -> int:
+    """How many decimals of a share of rows are printed: no finer than `min_cell` rows.
+
+    Examples
+    --------
+    >>> reach_decimals(5, 800), reach_decimals(1, 800), reach_decimals(5, 10**9)
+    (2, 4, 4)
+    """
+    grain = math.ceil(math.log10(min_cell / rows))
+    return DECIMALS if min_cell == 1 else min(max(-grain, 1), DECIMALS)
+
+
 def installed_version() -> str:
     """The version of proxyuse."""
     try:
@@ -173,8 +185,7 @@ class _Writer:
         self.audit = audit
         self.tables = RowTables(audit, min_cell)
         self.informative = audit.measures[0] == NormalizedMutualInformation().name
-        grain = math.ceil(math.log10(min_cell / audit.population.n_rows))
-        self.reach_decimals = DECIMALS if min_cell == 1 else min(max(-grain, 1), DECIMALS)
+        self.reach_decimals = reach_decimals(min_cell, audit.population.n_rows)
         self._texts: dict[bytes, dict[str, Any]] = {}
         self._joint: dict[tuple[bytes, str], JointTable] = {}
         self._printed: dict[tuple[bytes, str], dict[str, Any]] = {}
@@ -242,7 +253,7 @@ class _Writer:
             if Spot(0) in decomposition.spots:
                 root = decomposition
         named = [("variable", name, found.get(name)) for name in self.audit.program.variables]
-        witnesses = {(w.protected, w.id) for w in self.audit.witnesses}
+        witnesses = {w.key for w in self.audit.witnesses}
         return [
             self._reference(z.name, kind, name, measured, witnesses)
             for z in self.audit.population.protected
@@ -369,16 +380,16 @@ def _validity(
             )
         return None
     found = assessment_content(audit.validity, audit.witnesses)
-    verdicts = [
+    left = counts(
         audit.validity.of(witness).verdict
         for witness, said in zip(audit.witnesses, judged, strict=True)
         if said is None or not said.appropriate
-    ]
+    )
     return {
         **found,
         "remarks": [without_small_counts(text, min_cell) for text in found["remarks"]],
-        "confirmed_violations": verdicts.count(Verdict.CONFIRMED),
-        "undecided_violations": verdicts.count(Verdict.UNDECIDED),
+        "confirmed_violations": left["confirmed"],
+        "undecided_violations": left["undecided"],
         "confirmed_only": bool(confirmed_only),
     }
 

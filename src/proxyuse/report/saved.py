@@ -13,6 +13,7 @@ from proxyuse.errors import FileError
 from proxyuse.files.reading import unreadable
 from proxyuse.report.document import FORMAT, VERSION, result_of
 from proxyuse.report.schema import first_mistake, schema
+from proxyuse.verdict import counts
 
 MOST_BYTES = 1 << 30
 
@@ -90,17 +91,16 @@ def _verdicts_fit(found: dict[str, Any]) -> bool:
     if None in said:
         return False
     ways = {way["way"] for way in asked["ways"]}
-    verdicts = Counter(one["verdict"] for one in said)
-    left = Counter(
+    verdicts = counts(one["verdict"] for one in said)
+    left = counts(
         one["verdict"]
         for one, witness in zip(said, found["witnesses"], strict=True)
         if witness["judgement"] is None or not witness["judgement"]["appropriate"]
     )
-    return all(set(one["by_way"]) == ways for one in said) and (
-        (verdicts["confirmed"], verdicts["possible"], verdicts["cannot be decided"])
-        == (asked["confirmed"], asked["possible"], asked["undecided"])
-        and (left["confirmed"], left["cannot be decided"])
-        == (asked["confirmed_violations"], asked["undecided_violations"])
+    return (
+        all(set(one["by_way"]) == ways for one in said)
+        and all(asked[name] == number for name, number in verdicts.items())
+        and all(asked[f"{name}_violations"] == left[name] for name in ("confirmed", "undecided"))
     )
 
 

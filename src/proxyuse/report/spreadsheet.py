@@ -8,12 +8,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from proxyuse.validity import content
+
 COLUMNS = (
     "kind", "protected", "name", "id", "group", "explicit", "witness", "reading", "term",
     "variables", "positions", "origins", "occurrences", "size", "association", "ceiling",
-    "influence", "reach", "verdict", "p_value", "adjusted_p_value", "association_low",
-    "association_high", "influence_low", "influence_high", "corrected_association",
-    "confirmations", "splits",
+    "influence", "reach", *content.COLUMNS,
 )  # fmt: skip
 
 

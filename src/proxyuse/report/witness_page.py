@@ -109,7 +109,7 @@ class Pages:
     # The witness itself
 
     def _itself(self, witness: Witness) -> str:
-        entry = self._entries[witness.protected, witness.id]
+        entry = self._entries[witness.key]
         text = describe_witness(self._document, {**entry, "term": entry["term"][:MOST_TERM]})
         more = [f"It stands at {count(witness.occurrences, 'place')} of the model."]
         if witness.explicit:
@@ -118,9 +118,8 @@ class Pages:
             more.append(f"The computation has {entry['term_length']:,} characters; t shows all.")
         return "\n".join([text, "", *more])
 
-    def _affected(self, witness: Witness) -> list[str]:
-        name = one_line(witness.protected)
-        entry = self._entries[witness.protected, witness.id]
+    def affected(self, witness: Witness) -> tuple[list[list[str]], Moved]:
+        """For each group its name, its rows and its share of decisions that change, in words."""
         groups = self._tables.groups(witness.protected)
         moved = moved_by_group(self._audit, witness.decomposition, groups)
         rows = [
@@ -132,6 +131,12 @@ class Pages:
                 strict=True,
             )
         ]
+        return rows, moved
+
+    def _affected(self, witness: Witness) -> list[str]:
+        name = one_line(witness.protected)
+        entry = self._entries[witness.key]
+        rows, moved = self.affected(witness)
         weighted = ", by weight" if self._document["weighted"] else ""
         return [
             "",

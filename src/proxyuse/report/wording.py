@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from proxyuse.output.validity_words import describe_validity, share_confirmed
+from proxyuse.output.validity_words import describe_validity, share_confirmed, uses
 from proxyuse.output.words import listed
 
 
@@ -30,7 +30,8 @@ def headline(document: Mapping[str, Any], name: Callable[[str], str] = str, foun
             for z in protected
             if z["witnesses"]
         )
-        return f"The model uses {used}{found}{_judgements(document)}{_confirmed(document)}."
+        begin = uses(document.get("validity"))
+        return f"{begin} {used}{found}{_judgements(document)}{_confirmed(document)}."
     names = listed(name(z["name"]) for z in protected)
     if document["complete"]:
         return f"No proxy use of {names} was found at these thresholds."

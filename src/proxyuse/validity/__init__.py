@@ -1,7 +1,7 @@
 """Is a witness real, or noise? Statistics on what detection found.
 
 Three ways, asked for by ``audit(..., validity=...)`` or ``Audit.validated``: confidence bounds
-(`bounds`), permutation tests (`permutation`) and splits of the rows (`splits`).
+(`confirmation`), permutation tests (`permutations`) and splits of the rows (`cross_validation`).
 """
 
 from proxyuse.validity.options import Confirmation, CrossValidation, Permutation

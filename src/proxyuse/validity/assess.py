@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from proxyuse.detect.witnesses import Witness
-from proxyuse.validity.evidence import Answer, Evidence, Key, key_of
+from proxyuse.validity.confirmation import confirm
+from proxyuse.validity.cross_validation import cross_validate
+from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.options import Confirmation, CrossValidation, Method, Permutation
+from proxyuse.validity.permutations.test import permute
 from proxyuse.verdict import Validity, Verdict
 
 
 def _answer(evidence: Evidence, method: Method) -> Answer:
     match method:
         case Confirmation():
-            from proxyuse.validity.bounds import confirm
-
             return confirm(evidence, method)
         case Permutation():
-            from proxyuse.validity.permutation import permute
-
             return permute(evidence, method)
         case CrossValidation():
-            from proxyuse.validity.splits import cross_validate
-
             return cross_validate(evidence, method)
 
 
@@ -48,7 +45,7 @@ class Assessment:
 
     def of(self, witness: Witness) -> Validity:
         """What they say of one witness."""
-        return self.validities[key_of(witness)]
+        return self.validities[witness.key]
 
 
 def assess(evidence: Evidence, methods: Sequence[Method]) -> Assessment:
@@ -58,12 +55,22 @@ def assess(evidence: Evidence, methods: Sequence[Method]) -> Assessment:
         tuple(methods),
         {
             key: _together([answer.validities[key] for answer in answers])
-            for key in map(key_of, evidence.witnesses)
+            for key in (witness.key for witness in evidence.witnesses)
         },
         tuple(answer.tested for answer in answers),
-        tuple(remark for answer in answers for remark in answer.remarks),
+        tuple(_remarks(evidence, answers)),
         tuple({key: said.verdict for key, said in a.validities.items()} for a in answers),
     )
+
+
+def _remarks(evidence: Evidence, answers: Sequence[Answer]) -> Iterator[str]:
+    for answer in answers:
+        yield from answer.remarks
+    if evidence.searched and any(answer.tested is not None for answer in answers):
+        yield (
+            "Not all computations were measured, and it depended on these rows which ones were; "
+            "the number of tests is that of the measured ones."
+        )
 
 
 def _together(said: Sequence[Validity]) -> Validity:

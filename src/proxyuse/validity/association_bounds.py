@@ -20,15 +20,22 @@ miss what has a chance of q with probability ``exp(-q n)``. So before anything i
 proportion to what they would hold. With the spread that they bring, zero exceptions become about
 the ``log(1 / level)`` that could have been missed, at every level from 0.05 to 0.00001.
 
+*Values that were not seen.* The joint entropy grows without limit with the number of values, and
+values seen once tell that there are more. Their number is that of Good and Turing's and Chao's
+estimates, taken at the level: with f values seen once and s seen twice, what has a mass of
+``f / n`` is spread over ``f (f - 1) / 2 s`` values, or over ten billion, which is more than there
+are people, where s could be 0.
+
 The upper bound leaves bias and unseen cells alone, which is the safe side, and adds the
 ``z^2 / (2 n H)`` that a small noncentrality could hide.
 
-Other measures have no such formulas: their bias is taken as their mean in random tables with the
-same margins, their spread from resampled tables.
+Other measures have no such formulas: they are corrected for their mean c in random tables with the
+same margins, as ``(d - c) / (1 - c)``, and their spread is that in resampled tables.
 """
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -40,11 +47,16 @@ from proxyuse.measure.association import (
     NormalizedMutualInformation,
     association_of_values,
     associations_of,
+    for_resampled,
 )
 from proxyuse.measure.chance import expected_information, rounded
-from proxyuse.validity.random_tables import random_tables
+from proxyuse.validity.permutations.random_tables import random_tables
 from proxyuse.validity.sample import Sample
 
+LEAST_LEVEL = 1e-300
+"""A smaller level is taken for this one: numbers end there."""
+MOST_VALUES = 1e10
+"""No more values than this are thought of."""
 RESAMPLED = 200
 """How many random tables other measures are looked at in, for bias and for spread."""
 
@@ -72,19 +84,22 @@ def information_bounds(sample: Sample, level: float) -> Bounds:
     >>> [round(bound, 3) for bound in information_bounds(Sample(mirror, mirror), level=0.05)]
     [0.582, 1.0, 0.972]
     """
-    n, z = sample.size, NormalDist().inv_cdf(1 - level)
+    level = max(level, LEAST_LEVEL)
+    n, z = sample.size, -NormalDist().inv_cdf(level)
     rows, columns = sample.counts.sum(axis=1), sample.counts.sum(axis=0)
     values = np.count_nonzero(rows), np.count_nonzero(columns)
     if min(values) < 2:
         return Bounds(0.0, 1.0, 0.0)
     chance = expected_information(rows, columns, effective=n)
     surplus = chance + (sum(values) - 2) / (2 * n)
-    added = unseen(sample.counts, -np.log(level) / 2)
+    added = unseen(sample.counts, -math.log(level) / 2 * sample.heaviest)
 
     seen = _information(sample.counts)
     careful = _information(sample.counts + added)
-    centre = (careful.information - chance) / (careful.entropy + surplus)
-    lower = centre - z * _deviation(careful.gradient, sample.variances + added, n)
+    entropy = careful.entropy + surplus + unseen_entropy(rows, level)
+    variances = sample.variances + sample.heaviest * added
+    lower = (careful.information - chance) / entropy
+    lower -= z * _deviation(careful.gradient, variances, n)
     upper = seen.information / seen.entropy + z * _deviation(seen.gradient, sample.variances, n)
     upper += z * z / (2 * n * seen.entropy)
     corrected = (seen.information - chance) / (seen.entropy + surplus)
@@ -103,6 +118,34 @@ def unseen(counts: Array, observations: float) -> Array:
     below = np.where(counts < alone, alone, 0.0)
     total = float(below.sum())
     return below * (observations / total) if total > 0 else below
+
+
+def unseen_entropy(rows: Array, level: float) -> float:
+    """How much more entropy values may have that were seen once or not at all.
+
+    Examples
+    --------
+    >>> unseen_entropy(np.array([60.0, 40.0]), 0.05)
+    0.0
+    >>> round(unseen_entropy(np.array([90.0, 5.0, 2.0, 2.0, 1.0]), 0.05), 3)
+    0.138
+    >>> round(unseen_entropy(np.ones(100), 0.05), 3)
+    18.421
+    """
+    from scipy.special import gammaincinv  # takes a while to load
+
+    n = float(rows.sum())
+    once = int(np.count_nonzero((rows > 0) & (rows < 1.5)))
+    if once == 0:
+        return 0.0
+    twice = int(np.count_nonzero((rows >= 1.5) & (rows < 2.5)))
+    surely = float(gammaincinv(twice, level)) if twice else 0.0  # of a Poisson count, at least
+    missed = -math.log(level)
+    pairs = once * (once - 1) / 2
+    further = 0.0 if pairs == 0 else min(MOST_VALUES, pairs / surely if surely else math.inf)
+    values = once + missed + further
+    mass = min(1.0, (once + missed) / n)
+    return max(0.0, mass * math.log(values / mass) - once / n * math.log(n))
 
 
 class _Information(NamedTuple):
@@ -155,8 +198,10 @@ def resampled_bounds(
     >>> bounds.lower < 0.5 < bounds.corrected < 0.6 < bounds.upper
     True
     """
-    n, z = max(1, round(sample.size)), NormalDist().inv_cdf(1 - level)
-    added = unseen(sample.counts, -np.log(level) / 2)
+    level = max(level, LEAST_LEVEL)
+    n, z = max(1, round(sample.size)), -NormalDist().inv_cdf(level)
+    added = unseen(sample.counts, -math.log(level) / 2 * sample.heaviest)
+    measure = for_resampled(measure, sample.counts)
     margins = [rounded(sample.counts.sum(axis=axis), n).astype(np.int64) for axis in (1, 0)]
     by_chance = random_tables(margins[0][None], margins[1][None], RESAMPLED, rng)[0]
     chance = float(_measured(measure, by_chance, values).mean())
@@ -168,8 +213,9 @@ def resampled_bounds(
         float(_measured(measure, _drawn(table, n, rng), values).std())
         for table in (sample.counts, sample.counts + added)
     )
-    found = (careful - chance - z * careful_spread, seen + z * seen_spread, seen - chance)
-    return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in found))
+    corrected, lower = ((found - chance) / max(1 - chance, chance) for found in (seen, careful))
+    bounds = lower - z * careful_spread, seen + z * seen_spread, corrected
+    return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in bounds))
 
 
 def _drawn(counts: Array, n: int, rng: np.random.Generator) -> Array:
@@ -179,9 +225,17 @@ def _drawn(counts: Array, n: int, rng: np.random.Generator) -> Array:
 
 def _measured(measure: Association, tables: Array, values: Values | None) -> Array:
     tables = tables.astype(np.float64, copy=False)
-    if values is None:
+    if values is None and hasattr(measure, "many"):
         return associations_of(measure, tables)
+    if values is None:
+        return np.array([_without_empty(measure, table) for table in tables])
     return np.array([association_of_values(measure, table, *values) for table in tables])
+
+
+def _without_empty(measure: Association, table: Array) -> float:
+    """What a measure says of a drawn table, which may have lost values; 0 of a constant."""
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    return measure(table) if min(table.shape) > 1 else 0.0
 
 
 def association_bounds(

@@ -14,9 +14,8 @@ from typing import Any
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.validity.assess import Assessment
-from proxyuse.validity.evidence import key_of
 from proxyuse.validity.options import Method
-from proxyuse.verdict import Validity, Verdict
+from proxyuse.verdict import Validity, Verdict, counts
 
 DECIMALS = 4
 _P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
@@ -24,15 +23,12 @@ _P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
 
 def assessment_content(found: Assessment, witnesses: Iterable[Witness]) -> dict[str, Any]:
     """What was asked, how many of the witnesses got which verdict, and what is to know of it."""
-    verdicts = [found.of(witness).verdict for witness in witnesses]
     return {
         "ways": [
             {"way": method.name, **_options(method), "tested": tested}
             for method, tested in zip(found.methods, found.tested, strict=True)
         ],
-        "confirmed": verdicts.count(Verdict.CONFIRMED),
-        "possible": verdicts.count(Verdict.POSSIBLE),
-        "undecided": verdicts.count(Verdict.UNDECIDED),
+        **counts(found.of(witness).verdict for witness in witnesses),
         "remarks": list(found.remarks),
     }
 
@@ -51,11 +47,10 @@ def _plain(value: object) -> object:
 def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:
     """What is known of one witness."""
     said = found.of(witness)
-    key = key_of(witness)
     return {
         "verdict": str(said.verdict),
         "by_way": {
-            method.name: str(verdicts[key])
+            method.name: str(verdicts[witness.key])
             for method, verdicts in zip(found.methods, found.verdicts, strict=True)
         },
         **figures(said),
@@ -91,6 +86,21 @@ def numbers_of(said: Validity) -> dict[str, float | None]:
         "corrected_association": said.corrected_association,
         "confirmations": said.confirmations,
         "splits": said.splits,
+    }
+
+
+COLUMNS = ("verdict", *numbers_of(Validity(Verdict.POSSIBLE)))
+"""What tables call the verdict and its numbers."""
+
+
+def columns_of(said: Validity | None) -> dict[str, object]:
+    """What is known of a witness, exactly, for a data frame; nothing where nothing is known."""
+    if said is None:
+        return {}
+    known = numbers_of(said)
+    return {
+        "verdict": str(said.verdict),
+        **{name: float("nan") if value is None else value for name, value in known.items()},
     }
 
 

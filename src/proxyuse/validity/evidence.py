@@ -11,6 +11,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import Association
 from proxyuse.measure.influence import Influence, Sampling
 from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.output.words import count
 from proxyuse.population import Population
 from proxyuse.verdict import Validity
 
@@ -25,8 +26,7 @@ class Evidence:
     Attributes
     ----------
     influence, sampling : what influence is the mean of, and how it was sampled, if it was.
-    searched : whether not all decompositions were measured, so that it depended on the rows
-        which ones were.
+    searched : whether it depended on the rows which computations were measured.
     again : the same audit on some of the rows, given by a mask.
     """
 
@@ -65,17 +65,10 @@ class Answer:
     remarks: tuple[str, ...] = field(default=())
 
 
-def key_of(witness: Witness) -> Key:
-    """How a witness is called here."""
-    return witness.protected, witness.id
-
-
-def tests_in_words(evidence: Evidence) -> str:
+def counted_tests(evidence: Evidence) -> str:
     """How many tests there are, and of what."""
     computations, names = evidence.decompositions.computations, evidence.decompositions.protected
+    counted = count(len(computations), "computation")
     if len(names) == 1:
-        return f"{len(computations):,} computations"
-    return (
-        f"{evidence.tested:,} pairs of {len(computations):,} computations and {len(names)} "
-        "protected attributes"
-    )
+        return counted
+    return f"{count(evidence.tested, 'pair')} of {counted} and {len(names)} protected attributes"

@@ -9,13 +9,22 @@ A share is not normal at its ends, the less so at the levels that many tests nee
 only tells how many independent trials would vary as much (never more than there are
 observations), and the bounds are those of Clopper and Pearson for that many: exact for a binomial
 share, on the safe side here (Korn and Graubard do so for surveys).
+
+Where weights differ, rare heavy rows may not have been drawn at all, and the variance knows
+nothing of them. Half of the ``log(1 / level)`` rows that could have been missed, as heavy as the
+heaviest one, are added as trials in which nothing changes.
 """
 
 from __future__ import annotations
 
+import math
+
 from proxyuse.measure.effects import Effects
 from proxyuse.validity.sample import Observed, spread
 from proxyuse.verdict import Interval
+
+LEAST_LEVEL = 1e-300
+"""Below this, numbers end and nothing is bounded."""
 
 
 def influence_bounds(
@@ -25,6 +34,7 @@ def influence_bounds(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rows = Observed(True, np.ones(1000), np.ones(1000))
     >>> low, high = influence_bounds(0.1, None, rows, level=0.05)
     >>> round(low, 3), round(high, 3)
@@ -32,11 +42,14 @@ def influence_bounds(
     """
     from scipy.special import betaincinv  # takes a while to load
 
+    if level < LEAST_LEVEL:
+        return 0.0, 1.0
     trials = _trials(influence, effects, observed)
+    missed = 0.0 if observed.alike else -math.log(level) / 2 * observed.heaviest
     # The pairs of a row with itself change nothing; in the population there are none.
     among_others = min(1.0, influence * observed.size / max(1.0, observed.size - 1))
     hits, more_hits = influence * trials, among_others * trials
-    low = float(betaincinv(hits, trials - hits + 1, level)) if hits > 0 else 0.0
+    low = float(betaincinv(hits, trials + missed - hits + 1, level)) if hits > 0 else 0.0
     high = (
         float(betaincinv(more_hits + 1, trials - more_hits, 1 - level))
         if more_hits < trials

@@ -19,6 +19,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     "none",
 )
 Weights = Literal["sampling", "counts"]
+MOST_PERMUTATIONS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,11 @@ class Permutation:
         _check_alpha(self.alpha)
         _check_weights(self.weights)
         _check_whole("permutations", self.permutations, 1)
+        if self.permutations > MOST_PERMUTATIONS:
+            raise DataError(
+                f"permutations is {self.permutations:,}; more than {MOST_PERMUTATIONS:,} take "
+                "days: draw fewer, or pass exact=True"
+            )
         _check_whole("seed", self.seed, 0)
         if self.correction not in CORRECTIONS:
             raise DataError(
@@ -149,7 +155,7 @@ def methods_of(given: object) -> tuple[Method, ...]:
     >>> [method.name for method in methods_of(["confirm", Permutation(permutations=99)])]
     ['confirm', 'permutation']
     """
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         given = (given,)
     found = tuple(_method_of(one) for one in given)
     names = [method.name for method in found]
@@ -187,7 +193,7 @@ def _check_alpha(alpha: object) -> None:
 
 
 def _check_weights(weights: object) -> None:
-    if weights not in ("sampling", "counts"):
+    if not isinstance(weights, str) or weights not in ("sampling", "counts"):
         raise DataError(f'weights is {weights!r}; pass "sampling" or "counts"')
 
 

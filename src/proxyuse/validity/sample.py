@@ -28,22 +28,24 @@ class Sample:
     counts : by value of the computation and of the protected attribute; they sum to what the
         table is worth.
     variances : of the counts, taken as Poisson; equal to them where all rows count alike.
+    heaviest : what the heaviest row is worth.
 
     Examples
     --------
-    >>> table = Sample.of(np.array([[2.0, 2.0]]), np.array([[4.0, 2.0]]))
-    >>> table.counts.round(3).tolist(), table.variances.round(3).tolist()
-    ([[1.333, 1.333]], [[1.778, 0.889]])
+    >>> table = Sample.of(np.array([[2.0, 2.0]]), np.array([[4.0, 2.0]]), heaviest=2.0)
+    >>> table.counts.round(3).tolist(), table.variances.round(3).tolist(), round(table.heaviest, 3)
+    ([[1.333, 1.333]], [[1.778, 0.889]], 1.333)
     """
 
     counts: Array
     variances: Array
+    heaviest: float = 1.0
 
     @classmethod
-    def of(cls, masses: Array, squares: Array) -> Sample:
-        """From the sums of the weights and of their squares."""
+    def of(cls, masses: Array, squares: Array, heaviest: float) -> Sample:
+        """From the sums of the weights and of their squares, and the largest weight."""
         scale = float(masses.sum() / squares.sum())
-        return cls(masses * scale, squares * scale * scale)
+        return cls(masses * scale, squares * scale * scale, heaviest * scale)
 
     @property
     def size(self) -> float:
@@ -84,11 +86,23 @@ class Observed:
         """How many observations all rows are worth."""
         return float(self.weights.sum()) ** 2 / float(self.squares.sum())
 
+    def counts_of(self, masses: Array) -> Array:
+        """Masses in observations, whole numbers where all rows are worth the same."""
+        counts = masses * (self.size / float(self.weights.sum()))
+        return np.rint(counts) if self.alike else counts
+
+    @property
+    def heaviest(self) -> float:
+        """How many observations the heaviest row is worth."""
+        if self.alike:
+            return 1.0
+        return float(self.weights.max() * self.weights.sum() / self.squares.sum())
+
 
 def sample_of(evidence: Evidence, witness: Witness, observed: Observed) -> Sample:
     """The joint table of a witness and its protected attribute, as association saw it."""
     if observed.alike:
-        counts = witness.table.masses * (observed.size / float(observed.weights.sum()))
+        counts = observed.counts_of(witness.table.masses)
         return Sample(counts, counts)
     engine = evidence.engine
     support = engine.association_support(witness.expression)
@@ -97,7 +111,7 @@ def sample_of(evidence: Evidence, witness: Witness, observed: Observed) -> Sampl
         joint_masses(support, [attribute], by_row)[0]
         for by_row in (observed.weights, observed.squares)
     )
-    return Sample.of(masses, squares)
+    return Sample.of(masses, squares, float(observed.weights.max()))
 
 
 def spread(observed: Observed, effects: Array) -> float:

@@ -1,0 +1,289 @@
+/* The canvas: points, axes and zoom, by ECharts. What is selected or dragged lies above it. */
+"use strict";
+
+(() => {
+  const MARGIN = { left: 62, right: 20, top: 20, bottom: 52 };
+  const MANY = 3000; // points of one look from which they are drawn together, in steps of size
+  const STEPS = [4.5, 6, 8, 11, 14];
+  const MARK = 13; // a witness is never smaller
+  let dense = false; // whether there are so many points that markers shrink
+  let spread = false; // whether axes go by the square root, which spreads small values
+
+  /** The diameter of a marker: grows as the square root of the number of nodes, within bounds. */
+  function diameter(size) {
+    const wanted = Math.min(Math.max(3.8 + 1.6 * Math.sqrt(size), 5.5), 26);
+    return dense ? (STEPS.find((step) => wanted * 0.5 <= step) ?? STEPS.at(-1)) : wanted;
+  }
+
+  const bent = (value) => (spread ? Math.sqrt(Math.max(value, 0)) : value);
+  const unbent = (place) => (spread ? Math.sign(place) * place * place : place);
+
+  function setSpread(wanted) {
+    spread = wanted;
+  }
+
+  /** Colours as the style sheet has them now, light or dark. */
+  function colours(root) {
+    const probe = ProxyusePicture.element("span", { class: "picture-probe" });
+    root.append(probe);
+    const found = {};
+    for (const name of ["point", "witness", "explicit", "after", "found", "grid", "text", "paper"]) {
+      probe.style.color = `var(--picture-${name})`;
+      found[name] = getComputedStyle(probe).color;
+    }
+    probe.remove();
+    return found;
+  }
+
+  function mount(canvas, { across, up, names, paint }) {
+    const chart = echarts.init(canvas, null, { renderer: "canvas" });
+    chart.setOption({
+      animation: false,
+      aria: { enabled: false },
+      grid: { ...MARGIN, outerBoundsMode: "none" },
+      xAxis: axis(names.across, 30),
+      yAxis: axis(names.up, 44),
+      dataZoom: ["x", "y"].map((which) => ({
+        id: which,
+        type: "inside",
+        [`${which}AxisIndex`]: 0,
+        filterMode: "none",
+        minSpan: 0.5,
+        throttle: 16,
+      })),
+      series: [],
+    });
+    extend(chart, across, up);
+    repaint(chart, paint);
+    return chart;
+  }
+
+  function axis(name, gap) {
+    return {
+      type: "value",
+      name,
+      nameLocation: "middle",
+      nameGap: gap,
+      axisLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { showMinLabel: false, showMaxLabel: false, hideOverlap: true },
+      splitLine: { showMinLine: false, showMaxLine: false },
+    };
+  }
+
+  /** Set how far the axes reach; a little below 0, so that markers there are whole. */
+  function extend(chart, across, up, names) {
+    const label = (name) => (name === undefined ? {} : { name });
+    chart.setOption({
+      xAxis: { min: -0.018 * bent(across), max: bent(across), ...label(names?.across) },
+      yAxis: { min: -0.03 * bent(up), max: bent(up), ...label(names?.up) },
+    });
+  }
+
+  function repaint(chart, paint) {
+    const font = getComputedStyle(chart.getDom()).fontFamily;
+    const of = {
+      nameTextStyle: { color: paint.text, fontFamily: font, fontSize: 13 },
+      axisLabel: {
+        color: paint.text,
+        fontFamily: font,
+        fontSize: 12,
+        formatter: (place) => (place < 0 ? "" : ProxyusePicture.number(unbent(place))),
+      },
+      splitLine: { lineStyle: { color: paint.grid } },
+    };
+    chart.setOption({ xAxis: of, yAxis: of });
+  }
+
+  /** Draw points anew: for each side those that are only measured, witnesses and explicit use. */
+  function draw(chart, data, state, kept, found, paint) {
+    const faint = state.query.trim() ? 0.12 : null;
+    dense = Math.max(...Object.values(kept).map((some) => some.length)) > MANY;
+    const both = kept.before.length > 0 && (kept.after || []).length > 0;
+    const series = [...movedLines(data, state, kept, paint)];
+    for (const [name, indices] of Object.entries(kept)) {
+      const colour = name === "after" ? paint.after : paint.point;
+      const groups = grouped(data, state, name, indices);
+      const opacity = faint ?? (both && name === "before" ? 0.35 : 0.55);
+      series.push(
+        ...plain(data, state, name, groups.plain, { color: colour, opacity }),
+        ...standingOut(data, state, name, groups, paint, {
+          borderColor: paint.paper, borderWidth: 1.2, opacity: faint ?? 0.95,
+        }),
+      );
+    }
+    if (faint !== null) series.push(...foundPoints(data, state, found, paint));
+    chart.setOption({ series }, { replaceMerge: ["series"] });
+  }
+
+  function grouped(data, state, name, indices) {
+    const side = data.sides[name];
+    const witness = side.witness[state.protected];
+    const explicit = side.explicit?.[state.protected];
+    const groups = { plain: [], witness: [], explicit: [] };
+    for (const i of indices) {
+      groups[explicit?.[i] ? "explicit" : witness[i] ? "witness" : "plain"].push(i);
+    }
+    return groups;
+  }
+
+  function places(data, state, name, indices) {
+    const side = data.sides[name];
+    const association = side.association[state.protected];
+    return indices.map((i) => [bent(association[i]), bent(side.influence[i]), side.size[i]]);
+  }
+
+  function plain(data, state, name, indices, itemStyle) {
+    const base = { type: "scatter", silent: true, z: name === "after" ? 4 : 2, itemStyle };
+    if (!dense) {
+      const drawn = bySize(data, name, indices);
+      return [{
+        ...base,
+        id: `${name}-points`,
+        data: places(data, state, name, drawn),
+        symbolSize: (value) => diameter(value[2]),
+        progressive: 0,
+      }];
+    }
+    const size = data.sides[name].size;
+    const steps = STEPS.map(() => []);
+    for (const i of indices) steps[STEPS.indexOf(diameter(size[i]))].push(i);
+    return steps.map((some, step) => ({
+      ...base,
+      id: `${name}-points-${step}`,
+      data: places(data, state, name, some),
+      z: base.z + 0.1 * (STEPS.length - step),
+      symbolSize: STEPS[step],
+      large: true,
+      largeThreshold: 1,
+      progressive: 0,
+    }));
+  }
+
+  /** Large markers first, so that small ones lie above them. */
+  function bySize(data, name, indices) {
+    const size = data.sides[name].size;
+    return [...indices].sort((a, b) => size[b] - size[a]);
+  }
+
+  /** Witnesses and explicit use have shapes of their own, colours only before the repair. */
+  function standingOut(data, state, name, groups, paint, style, what = "") {
+    const colour = (own) => ({ color: name === "after" ? paint.after : own, ...style });
+    return [
+      marked(data, state, name, groups.witness, "diamond", 1.3, colour(paint.witness), what),
+      marked(data, state, name, groups.explicit, "rect", 1.1, colour(paint.explicit), what),
+    ];
+  }
+
+  function marked(data, state, name, indices, symbol, scale, itemStyle, what) {
+    return {
+      id: `${name}-${symbol}${what}`,
+      type: "scatter",
+      silent: true,
+      z: name === "after" ? 7 : 6,
+      symbol,
+      symbolSize: (value) => Math.max(scale * diameter(value[2]), MARK),
+      data: places(data, state, name, bySize(data, name, indices)),
+      itemStyle,
+      progressive: 0,
+    };
+  }
+
+  function foundPoints(data, state, found, paint) {
+    const style = { borderColor: paint.found, borderWidth: 2, opacity: 1 };
+    return Object.keys(data.sides).flatMap((name) => {
+      const indices = found.filter(({ side }) => side === name).map(({ index }) => index);
+      const groups = grouped(data, state, name, indices);
+      const many = groups.plain.length > MANY;
+      const ordinary = {
+        id: `${name}-found`,
+        type: "scatter",
+        silent: true,
+        z: 5,
+        data: places(data, state, name, bySize(data, name, groups.plain)),
+        symbolSize: many ? 6 : (value) => diameter(value[2]) + 2,
+        large: many,
+        itemStyle: many ? { color: paint.found, opacity: 0.7 }
+          : { ...style, color: name === "after" ? paint.after : paint.point, opacity: 0.85 },
+        progressive: 0,
+      };
+      return [ordinary, ...standingOut(data, state, name, groups, paint, style, "-found")];
+    });
+  }
+
+  /** From each point before the repair to the same one after it. */
+  function movedLines(data, state, kept, paint) {
+    if (state.side !== "both") return [];
+    const line = [];
+    for (const [before, after] of ProxyusePicture.moved(data, kept)) {
+      line.push(...places(data, state, "before", [before]), ...places(data, state, "after", [after]));
+      line.push([null, null]);
+    }
+    return [{
+      id: "moved",
+      type: "line",
+      silent: true,
+      z: 1,
+      data: line,
+      showSymbol: false,
+      connectNulls: false,
+      lineStyle: { color: paint.after, width: 1, opacity: 0.5 },
+    }];
+  }
+
+  /** From values to pixels of the canvas and back. */
+  function scale(chart) {
+    const [x0, y0] = chart.convertToPixel("grid", [0, 0]);
+    const [x1, y1] = chart.convertToPixel("grid", [1, 1]);
+    return {
+      x: (value) => x0 + bent(value) * (x1 - x0),
+      y: (value) => y0 + bent(value) * (y1 - y0),
+      association: (x) => unbent((x - x0) / (x1 - x0)),
+      influence: (y) => unbent((y - y0) / (y1 - y0)),
+    };
+  }
+
+  /** The rectangle of the plot inside its element. */
+  function area(chart) {
+    return {
+      left: MARGIN.left,
+      top: MARGIN.top,
+      right: chart.getWidth() - MARGIN.right,
+      bottom: chart.getHeight() - MARGIN.bottom,
+    };
+  }
+
+  /** The ends of what is looked at, by axis, in percent of all there is. */
+  function ends(chart) {
+    return chart.getOption().dataZoom.map(({ start, end }) => [start, end]);
+  }
+
+  function look(chart, wanted) {
+    chart.dispatchAction({
+      type: "dataZoom",
+      batch: wanted.map(([start, end], axis) => ({ dataZoomIndex: axis, start, end })),
+    });
+  }
+
+  /** Look closer or from further off, at the same middle. */
+  function zoom(chart, factor) {
+    look(chart, ends(chart).map(([start, end]) => {
+      const half = Math.min(Math.max(((end - start) / 2) * factor, 0.25), 50);
+      const middle = Math.min(Math.max((start + end) / 2, half), 100 - half);
+      return [middle - half, middle + half];
+    }));
+  }
+
+  /** Move by shares of what is looked at. */
+  function pan(chart, across, up) {
+    look(chart, ends(chart).map(([start, end], axis) => {
+      const by = (axis ? up : across) * (end - start);
+      const step = Math.min(Math.max(by, -start), 100 - end);
+      return [start + step, end + step];
+    }));
+  }
+
+  Object.assign(ProxyusePicture, {
+    chart: { mount, extend, repaint, draw, colours, diameter, setSpread, scale, area, look, zoom, pan },
+  });
+})();

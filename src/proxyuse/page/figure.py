@@ -1,0 +1,341 @@
+"""The picture of an audit for papers: every computation by its association and its influence.
+
+Drawn with matplotlib, which is loaded here and nowhere else. Coordinates are rounded like the
+numbers of a report, so a figure tells no more than that does. Names come from strangers: they are
+never read as formulas, and characters that the font lacks are drawn as a question mark.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from proxyuse.auditing import Audit
+from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.witnesses import Witness
+from proxyuse.errors import DataError
+from proxyuse.files.writing import written
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.positions import Spot
+from proxyuse.output.words import describe_term
+from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, drawable, place
+from proxyuse.report.document import DECIMALS, figure
+from proxyuse.validity.content import figures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_LABELS = 5
+MOST_ARROWS = 40
+MOST_VECTORS = 2_000  # more points than these are an image inside an SVG or PDF
+SIZES = (1, 10, 100)
+OTHERS, WITNESSES, AFTER, REGION = "#5b6b7d", "#c2410c", "#0f766e", "#f97316"
+_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def draw(
+    audit: Audit,
+    protected: str | None = None,
+    *,
+    ax: Axes | None = None,
+    repaired: Audit | None = None,
+) -> Axes:
+    """Draw an audit; the parameters of `Audit.plot`.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> from matplotlib.figure import Figure
+    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> ax = draw(found, ax=Figure().subplots())
+    >>> ax.get_xlabel(), [text.get_text() for text in ax.texts][-1]
+    ('association with pregnant', 'the value of vitamins')
+    """
+    plotting = _matplotlib("pyplot")
+    name = _protected(audit, protected)
+    if repaired is not None and name not in repaired.decompositions.protected:
+        raise DataError(f"the repaired audit does not look for {name!r}; audit it with the same")
+    if ax is None:
+        _, ax = plotting.subplots(figsize=(6.8, 4.6), layout="constrained")
+    assert ax is not None
+    clouds = [_cloud(found, name) for found in (audit, repaired) if found is not None]
+    witnesses = [witness for witness in audit.witnesses if witness.protected == name]
+    _draw_frame(ax, audit, name, clouds)
+    _draw_cloud(ax, clouds[0].below, OTHERS, alpha=_alpha(len(clouds[0])), label="computation")
+    _draw_witnesses(ax, witnesses)
+    if repaired is not None:
+        _draw_cloud(
+            ax, clouds[1], "none", edgecolors=AFTER, linewidths=0.9, zorder=3.5,
+            alpha=0.9 if len(clouds[1]) < 500 else 0.4, label="after the repair",
+        )  # fmt: skip
+        _draw_moves(ax, witnesses, repaired, name)
+    named = _named(witnesses)
+    _draw_bounds(ax, named)
+    _draw_legends(ax)
+    taken = [np.column_stack([cloud.x, cloud.y]) for cloud in clouds]
+    _draw_labels(ax, audit, named, taken)
+    return ax
+
+
+def save_figure(ax: Axes, path: str | Path, *, dpi: int = 200) -> Path:
+    """Write the figure of some axes; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    ax : as `Audit.plot` and `Repair.plot` return them.
+    path : its ending says in which format: ``.svg``, ``.pdf``, ``.png`` and others that
+        matplotlib knows.
+    dpi : dots an inch, of an image and of images inside an SVG or PDF.
+
+    Returns
+    -------
+    Path
+        The file, which is written whole or not at all.
+    """
+    matplotlib = import_module("matplotlib")
+    path = Path(path)
+    form = path.suffix[1:].lower()
+    canvas = ax.figure.canvas
+    known = canvas.get_supported_filetypes()
+    if form not in known:
+        raise DataError(f"{path}: figures are written as {', '.join(sorted(known))}; name one")
+    content = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "proxyuse"}):
+        canvas.figure.savefig(content, format=form, dpi=dpi, metadata=_NO_DATE.get(form))
+    return written(path, content.getvalue())
+
+
+def _matplotlib(module: str) -> ModuleType:
+    try:
+        return import_module(f"matplotlib.{module}")
+    except ImportError:
+        raise DataError(
+            "figures need matplotlib, which is not installed: pip install 'proxyuse[plot]'"
+        ) from None
+
+
+def _protected(audit: Audit, name: str | None) -> str:
+    known = audit.decompositions.protected
+    if name is None:
+        return known[0]
+    if name not in known:
+        raise DataError(f"{name!r} is not a protected attribute here; there is {', '.join(known)}")
+    return name
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """Computations whose influence is known, and which of them are below a threshold."""
+
+    x: Array
+    y: Array
+    sizes: Array
+    not_witnesses: Array
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def below(self) -> _Cloud:
+        those = self.not_witnesses
+        return _Cloud(self.x[those], self.y[those], self.sizes[those], those[those])
+
+
+def _cloud(audit: Audit, protected: str) -> _Cloud:
+    measured = audit.decompositions
+    known = ~np.isnan(measured.influences)
+    x = measured.associations[known, measured.protected.index(protected)]
+    y = measured.influences[known]
+    sizes = np.array([decomposition.size for decomposition in measured], dtype=float)[known]
+    below = (x < audit.epsilon) | (y <= audit.delta)
+    return _Cloud(x.round(DECIMALS), y.round(DECIMALS), sizes, below)
+
+
+def _area(size: Array | float) -> Any:
+    """The area of a marker: larger for larger computations, and never too large to tell apart."""
+    return 14 + 26 * np.log10(np.clip(size, 1, 2000))
+
+
+def _alpha(number: int) -> float:
+    return 0.75 if number < 200 else 0.5 if number < 2_000 else 0.3
+
+
+def _draw_cloud(ax: Axes, cloud: _Cloud, colour: Any, **options: Any) -> None:
+    options.setdefault("linewidths", 0)
+    ax.scatter(
+        cloud.x, cloud.y, s=_area(cloud.sizes), c=colour, rasterized=len(cloud) > MOST_VECTORS,
+        **options,
+    )  # fmt: skip
+
+
+def _draw_frame(ax: Axes, audit: Audit, protected: str, clouds: Sequence[_Cloud]) -> None:
+    """Axes, and the region of proxy use: its left edge belongs to it, its lower edge does not."""
+    from matplotlib.patches import Rectangle
+
+    corner = audit.epsilon, audit.delta
+    furthest = max(cloud.x.max(initial=0) for cloud in clouds)
+    highest = max(cloud.y.max(initial=0) for cloud in clouds)
+    right = min(1.06, 1.12 * max(furthest, 1.15 * corner[0], 0.02))
+    top = 1.15 * max(highest, 1.15 * corner[1], 0.02)
+    ax.set_xlim(-0.02 * right, right)
+    ax.set_ylim(-0.03 * top, top)
+    ax.add_patch(Rectangle(corner, right, top, color=REGION, alpha=0.1, linewidth=0, zorder=0.5))
+    ax.plot([corner[0]] * 2, [corner[1], top], color=WITNESSES, linewidth=1, zorder=0.6)
+    dashed: Any = (0, (4, 3))
+    ax.plot(
+        [corner[0], right], [corner[1]] * 2,
+        color=WITNESSES, linewidth=1, linestyle=dashed, zorder=0.6,
+    )  # fmt: skip
+    ax.annotate(
+        f"proxy use: association \u2265 {corner[0]:g}, influence > {corner[1]:g}",
+        (1, 1), xycoords="axes fraction", xytext=(-5, -5), textcoords="offset points",
+        ha="right", va="top", fontsize=FONT_SIZE, color=WITNESSES,
+    )  # fmt: skip
+    across = drawable(f"association with {cut_lines(protected, 40, 1)}", ax)
+    ax.set_xlabel(across, parse_math=False, usetex=False)
+    ax.set_ylabel("influence on decisions")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_witnesses(ax: Axes, witnesses: Sequence[Witness]) -> None:
+    """Witnesses, hollow where statistics were asked and do not confirm them."""
+    asked = any(w.validity is not None for w in witnesses)
+    for sure in (True, False):
+        those = [w for w in witnesses if (w.validity is None or w.validity.confirmed) is sure]
+        if not those:
+            continue
+        ax.scatter(
+            *_places(those),
+            s=_area(np.array([w.size for w in those], dtype=float)),
+            c=WITNESSES if sure else [ax.get_facecolor()],
+            edgecolors=[ax.get_facecolor()] if sure else WITNESSES,
+            linewidths=0.5 if sure else 1.1,
+            zorder=3,
+            label="witness" + (f", {'' if sure else 'not '}confirmed" if asked else ""),
+        )
+
+
+def _places(witnesses: Sequence[Witness]) -> tuple[Array, Array]:
+    x = np.array([figure(w.association) for w in witnesses])
+    return x, np.array([figure(w.influence) for w in witnesses])
+
+
+def _named(witnesses: Sequence[Witness]) -> list[Witness]:
+    """Of each group the smallest witness, then the strongest and the most influential ones."""
+    groups: dict[int, list[Witness]] = {}
+    for witness in witnesses:
+        groups.setdefault(witness.group, []).append(witness)
+    wanted = [
+        *(min(group, key=lambda w: w.size) for group in groups.values()),
+        *(group[0] for group in groups.values()),
+        *(max(group, key=lambda w: w.influence) for group in groups.values()),
+    ]
+    terms: dict[bytes, Witness] = {}
+    for witness in wanted:
+        terms.setdefault(witness.expression.digest, witness)
+    return list(terms.values())[:MOST_LABELS]
+
+
+def _bounds(witness: Witness) -> list[tuple[Array, Array]]:
+    """The confidence bounds of association and of influence as lines, where they are known."""
+    said = {} if witness.validity is None else figures(witness.validity)
+    at = figure(witness.association), figure(witness.influence)
+    lines = []
+    for axis, name in enumerate(("association", "influence")):
+        low, high = said.get(f"{name}_low"), said.get(f"{name}_high")
+        if low is not None and high is not None:
+            ends = [np.full(2, at[0]), np.full(2, at[1])]
+            ends[axis] = np.array([low, high])
+            lines.append((ends[0], ends[1]))
+    return lines
+
+
+def _draw_bounds(ax: Axes, witnesses: Sequence[Witness]) -> None:
+    for witness in witnesses:
+        for x, y in _bounds(witness):
+            ax.plot(
+                x, y, marker="|" if y[0] == y[1] else "_", markersize=5, color=WITNESSES,
+                linewidth=0.9, alpha=0.6, zorder=2.5,
+            )  # fmt: skip
+
+
+def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audit, protected: str) -> None:
+    """Where witnesses went: an arrow to the same computation, a cross where it is gone."""
+    later: dict[bytes, Decomposition] = {}
+    for found in repaired.decompositions:
+        known = later.get(_key(found))
+        if known is None or known.occurrences < found.occurrences:
+            later[_key(found)] = found
+    gone = [w for w in witnesses if _key(w.decomposition) not in later]
+    if gone:
+        ax.scatter(
+            *_places(gone), s=26, c=_ink(), marker="x", linewidths=0.9, zorder=4,
+            label="gone by the repair",
+        )  # fmt: skip
+    arrow = {"arrowstyle": "-|>", "color": AFTER, "linewidth": 0.9, "mutation_scale": 9}
+    stay = [w for w in witnesses if _key(w.decomposition) in later]
+    for witness in stay[:MOST_ARROWS]:
+        now = later[_key(witness.decomposition)]
+        if now.influence is not None:
+            start = figure(witness.association), figure(witness.influence)
+            end = figure(now.associations[protected]), figure(now.influence)
+            ax.annotate("", end, start, arrowprops={**arrow, "shrinkA": 3}, zorder=3.2)
+
+
+def _key(found: Decomposition) -> bytes:
+    """What is the same computation before and after: the same term, or the whole program."""
+    return b"" if Spot(0) in found.spots else found.expression.digest
+
+
+def _ink() -> str:
+    """The colour of text, which is light where the background is dark."""
+    return str(import_module("matplotlib").rcParams["text.color"])
+
+
+def _draw_legends(ax: Axes) -> None:
+    """What the marks mean, and their sizes, above the axes."""
+    style: dict[str, Any] = {
+        "frameon": False, "fontsize": FONT_SIZE, "handletextpad": 0.2, "columnspacing": 1.0,
+        "borderpad": 0.2, "borderaxespad": 0.0,
+    }  # fmt: skip
+    handles, labels = ax.get_legend_handles_labels()
+    found = dict(zip(labels, handles, strict=True))
+    legend = ax.legend(
+        found.values(), found.keys(), loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, **style
+    )
+    for handle, label in zip(legend.legend_handles, found, strict=True):
+        if handle is not None and label in ("computation", "after the repair"):
+            handle.set_alpha(0.8)
+    legend.set_clip_on(False)  # or the layout leaves no room for it
+    ax.add_artist(legend)
+    sizes = [
+        ax.scatter([], [], s=_area(size), c="none", edgecolors=OTHERS, linewidths=0.8)
+        for size in SIZES
+    ]
+    names = [f"{size}{' nodes' * (size == SIZES[-1])}" for size in SIZES]
+    ax.legend(sizes, names, loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(SIZES), **style)
+
+
+def _draw_labels(ax: Axes, audit: Audit, named: Sequence[Witness], taken: Sequence[Array]) -> None:
+    """Name witnesses in words: beside them, apart from each other, and off the lines."""
+    labels = []
+    for witness in named:
+        words = describe_term(witness.expression, witness.term, audit.population.columns)
+        if Spot(0) in witness.decomposition.spots:
+            words = "the whole program"
+        at = figure(witness.association), figure(witness.influence)
+        labels.append(Label(drawable(cut_lines(words, 34, 2), ax), at))
+    lines = [np.array(line).T for witness in named for line in _bounds(witness)]
+    corner = audit.epsilon, audit.delta
+    lines += [np.array([corner, (corner[0], ax.get_ylim()[1])]),
+              np.array([corner, (ax.get_xlim()[1], corner[1])])]  # fmt: skip
+    along = [np.linspace(start, end, 60) for start, end in lines]
+    place(ax, labels, np.concatenate([*taken, *along]), _ink())

@@ -1,0 +1,141 @@
+"""Which measured computation each one is part of.
+
+Sub-terms are ranges of program points that lie inside each other or apart, so the computations
+around a place are a stack, with the widest at the bottom; one sweep over the points and a search
+in the stack find the nearest one that holds all positions of a computation. Some operands of an
+operator first look for a listed set with one operand more. For N computations at one or a few
+positions this costs O(N log N), however deep the program is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from proxyuse.lang.nodes import Associative
+from proxyuse.lang.positions import Points, Spot
+
+Operands = tuple[int, tuple[int, ...]]
+"""An operator's point, and some of its operands."""
+
+
+def parents(points: Points, spots: Sequence[tuple[Spot, ...]]) -> list[int]:
+    """For each computation the number of the nearest one that it is part of, or -1.
+
+    Parameters
+    ----------
+    points : the program.
+    spots : the positions of each computation.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.parse import parse_term
+    >>> points = Points(parse_term("ite(a + b + c <= 3, 1, 0)"))
+    >>> [str(term) for term in points.terms[:4]]
+    ['ite(a + b + c <= 3, 1, 0)', 'a + b + c <= 3', 'a + b + c', 'a']
+    >>> parents(points, [(Spot(0),), (Spot(2),), (Spot(3),), (Spot(2, (0, 1)),), (Spot(4),)])
+    [-1, 0, 3, 1, 3]
+    """
+    ranges = _Ranges(points)
+    found = _around(points, spots, [ranges.hull(some) for some in spots])
+    for place, set_ in _wider_sets(points, ranges, spots).items():
+        found[place] = set_
+    return found
+
+
+class _Ranges:
+    """The ranges of points that spots cover; the operands of an operator are found once."""
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._below: dict[int, list[int]] = {}
+
+    def below(self, point: int) -> list[int]:
+        """The points of the operands."""
+        if point not in self._below:
+            self._below[point] = self._points.below(point)
+        return self._below[point]
+
+    def hull(self, spots: Sequence[Spot]) -> tuple[int, int]:
+        """From the first point that is covered to one past the last."""
+        starts, ends = [], []
+        for spot in spots:
+            first = last = spot.point
+            if spot.operands:
+                below = self.below(spot.point)
+                first, last = below[spot.operands[0]], below[spot.operands[-1]]
+            starts.append(first)
+            ends.append(self._points.end(last))
+        return min(starts), max(ends)
+
+
+def _around(
+    points: Points, spots: Sequence[tuple[Spot, ...]], hulls: Sequence[tuple[int, int]]
+) -> list[int]:
+    """The nearest computation with one position, a whole sub-term, around each hull."""
+    whole = {
+        some[0].point: place
+        for place, some in enumerate(spots)
+        if len(some) == 1 and not some[0].operands
+    }
+    found = [-1] * len(spots)
+    asked = sorted(range(len(spots)), key=lambda place: hulls[place])
+    starts = sorted(whole)
+    stack: list[int] = []  # computations around the place, the widest first
+    ends: list[int] = []  # where each ends, negated, so that it ascends
+    entered = 0
+    for place in asked:
+        start, end = hulls[place]
+        while entered < len(starts) and starts[entered] <= start:
+            point = starts[entered]
+            entered += 1
+            _leave(stack, ends, point)
+            stack.append(whole[point])
+            ends.append(-points.end(point))
+        _leave(stack, ends, start)
+        depth = bisect_right(ends, -end) - 1  # the innermost that ends at `end` or later
+        while depth >= 0 and stack[depth] == place:
+            depth -= 1
+        found[place] = stack[depth] if depth >= 0 else -1
+    return found
+
+
+def _leave(stack: list[int], ends: list[int], point: int) -> None:
+    """Take from the stack what ends at or before a point."""
+    while ends and -ends[-1] <= point:
+        ends.pop()
+        stack.pop()
+
+
+def _wider_sets(
+    points: Points, ranges: _Ranges, spots: Sequence[tuple[Spot, ...]]
+) -> dict[int, int]:
+    """For operands, and sets of them, the first listed set of operands with one more."""
+    sets: dict[Operands, int] = {}
+    for place, some in enumerate(spots):
+        if len(some) != 1:
+            continue
+        point, operands = some[0]
+        if operands:
+            sets[point, operands] = place
+    alone = {
+        some[0].point: place
+        for place, some in enumerate(spots)
+        if len(some) == 1 and not some[0].operands and _is_operand(points, some[0].point)
+    }
+    found: dict[int, int] = {}
+    for (point, operands), place in sets.items():
+        for left in range(len(operands)):
+            rest = operands[:left] + operands[left + 1 :]
+            if len(rest) > 1:
+                inner = sets.get((point, rest))
+            else:
+                inner = alone.get(ranges.below(point)[rest[0]])
+            if inner is not None:
+                found.setdefault(inner, place)
+    return found
+
+
+def _is_operand(points: Points, point: int) -> bool:
+    above = points.parents[point]
+    return above >= 0 and isinstance(points.terms[above], Associative)

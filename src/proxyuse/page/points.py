@@ -1,0 +1,224 @@
+"""Every measured decomposition in columns: what the picture of a report is drawn from.
+
+Measures are rounded as in the document, terms are cut to what a tooltip shows, and nothing is in
+here that grows with the number of rows. The columns go into the page as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from proxyuse.auditing import Audit
+from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.witnesses import Witness
+from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var
+from proxyuse.lang.positions import Points, Spot
+from proxyuse.page.nesting import parents
+from proxyuse.report.document import figure, reach_decimals
+from proxyuse.report.wording import one_line, shortened
+from proxyuse.validity.content import figures
+
+MOST_TERM = 160  # characters of a computation, or of a name
+KINDS = ("variable", "test", "branch", "sum", "whole program", "other")
+
+_BOUNDS = ("association", "influence")
+_UNSAFE = re.compile("[<>&\u007f-\u009f\u2028\u2029\ud800-\udfff]")
+
+Column = Any  # a list by decomposition, or one of these for each protected attribute
+
+
+def points(
+    audit: Audit, document: Mapping[str, Any], repaired: Audit | None = None
+) -> dict[str, Any]:
+    """The decompositions of an audit in columns, and those of the repaired program if there is one.
+
+    Parameters
+    ----------
+    audit : what was measured.
+    document : the document of that audit, which says how fine shares of rows may be printed.
+    repaired : the audit of the repaired program.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> from proxyuse.report.document import document
+    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> columns = points(found, document(found))["columns"]
+    >>> columns["term"], columns["association"], columns["parent"]
+    (["ite(vitamins == 1, 'a', 'b')", 'vitamins == 1', 'vitamins'], [[1.0, 1.0, 1.0]], [-1, 0, 1])
+    """
+    decimals = reach_decimals(document["min_cell"], audit.population.n_rows)
+    names = dict.fromkeys(audit.program.variables)
+    if repaired is not None:
+        names.update(dict.fromkeys(repaired.program.variables))
+    number = {name: place for place, name in enumerate(names)}
+    association, influence = audit.measures
+    return {
+        "protected": [_name(z.name) for z in audit.population.protected],
+        "epsilon": float(audit.epsilon),
+        "delta": float(audit.delta),
+        "measures": {"association": association, "influence": influence},
+        "variables": [_name(name) for name in number],
+        "kinds": list(KINDS),
+        "columns": _columns(audit, number, decimals),
+        "after": None
+        if repaired is None
+        else {**_columns(repaired, number, decimals), "was": _was(audit, repaired)},
+    }
+
+
+def as_script_text(columns: Mapping[str, Any]) -> str:
+    r"""Columns as JSON that may stand in a script element: nothing in it ends the element.
+
+    Examples
+    --------
+    >>> as_script_text({"term": ["a < 'é</script>'"], "influence": [0.5, None]})
+    '{"term":["a \\u003c \'é\\u003c/script\\u003e\'"],"influence":[0.5,null]}'
+    """
+    text = json.dumps(columns, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str, Column]:
+    """The columns of one audit; variables are told by their `number`."""
+    measured = audit.decompositions
+    found = list(measured)
+    texts: dict[bytes, str] = {}
+    for d in found:
+        if d.expression.digest not in texts:
+            texts[d.expression.digest] = _term(audit, d.expression)
+    spots = [d.spots for d in found]
+    ids = [d.id for d in found]
+    witnesses = {w.key: w for w in audit.witnesses}
+    by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
+    return {
+        "id": ids,
+        "term": [texts[d.expression.digest] for d in found],
+        "association": [
+            [figure(value) for value in measured.associations[:, z].tolist()]
+            for z in range(len(measured.protected))
+        ],
+        "influence": [None if d.influence is None else figure(d.influence) for d in found],
+        "reach": [figure(d.reach, decimals) for d in found],
+        "size": [d.size for d in found],
+        "occurrences": [d.occurrences for d in found],
+        "kind": [KINDS.index(_kind(d)) for d in found],
+        "variables": _variables(audit.program.points, spots, number),
+        "parent": parents(audit.program.points, spots),
+        "witness": [[int(w is not None) for w in column] for column in by_attribute],
+        "explicit": [
+            [int(w is not None and w.explicit) for w in column] for column in by_attribute
+        ],
+        "low": _bounds(by_attribute, "low", min),
+        "high": _bounds(by_attribute, "high", max),
+    }
+
+
+def _term(audit: Audit, term: Term) -> str:
+    return shortened(one_line(audit.program.brief(term, MOST_TERM)), MOST_TERM)
+
+
+def _name(name: str) -> str:
+    return shortened(one_line(name), MOST_TERM)
+
+
+def _kind(found: Decomposition) -> str:
+    """What sort of computation it is, in the words of `KINDS`."""
+    match found.expression:
+        case Var():
+            return "variable"
+        case _ if Spot(0) in found.spots:
+            return "whole program"
+        case Compare() | Member() | And() | Or() | Not():
+            return "test"
+        case Ite():
+            return "branch"
+        case Add():
+            return "sum"
+        case _:
+            return "other"
+
+
+def _variables(
+    program: Points, spots: Sequence[tuple[Spot, ...]], number: Mapping[str, int]
+) -> list[list[int]]:
+    """The variables that each computation reads; found once for every point, as bits."""
+    bits = [0] * len(program)
+    for point in range(len(program) - 1, -1, -1):  # what is inside comes later in the list
+        term = program.terms[point]
+        if isinstance(term, Var):
+            bits[point] = 1 << number[term.name]
+        above = program.parents[point]
+        if above >= 0:
+            bits[above] |= bits[point]
+    below: dict[int, list[int]] = {}
+    told: dict[int, list[int]] = {}
+    found = []
+    for point, operands in (some[0] for some in spots):
+        read = bits[point]
+        if operands:
+            if point not in below:
+                below[point] = program.below(point)
+            read = 0
+            for operand in operands:
+                read |= bits[below[point][operand]]
+        if read not in told:
+            told[read] = [place for place in range(read.bit_length()) if read >> place & 1]
+        found.append(told[read])
+    return found
+
+
+def _bounds(
+    by_attribute: Sequence[Sequence[Witness | None]],
+    end: str,
+    outer: Callable[[list[float]], float],
+) -> dict[str, Column]:
+    """The confidence bounds of witnesses; of influence the outer one, if attributes differ."""
+    said = [
+        [None if w is None or w.validity is None else figures(w.validity) for w in column]
+        for column in by_attribute
+    ]
+    influence = []
+    for column in zip(*said, strict=True):
+        known = [s[f"influence_{end}"] for s in column if s is not None]
+        ends = [value for value in known if value is not None]
+        influence.append(outer(ends) if ends else None)
+    return {
+        "association": [
+            [None if s is None else s[f"association_{end}"] for s in column] for column in said
+        ],
+        "influence": influence,
+    }
+
+
+def _was(before: Audit, after: Audit) -> list[int]:
+    """Which decomposition of the program before each one is, or -1.
+
+    The same id is the same term at the same positions. Where positions have moved, a term that is
+    listed once on either side is the same computation, and the program as a whole stays that.
+    """
+    ids = {d.id: place for place, d in enumerate(before.decompositions)}
+    lone = _lone(before)
+    lone_after = _lone(after)
+    found = []
+    for place, d in enumerate(after.decompositions):
+        digest = d.expression.digest
+        was = ids.get(d.id, -1)
+        if was < 0 and Spot(0) in d.spots:
+            was = next((i for i, b in enumerate(before.decompositions) if Spot(0) in b.spots), -1)
+        if was < 0 and lone_after.get(digest) == place:
+            was = lone.get(digest, -1)
+        found.append(was)
+    return found
+
+
+def _lone(audit: Audit) -> dict[bytes, int]:
+    """The decompositions whose term is listed once."""
+    places: dict[bytes, list[int]] = {}
+    for place, d in enumerate(audit.decompositions):
+        places.setdefault(d.expression.digest, []).append(place)
+    return {digest: some[0] for digest, some in places.items() if len(some) == 1}

@@ -1,0 +1,136 @@
+"""A repair for the page: what became of each witness, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from proxyuse.detect.witnesses import Witness
+from proxyuse.lang.positions import Cover
+from proxyuse.output.words import count
+from proxyuse.page.shown import all_visible, cut, said
+from proxyuse.repairing.repair import Repair
+from proxyuse.report.repair_text import repair_headline
+
+MOST_STEPS = 40
+MOST_DIFF = 400  # lines
+MOST_TERM = 160
+
+Found = Mapping[str, Any]
+
+
+class Became:
+    """What a repair made of witnesses.
+
+    Parameters
+    ----------
+    repair : what was done.
+    document : the same as a document.
+    """
+
+    def __init__(self, repair: Repair, document: Found) -> None:
+        self._document = document
+        self._own = {
+            (step["removed"]["protected"], step["removed"]["id"]): number
+            for number, step in enumerate(document["steps"], start=1)
+        }
+        points = repair.original.points
+        spots = [points.spot(position) for position in repair.replaced]
+        self._points = points
+        self._spots = spots
+        self._cover = Cover(points, spots)
+
+    def of(self, witness: Witness) -> dict[str, Any]:
+        """What became of one witness: a sentence, and the number of its step."""
+        number = self._own.get(witness.key)
+        if number is not None:
+            step = self._document["steps"][number - 1]
+            first = step["changes"][0]
+            others = step["number_of_changes"] - 1
+            more = f", and so did {count(others, 'more place')}" if others else ""
+            return {
+                "step": number,
+                "text": f"For it, {_code(first['term'])} became {_code(first['value'])}{more}.",
+                "utility": f"{step['utility']:.4f}",
+            }
+        return {"step": None, "text": self._otherwise(witness), "utility": None}
+
+    def _otherwise(self, witness: Witness) -> str:
+        spots = witness.decomposition.spots
+        if all(map(self._cover.holds, spots)):
+            return "It is gone: it stood in what became a constant."
+        own = Cover(self._points, spots)
+        if any(map(own.holds, self._spots)):
+            return "A part of it became a constant; what is left of it is no violation."
+        return "It was not changed itself; after the other steps it is no violation."
+
+
+def repair_section(repair: Repair, document: Found) -> dict[str, Any]:
+    """The section on a repair."""
+    utility = document["utility"]
+    losses = [
+        {"called": called, "rows": f"{loss['rows']:,}", **_loss(loss)}
+        for name, called in (("used", "on the rows used"), ("holdout", "on the hold-out"))
+        if (loss := utility[name]) is not None
+    ]
+    sizes = [document["program"][name]["size"] for name in ("before", "after")]
+    changed = document["changed"]
+    return {
+        "headline": said(repair_headline(all_visible(document)), 400),
+        "steps": [_step(number, step) for number, step in enumerate(document["steps"], 1)][
+            :MOST_STEPS
+        ],
+        "more_steps": max(0, len(document["steps"]) - MOST_STEPS),
+        "constant": document["constant"] and _code(document["constant"]),
+        "utility": utility["name"],
+        "losses": losses,
+        "changed": changed if isinstance(changed, str) else f"{changed:,}",
+        "rows": f"{document['rows']:,}",
+        "sizes": [f"{size:,}" for size in sizes],
+        "before": {"violations": document["violations"], "witnesses": len(repair.before.witnesses)},
+        "after": {"violations": 0, "witnesses": document["witnesses_left"]},
+        "hashes": {name: document["program"][name]["hash"] for name in ("before", "after")},
+        "certificate": document["written"].get("certificate_hash") or repair.certificate.hash,
+        "search": f"at most {repair.search.programs:,} partly repaired programs, "
+        f"{repair.search.constants:,} constants an expression",
+        "diff": _diff(repair),
+        "complete": document["complete"],
+    }
+
+
+def _loss(loss: Found) -> dict[str, str]:
+    return {name: f"{loss[name]:.4f}" for name in ("before", "after")}
+
+
+def _step(number: int, step: Found) -> dict[str, Any]:
+    removed, first = step["removed"], step["changes"][0]
+    others = step["number_of_changes"] - 1
+    return {
+        "number": number,
+        "term": _code(first["term"]),
+        "value": _code(first["value"]),
+        "more": f"and {count(others, 'more place')}" if others else "",
+        "origin": all_visible(first["origin"] or ""),
+        "because": _code(removed["term"]),
+        "protected": said(removed["protected"], 60),
+        "association": f"{removed['association']:.3f}",
+        "influence": f"{removed['influence']:.3f}",
+        "reason": said(removed["reason"], 300) if removed["reason"] else "nobody judged it",
+        "by": said(removed["by"], 60) if removed["by"] else "",
+        "utility": f"{step['utility']:.4f}",
+    }
+
+
+def _code(text: str) -> str:
+    return said(text, MOST_TERM)
+
+
+def _diff(repair: Repair) -> dict[str, Any]:
+    """The lines of the program that changed, each with what became of it."""
+    lines = repair.diff().splitlines()[2:]
+    looks = {"-": "gone", "+": "come", "@": "muted"}
+    shown = [
+        {"look": looks.get(line[:1], ""), "text": cut(line.replace("\t", " "), 200)}
+        for line in lines[:MOST_DIFF]
+    ]
+    return {"lines": shown, "more": max(0, len(lines) - MOST_DIFF)}

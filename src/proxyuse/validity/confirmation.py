@@ -1,0 +1,136 @@
+"""Confirmation: both lower bounds pass the thresholds, for all tests at once.
+
+H0 of a decomposition is "association < epsilon or influence <= delta", and it is rejected where
+both lower bounds pass. Whichever half of H0 holds, its own bound passes with the level of that
+bound at most, so no level is split between the two.
+
+All sets of positions of one computation share one association. Let there be T pairs of a
+computation and a protected attribute, and let the bound of each association have the level
+``alpha / T``, the influence bounds of all sets of positions of a computation together no more. A
+pair whose association is below epsilon is confirmed with probability ``alpha / T`` at most,
+through whatever set; one whose association is not, by the sum over its sets, too. So the
+probability of any false confirmation is at most alpha. Everything that was measured is a test,
+for each could have been a witness.
+
+Which sets of positions are measured depends on the rows: the strongest one is searched for. A
+computation at m positions has ``2^m - 1`` sets, and each must have its share of the level before
+the rows are seen: single positions and all of them together share one half, all the others the
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from proxyuse.detect.witnesses import Witness
+from proxyuse.measure.association import needs_values
+from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
+from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests
+from proxyuse.validity.influence_bounds import influence_bounds
+from proxyuse.validity.options import Confirmation
+from proxyuse.validity.sample import Observed, Sample, sample_of
+from proxyuse.verdict import Interval, Validity, Verdict
+
+
+def confirm(evidence: Evidence, options: Confirmation) -> Answer:
+    """Bounds for the association and the influence of each witness.
+
+    Costs, for each witness, its joint table and the effects of each row: a few passes over the
+    rows.
+    """
+    observed = Observed.of(evidence, options.weights)
+    level = options.alpha / max(1, evidence.tested)
+    found_at, positions = evidence.decompositions.place, evidence.decompositions.occurrences
+    influences: dict[str, Interval | None] = {}
+    found: dict[Key, Validity] = {}
+    for witness in evidence.witnesses:
+        if witness.id not in influences:
+            share = share_of_level(
+                witness.occurrences, int(positions[found_at(witness.expression)])
+            )
+            influences[witness.id] = _influence(evidence, witness, observed, level * share)
+        influence = influences[witness.id]
+        bounds = _association(evidence, witness, observed, level, options.seed)
+        passed = bounds.lower >= evidence.epsilon
+        passed = passed and influence is not None and influence[0] > evidence.delta
+        found[witness.key] = Validity(
+            Verdict.CONFIRMED if passed else Verdict.POSSIBLE,
+            association_interval=(bounds.lower, bounds.upper),
+            influence_interval=influence,
+            corrected_association=bounds.corrected,
+        )
+    return Answer(found, evidence.tested, tuple(_remarks(evidence, options, observed)))
+
+
+def share_of_level(chosen: int, positions: int) -> float:
+    """The share of its computation's level that a set of some of its positions has.
+
+    Over all sets of positions the shares sum to 1 at most.
+
+    Examples
+    --------
+    >>> [share_of_level(chosen, 2) for chosen in (1, 2)]
+    [0.3333333333333333, 0.3333333333333333]
+    >>> from math import comb
+    >>> sum(comb(9, chosen) * share_of_level(chosen, 9) for chosen in range(1, 10)) <= 1
+    True
+    """
+    if positions <= 2:
+        return 1 / (2**positions - 1) if positions else 1.0
+    if chosen in (1, positions):
+        return 1 / (2 * (positions + 1))
+    return math.ldexp(1.0, -positions - 1)
+
+
+def _association(
+    evidence: Evidence, witness: Witness, observed: Observed, level: float, seed: int
+) -> Bounds:
+    measure, engine = evidence.association, evidence.engine
+    rng = np.random.default_rng([seed, *witness.expression.digest])
+    if not needs_values(measure):
+        return association_bounds(measure, sample_of(evidence, witness, observed), level, rng)
+    attribute = engine.protected_names.index(witness.protected)
+    values, tables = engine.valued(witness.expression)
+    counts = observed.counts_of(tables[attribute])
+    both = Values(values, engine.protected[attribute][1].middles)
+    return association_bounds(measure, Sample(counts, counts), level, rng, both)
+
+
+def _influence(
+    evidence: Evidence, witness: Witness, observed: Observed, level: float
+) -> Interval | None:
+    """Bounds for an influence; None for those that have none."""
+    if not isinstance(evidence.influence, QuantitativeInputInfluence):
+        return None
+    if evidence.sampling is None:
+        effects = evidence.engine.effects(witness.decomposition.spots)
+        return influence_bounds(witness.influence, effects, observed, level)
+    low, high = influence_bounds(witness.influence, None, observed, level / 2)
+    error = evidence.sampling.error(level / 2)
+    return max(0.0, low - error), min(1.0, high + error)
+
+
+def _remarks(evidence: Evidence, options: Confirmation, observed: Observed) -> Iterator[str]:
+    counted = counted_tests(evidence)
+    yield (
+        "If the rows were drawn independently and the model was not trained on them, the chance of "
+        "confirming even one computation that is no witness in the population is at most "
+        f"{100 * options.alpha:g} %. This accounts for all {counted}."
+    )
+    rows = evidence.population.n_rows
+    if options.weights == "sampling" and not observed.alike:
+        yield (
+            f"Each of the {rows:,} rows is one observation whatever its weight. Because weights "
+            f"differ, they carry as much information as {observed.size:,.0f} rows of equal weight."
+        )
+    if options.weights == "counts" and observed.size != rows:
+        yield f"By their weights the {rows:,} rows stand for {observed.size:,.0f} records."
+    if not isinstance(evidence.influence, QuantitativeInputInfluence):
+        yield (
+            f"There are no bounds for {evidence.influence.name}, so no witness can be confirmed; "
+            "use quantitative input influence."
+        )

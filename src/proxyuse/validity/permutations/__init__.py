@@ -1,0 +1,1 @@
+"""Permutation tests: how often chance alone gives such an association."""

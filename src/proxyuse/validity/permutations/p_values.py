@@ -1,0 +1,137 @@
+"""P-values of all tests: of single tables where that is the same as permuting rows, or of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association import needs_values
+from proxyuse.measure.bit_counts import counter
+from proxyuse.measure.row_sets import RowSets, words_for
+from proxyuse.validity.evidence import Evidence
+from proxyuse.validity.options import Permutation
+from proxyuse.validity.permutations.blocks import MOST_SETS, Block, Coded, blocks_of
+from proxyuse.validity.permutations.comparison import Comparison
+from proxyuse.validity.permutations.correction import PValues, corrected
+from proxyuse.validity.permutations.exact_tables import can_be_exact, exact_p_values
+from proxyuse.validity.permutations.random_tables import drawn_p_values
+from proxyuse.validity.permutations.shuffles import Shuffles
+from proxyuse.validity.permutations.westfall_young import CALIBRATION, westfall_young
+from proxyuse.validity.sample import Observed
+
+MOST_RECORDS = 1 << 26
+"""Records that are permuted one by one where weights say how many a row stands for."""
+MOST_WEIGHED = 8
+"""The same as `MOST_SETS` where rows have weights."""
+
+
+def p_values_of(evidence: Evidence, options: Permutation, observed: Observed) -> PValues:
+    """The p-values of all tests, also adjusted.
+
+    Parameters
+    ----------
+    observed : what each row is worth, by what the weights mean.
+    """
+    jointly = options.correction == "westfall-young"
+    if not jointly and observed.alike and not needs_values(evidence.association):
+        return corrected(options.correction, *_by_tables(evidence, options))
+    found = _by_rows(evidence, options, observed)
+    return found if jointly else corrected(options.correction, found.p_values, found.exact)
+
+
+def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
+    """P-values of single tables of counts, and which of them are exact."""
+    measure, terms = evidence.association, evidence.decompositions.computations
+    masses = evidence.engine.masses(terms)
+    unit = 1.0 if options.weights == "counts" else float(evidence.population.weights[0])
+    p_values = np.ones((len(terms), len(evidence.decompositions.protected)))
+    exact = np.zeros(p_values.shape, dtype=np.bool_)
+    for attribute in range(p_values.shape[1]):
+        tables = [table[attribute] / unit for table in masses]
+        if options.exact and can_be_exact(measure):
+            exact[:, attribute] = [table.shape == (2, 2) for table in tables]
+        two = np.flatnonzero(exact[:, attribute])
+        if len(two):
+            p_values[two, attribute] = exact_p_values(np.stack([tables[i] for i in two]), measure)
+        others = np.flatnonzero(~exact[:, attribute])
+        p_values[others, attribute] = drawn_p_values(
+            [tables[i] for i in others],
+            measure,
+            options.permutations,
+            (options.seed, attribute),
+            evidence.threads,
+        )
+    return p_values, exact
+
+
+def _by_rows(evidence: Evidence, options: Permutation, observed: Observed) -> PValues:
+    """P-values of all tests under the same permutations of rows, or of records."""
+    terms = evidence.decompositions.computations
+    every = [z for _, z in evidence.engine.protected]
+    varied = [i for i, z in enumerate(every) if len(z) > 1]
+    shape = len(terms), len(every)
+    found = PValues(np.ones(shape), np.ones(shape), np.zeros(shape, dtype=np.bool_))
+    if not varied:
+        return found
+    attributes = [every[i] for i in varied]
+    copies = _copies(evidence, options)
+    if copies is not None:
+        attributes = [replace(z, codes=np.repeat(z.codes, copies)) for z in attributes]
+    weights = None if observed.alike else observed.weights
+    n_rows = len(attributes[0].codes)
+    largest = max(len(z) for z in attributes)
+    most_values = 1 + max(1, (MOST_SETS if weights is None else MOST_WEIGHED) // (largest - 1))
+    sets = sum(len(z) - 1 for z in attributes) * len(terms)
+    words = float(sets) * (options.permutations + CALIBRATION) * words_for(n_rows)
+    tested = westfall_young(
+        lambda: _blocks(evidence, copies, n_rows, most_values),
+        len(terms),
+        Comparison(evidence.association, attributes, weights, counter(words)),
+        Shuffles(attributes, options.seed),
+        options.permutations,
+        evidence.threads,
+    )
+    found.p_values[:, varied] = tested.p_values
+    found.adjusted[:, varied] = tested.adjusted
+    return found
+
+
+def _copies(evidence: Evidence, options: Permutation) -> Array | None:
+    """How many records each row stands for; None if one, or if weights do not say so."""
+    population = evidence.population
+    if options.weights != "counts" or population.total == population.n_rows:
+        return None
+    if population.total > MOST_RECORDS:
+        raise DataError(
+            f"{population.total:,.0f} records would be permuted one by one, and there may be "
+            f"{MOST_RECORDS:,}; use the Holm correction with a measure that looks at counts only, "
+            "or take the weights as sampling weights"
+        )
+    return population.weights.astype(np.intp)
+
+
+def _blocks(
+    evidence: Evidence, copies: Array | None, n_rows: int, most_values: int
+) -> Iterator[Block | Coded]:
+    """The computations with the rows of each value, or with all values if the measure wants them.
+
+    With `copies`, each row is there so many times. Those of more than `most_values` have codes.
+    """
+    engine, terms = evidence.engine, evidence.decompositions.computations
+    if needs_values(evidence.association):
+        for place, term in enumerate(terms):
+            support = engine.support(term)
+            codes = support.codes if copies is None else np.repeat(support.codes, copies)
+            yield Coded(place, codes, len(support), support.values)
+        return
+    sets = engine.row_sets(terms)
+    if copies is not None:
+        sets = (
+            (place, RowSets.of(np.repeat(one.codes_of(len(copies)), copies), one.size))
+            for place, one in sets
+        )
+    yield from blocks_of(sets, n_rows, most_values)

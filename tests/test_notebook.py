@@ -1,0 +1,157 @@
+"""What a notebook shows is HTML that holds together, says the answer and nothing of strangers'."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import proxyuse as pu
+from proxyuse.page.notebook import MOST_GROUPS
+
+PROGRAM = "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
+DATA = {
+    "vitamins": [1, 1, 0, 0] * 30,
+    "engaged": [1, 0, 1, 0] * 30,
+    "pregnant": [1, 1, 0, 0] * 30,
+    "promised": [1, 0, 1, 0] * 30,
+}
+TAGS = {"div", "style", "p", "table", "thead", "tbody", "tr", "th", "td", "bdi", "code", "ul", "li"}
+
+
+class Reader(HTMLParser):
+    """The text and the tags of a piece of HTML in which every element is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.rows: list[list[str]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            return
+        self.text += data
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+def read(found):
+    reader = Reader()
+    reader.feed(found._repr_html_())
+    assert reader.open == []
+    assert reader.tags <= TAGS
+    assert reader.attributes <= {"class", "scope"}
+    return reader
+
+
+def audited(protected="pregnant", **options):
+    return pu.audit(pu.Program.parse(PROGRAM), DATA, protected, **options)
+
+
+def test_the_answer_the_groups_and_the_thresholds():
+    shown = read(audited(["pregnant", "promised"]))
+    assert "The model uses a proxy for pregnant and a proxy for promised." in shown.text
+    heads, first, second = shown.rows
+    assert heads == [
+        "the model looks at",
+        "protected",
+        "association",
+        "influence",
+        "around it",
+        "id",
+    ]
+    assert first[:4] == ["the value of vitamins", "pregnant", "1.000", "0.500"]
+    assert second[1] == "promised"
+    assert "association of at least 0.1 and an influence above 0.05" in shown.text
+    assert "Not settled" not in shown.text
+
+
+def test_the_same_numbers_as_all_witnesses_give():
+    found = audited(validity="confirm")
+    shown = read(found)
+    assert f"all {len(found.witnesses)} witnesses are confirmed" in shown.text
+    assert shown.rows[1][4] == "confirmed"
+    assert shown.rows[1][5] == str(len(found.witnesses) - 1)
+
+
+def test_where_nothing_is_found_the_nearest_are_shown():
+    shown = read(audited(delta=0.9))
+    assert "No proxy use of pregnant was found at these thresholds." in shown.text
+    assert shown.rows[0][0] == "nearest to proxy use"
+    assert "0.400 influence" in shown.rows[1][-1]
+
+
+def test_what_is_not_settled_is_told():
+    numbers = np.random.default_rng(0).normal(size=(120, 16)).round(2)
+    wide = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(16)])
+    program = pu.Program.parse(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
+    shown = read(pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3))
+    assert "but not everything could be settled" in shown.text
+    assert "were not measured" in shown.text
+
+
+def test_of_many_groups_the_first_are_shown():
+    names = [f"v{i}" for i in range(MOST_GROUPS + 2)]
+    values = [0, 1] * 50
+    votes = " + ".join(f"ite({name} == 1, 1, 0)" for name in names)
+    program = pu.Program.parse(f"ite({votes} >= {len(names)}, 'a', 'b')")
+    shown = read(pu.audit(program, dict.fromkeys([*names, "z"], values), "z"))
+    assert len(shown.rows) == 1 + MOST_GROUPS
+    assert "... and 2 more groups." in shown.text
+
+
+def test_a_repair():
+    done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant")
+    shown = read(done)
+    assert "Repaired: " in shown.text
+    assert shown.rows[0][:3] == ["replaced", "by", "because of"] or "whole program" in shown.text
+    assert "agreement 1.0000 before" in shown.text
+    assert "What is below these limits is still used." in shown.text
+
+
+def test_nothing_to_repair():
+    done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant", delta=0.9)
+    shown = read(done)
+    assert "Nothing is to be repaired" in shown.text
+    assert shown.rows == []
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_any_name_is_only_text(name):
+    values = [0, 1] * 30
+    found = pu.audit(pu.Program.parse("ite(x == 1, 'a', 'b')"), {"x": values}, {name: values})
+    assert read(found).text
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "</style><b>", "&lt;", "'\"", "\u202e\x00", "n" * 10**4]
+)
+def test_hostile_names(name):
+    values = [0, 1] * 30
+    program = pu.Program.parse("ite(x == 1, 'a', 'b')")
+    html = pu.audit(program, {"x": values}, {name: values})._repr_html_()
+    assert "<script" not in html
+    assert "\u202e" not in html
+    assert len(html) < 6_000
+    done = pu.repair(program, {"x": values}, protected={name: values})
+    assert "<script" not in done._repr_html_()
+    read(done)
