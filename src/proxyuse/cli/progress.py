@@ -47,8 +47,9 @@ class Bar:
             self._stream.flush()
 
     def close(self) -> None:
-        """Wipe the line away."""
+        """Wipe the line away, and show nothing any more."""
         self._draw("")
+        self._stream = None
 
 
 def _duration(seconds: float) -> str:

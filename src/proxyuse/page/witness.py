@@ -12,12 +12,11 @@ from proxyuse.page.model_drawing import Drawing, tree_drawing
 from proxyuse.page.places import MOST_STEPS, Operands, conditions, operands
 from proxyuse.page.repaired import Became
 from proxyuse.page.shown import all_visible, cut, name, said
-from proxyuse.report.moved import MOST_WORK as MOST_FOR_ONE
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import verdict_text
 
 MOST_LINKS = 12
-MOST_WORK = 3e9  # what counting whose decisions change may take for all witnesses, see `moved`
+MOST_ESTIMATES = 10  # of whose decisions change, where that is not known exactly: seconds each
 COLOURS = 6
 
 Found = Mapping[str, Any]
@@ -53,7 +52,7 @@ class Sections:
         self._shown = shown
         self._pages = Pages(audit, document)
         self._became = became
-        self._work = MOST_WORK
+        self._estimates = 0
 
     def all(self) -> list[dict[str, Any]]:
         """A section for each witness that is to have one."""
@@ -86,11 +85,11 @@ class Sections:
         return operands(self._audit.program, self._audit.population.columns, spots[0])
 
     def _affected(self, witness: Witness) -> dict[str, Any] | None:
-        """Whose decisions change; None where all witnesses together would take too long."""
-        self._work -= _work(self._audit)
-        if self._work < 0:
+        """Whose decisions change; None where estimates for all would take too long."""
+        if self._estimates == MOST_ESTIMATES:
             return None
         rows, moved = self._pages.affected(witness)
+        self._estimates += moved.pairs is not None
         within = None if moved.within is None else f"{100 * moved.within:.1f}"
         return {"rows": all_visible(rows), "pairs": moved.pairs, "within": within}
 
@@ -121,11 +120,6 @@ class Sections:
             }
             for w in list(witnesses)[:MOST_LINKS]
         ]
-
-
-def _work(audit: Audit) -> float:
-    """What counting whose decisions change takes at most: rows times program points."""
-    return float(min(MOST_FOR_ONE, audit.population.n_rows**2 * audit.program.term.points))
 
 
 def _ways(ways: Sequence[list[str]]) -> list[dict[str, Any]]:

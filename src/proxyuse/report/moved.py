@@ -4,7 +4,8 @@ Influence is one number for all rows. Here it is split by group: of the rows of 
 whose decision comes out differently if the computation's value is drawn from another row, which
 may be of any group. The mean of these shares, by the weight of the groups, is the influence.
 
-It is counted over all pairs of rows where that is quick, else estimated from drawn pairs. What may
+It is exact where the audit's engine knows what each row undergoes, or where all pairs of rows are
+counted quickly; else it is estimated from drawn pairs. What may
 be printed of it is no finer than the smallest count that may be: a share of a group tells how many
 people there are.
 """
@@ -61,6 +62,10 @@ def moved_by_group(audit: Audit, found: Decomposition, groups: Array) -> Moved:
     ([0.25, 0.0], 0.125)
     """
     population = audit.population
+    known = audit.changed_by_row(found)
+    if known is not None:
+        moved = np.bincount(groups, population.weights * known)
+        return Moved(moved / np.bincount(groups, population.weights))
     context = _Context(audit, found)
     support = support_of(context.values, population.n_rows, signed_zero=True)
     n_groups = int(groups.max()) + 1
