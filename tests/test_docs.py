@@ -14,7 +14,10 @@ LINK = re.compile(r"\]\((?!#)([^)#]+)(?:#[^)]*)?\)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_code_on_a_page_runs_as_printed(page: Path) -> None:
+def test_the_code_on_a_page_runs_as_printed(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where pages write files
     namespace: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         exec(compile(block, page.name, "exec"), namespace)

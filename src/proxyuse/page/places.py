@@ -32,7 +32,7 @@ from proxyuse.program import Program
 MOST_CLAUSE = 90
 MOST_STEPS = 24
 MOST_OPERANDS = 60
-LARGE = 24  # nodes of an operand from which on it is told, not written out
+LARGE = 24  # nodes of an operand from which on it is not written out
 
 _OPPOSITE = {
     Relation.EQ: Relation.NE,
@@ -143,12 +143,14 @@ def operands(program: Program, columns: Mapping[str, Column], spot: Spot) -> Ope
         if point == spot.point:
             hits = set(range(len(points.below(point))))
     below = points.below(point)
-    order = [*sorted(hits), *(step for step in range(len(below)) if step not in hits)]
-    listed = [
-        _summand(program, columns, below[step], step in hits) for step in order[:MOST_OPERANDS]
+    others = [
+        step
+        for step, child in enumerate(below)
+        if step not in hits and points.terms[child].size <= LARGE
     ]
-    word = _WORDS[points.terms[point].tag]
-    return Operands(word, listed, max(0, len(order) - MOST_OPERANDS))
+    shown = [*sorted(hits), *others][:MOST_OPERANDS]
+    listed = [_summand(program, columns, below[step], step in hits) for step in shown]
+    return Operands(_WORDS[points.terms[point].tag], listed, len(below) - len(shown))
 
 
 _WORDS = {

@@ -7,9 +7,9 @@ from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
-from proxyuse.lang.positions import Cover, Spot
-from proxyuse.page.model_drawing import Drawing, tree_drawing
-from proxyuse.page.places import MOST_STEPS, Operands, conditions, operands
+from proxyuse.lang.positions import Cover
+from proxyuse.page.model_drawing import tree_drawing
+from proxyuse.page.places import MOST_STEPS, conditions, operands
 from proxyuse.page.repaired import Became
 from proxyuse.page.shown import all_visible, cut, name, said
 from proxyuse.report.witness_page import Pages
@@ -18,6 +18,7 @@ from proxyuse.report.wording import verdict_text
 MOST_LINKS = 12
 MOST_ESTIMATES = 10  # of whose decisions change, where that is not known exactly: seconds each
 COLOURS = 6
+ONE_TEST = 3  # boxes
 
 Found = Mapping[str, Any]
 
@@ -62,14 +63,18 @@ class Sections:
         witness, entry = self._witnesses[key], self._entries[key]
         program, columns = self._audit.program, self._audit.population.columns
         spots = witness.decomposition.spots
+        among = operands(program, columns, spots[0])
+        drawing = tree_drawing(program, columns, spots)
+        if among is not None and drawing is not None and len(drawing.boxes) <= ONE_TEST:
+            drawing = None  # a decision by one sum: the table of its parts says more
         return {
             **brief(self._audit, self._document, entry),
             "term": entry["term"],
             "term_cut": entry["term_length"] > len(entry["term"]),
             "origins": all_visible(entry["origins"][:MOST_LINKS]),
             "more_origins": max(0, len(entry["origins"]) - MOST_LINKS),
-            "drawing": self._drawing(spots),
-            "operands": self._operands(spots),
+            "drawing": drawing,
+            "operands": among,
             "ways": _ways([conditions(program, columns, spot.point) for spot in spots[:3]]),
             "more_ways": max(0, len(spots) - 3),
             "joint": joint_table(entry["table"]),
@@ -77,12 +82,6 @@ class Sections:
             **self._nested(witness),
             "became": self._became and self._became.of(witness),
         }
-
-    def _drawing(self, spots: Sequence[Spot]) -> Drawing | None:
-        return tree_drawing(self._audit.program, self._audit.population.columns, spots)
-
-    def _operands(self, spots: Sequence[Spot]) -> Operands | None:
-        return operands(self._audit.program, self._audit.population.columns, spots[0])
 
     def _affected(self, witness: Witness) -> dict[str, Any] | None:
         """Whose decisions change; None where estimates for all would take too long."""
@@ -94,21 +93,23 @@ class Sections:
         return {"rows": all_visible(rows), "pairs": moved.pairs, "within": within}
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
-        """Links to the witnesses inside this one, and to those around it."""
-        points = self._audit.program.points
-        cover = Cover(points, witness.decomposition.spots)
+        """Links to the witnesses inside this one and around it; the same elsewhere is counted."""
+        points, spots = self._audit.program.points, witness.decomposition.spots
+        cover = Cover(points, spots)
         inside, around = [], []
         for key in self._shown:
             other = self._witnesses[key]
-            if other.protected != witness.protected or other.id == witness.id:
+            if other.protected != witness.protected or other.expression == witness.expression:
                 continue
             if all(map(cover.holds, other.decomposition.spots)):
                 inside.append(other)
-            elif all(
-                map(Cover(points, other.decomposition.spots).holds, witness.decomposition.spots)
-            ):
+            elif all(map(Cover(points, other.decomposition.spots).holds, spots)):
                 around.append(other)
-        return {"inside": self._links(inside), "around": self._links(around)}
+        same = sum(
+            other.protected == witness.protected and other.expression == witness.expression
+            for other in self._witnesses.values()
+        )
+        return {"inside": self._links(inside), "around": self._links(around), "same": same - 1}
 
     def _links(self, witnesses: Iterable[Witness]) -> list[dict[str, str]]:
         return [
