@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit, Settings, asked
+from proxyuse.auditing import Audit, asked
+from proxyuse.case import Settings
 from proxyuse.certificate.front import pareto_front
 from proxyuse.certificate.hashes import data_hash, program_hash
 from proxyuse.detect.measured import Decomposition

@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from proxyuse.auditing import (
-    DELTA,
-    EPSILON,
-    Audit,
-    Case,
-    case_of,
-    engine_for,
-    examine,
-    from_page,
-)
+from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
+from proxyuse.case import Case, case_of, engine_for
 from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
 from proxyuse.columns import Column, as_column

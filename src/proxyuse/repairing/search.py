@@ -27,7 +27,8 @@ from itertools import count
 
 import numpy as np
 
-from proxyuse.auditing import Audit, Case, engine_for, examine
+from proxyuse.auditing import Audit, examine
+from proxyuse.case import Case, engine_for
 from proxyuse.detect.detection import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError

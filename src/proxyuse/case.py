@@ -1,0 +1,209 @@
+"""A case: a program, the rows to measure it on, and what is asked of them.
+
+What a caller passes is checked here, before any work is done. This module knows nothing of
+witnesses.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from proxyuse.detect.detection import Budget
+from proxyuse.detect.progress import Clock
+from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Vocabulary
+from proxyuse.measure.association import Association, AssociationLike, for_weights
+from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.other_associations import association_from
+from proxyuse.measure.support import BINS, MAX_SUPPORT
+from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.models.decisions import Decision
+from proxyuse.models.subject import Subject, subject_of
+from proxyuse.population import Population, is_name
+from proxyuse.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an audit was asked for beside thresholds and measures: enough to ask it again.
+
+    Attributes are the parameters of `audit` of the same names.
+
+    Attributes
+    ----------
+    weights : the column of the weights; None if there are none, or if their values were given.
+    """
+
+    weights: str | None = None
+    missing_protected: Literal["refuse", "drop", "category"] = "refuse"
+    sampling: Sampling | None = None
+    max_support: int = MAX_SUPPORT
+    bins: int | None = BINS
+    budget: Budget = field(default_factory=Budget)
+    all_sets: bool = False
+    witnesses_only: bool = False
+    variables: bool = True
+    decision: Decision | None = None
+    opaque: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A program, the rows to measure it on, and what is asked.
+
+    Attributes
+    ----------
+    subject : the program as it was translated or given, and whether its model agrees.
+    population : the rows.
+    epsilon, delta : the thresholds.
+    association, influence : the measures.
+    settings : what else is asked.
+    threads : how many may count at the same time.
+    """
+
+    subject: Subject
+    population: Population
+    epsilon: float
+    delta: float
+    association: Association
+    influence: Influence
+    settings: Settings
+    threads: int
+
+    def specialised(self, program: Program) -> Program:
+        """A program without what it does for missing values in columns that have none."""
+        columns = self.population.columns.items()
+        return program.without_missing(
+            frozenset(name for name, column in columns if not column.any_missing)
+        )
+
+
+def case_of(
+    model: object,
+    X: object,
+    protected: object,
+    epsilon: float,
+    delta: float,
+    *,
+    weights: object = None,
+    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
+    association: AssociationLike | None = None,
+    influence: Influence | None = None,
+    sampling: Sampling | None = None,
+    max_support: int = MAX_SUPPORT,
+    bins: int | None = BINS,
+    budget: Budget | None = None,
+    all_sets: bool = False,
+    witnesses_only: bool = False,
+    variables: bool = True,
+    decision: Decision | None = None,
+    opaque: bool = False,
+    threads: int = 1,
+) -> Case:
+    """Check what is asked, translate the model and read the rows; the parameters of `audit`."""
+    _check_thresholds(epsilon, delta, max_support, bins)
+    _check_threads(threads)
+    _check_switches(
+        all_sets=all_sets, witnesses_only=witnesses_only, variables=variables, opaque=opaque
+    )
+    _check_option("budget", budget, Budget)
+    _check_option("sampling", sampling, Sampling)
+    likeness = association_from(association)
+    _check_option(
+        "influence", influence, QuantitativeInputInfluence, ("name", "bounded", "loss", "scale")
+    )
+    loss: Influence = influence or QuantitativeInputInfluence()
+    if sampling is not None and not loss.bounded:
+        raise DataError(f"the error bound of sampling does not hold for {loss.name}; leave it out")
+    subject = subject_of(model, X, _named(protected), decision, opaque=opaque)
+    population = Population.build(
+        X,
+        protected=protected,
+        weights=weights,
+        variables=subject.program.variables,
+        names=subject.program.inputs,
+        missing_protected=missing_protected,
+        threads=threads,
+    )
+    settings = Settings(
+        weights=str(weights) if is_name(weights) else None,
+        missing_protected=missing_protected,
+        sampling=sampling,
+        max_support=max_support,
+        bins=bins,
+        budget=budget or Budget(),
+        all_sets=bool(all_sets),
+        witnesses_only=bool(witnesses_only),
+        variables=bool(variables),
+        decision=decision,
+        opaque=bool(opaque),
+    )
+    likeness = for_weights(likeness, population.weights)
+    return Case(subject, population, epsilon, delta, likeness, loss, settings, threads)
+
+
+def engine_for(
+    case: Case, program: Program, clock: Clock, vocabulary: Vocabulary | None = None
+) -> TrialEngine:
+    """The fast engine for a program on the rows of a case."""
+    return TrialEngine(
+        program,
+        case.population,
+        vocabulary=vocabulary,
+        influence=case.influence,
+        sampling=case.settings.sampling,
+        max_support=case.settings.max_support,
+        bins=case.settings.bins,
+        tick=clock.tick,
+        threads=case.threads,
+    )
+
+
+def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:
+    given: dict[str, object] = {"epsilon": epsilon, "delta": delta, "max_support": max_support}
+    for name, value in given.items():
+        if not isinstance(value, numbers.Real):
+            raise DataError(f"{name} is {value!r}; pass a number")
+    if not 0 <= epsilon <= 1:
+        raise DataError(f"epsilon is {epsilon}; an association lies between 0 and 1")
+    if not delta >= 0:
+        raise DataError(f"delta is {delta}; an influence is at least 0")
+    whole_bins = bins is None or isinstance(bins, numbers.Integral)
+    if max_support < 2 or not whole_bins or (bins is not None and bins < 1):
+        raise DataError(
+            "max_support must be at least 2 and bins at least 1 (bins=None keeps raw values)"
+        )
+
+
+def _check_threads(threads: object) -> None:
+    whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
+    if not whole or threads < 1:  # type: ignore[operator]
+        raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
+
+
+def _check_switches(**switches: object) -> None:
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise DataError(f"{name} is {value!r}; pass True or False")
+
+
+def _check_option(name: str, value: object, kind: type, parts: tuple[str, ...] = ()) -> None:
+    """Refuse an option that is neither left out nor of a kind, nor has all parts of one."""
+    if value is None or isinstance(value, kind):
+        return
+    if isinstance(value, type) or not parts or not all(hasattr(value, part) for part in parts):
+        raise DataError(f"{name} is {value!r}; pass an instance, such as {kind.__name__}()")
+
+
+def _named(protected: object) -> set[str]:
+    """The columns that protected attributes are taken from, as far as they are named."""
+    if isinstance(protected, Mapping):
+        return {name for value in protected.values() for name in _named(value)}
+    if isinstance(protected, list | tuple):
+        return {str(name) for name in protected if isinstance(name, str | int)}
+    return {str(protected)} if isinstance(protected, str | int) else set()
