@@ -43,6 +43,8 @@ COLOUR = """([x, y]) => {
   copy.drawImage(canvas, (box.left - x) * ratio, (box.top - y) * ratio);
   return [...copy.getImageData(0, 0, 1, 1).data];
 }"""
+DRAWN = """() => echarts.getInstanceByDom(document.querySelector(".picture-canvas")).getOption()
+  .series.flatMap(({ data }) => data.map(([x, y]) => [x, y]))"""
 SERIES = """() => Object.fromEntries(
   echarts.getInstanceByDom(document.querySelector(".picture-canvas")).getOption().series
     .filter(one => one).map(one => [one.id, one.data.length]))"""
@@ -366,12 +368,15 @@ def many(told: dict[str, Any], wanted: int) -> dict[str, Any]:
 
 
 def test_twenty_thousand_points_are_no_trouble(opened: Opened, told: dict[str, Any]):
-    html = page_of(many(told, 20_000))
+    columns = many(told, 20_000)
+    (association,), influence = columns["columns"]["association"], columns["columns"]["influence"]
+    html = page_of(columns)
     assert len(html.encode()) < 10e6
     page = opened(html)
     page.wait_for_selector("#picture[data-drawn='20000']")
-    drawn = sum(page.evaluate(SERIES).values())
-    assert drawn == 20_000
+    drawn = page.evaluate(DRAWN)
+    assert {tuple(place) for place in drawn} == set(zip(association, influence, strict=True))
+    assert len(drawn) == 20_000
     page.mouse.click(600, 500)
     assert page.locator(".picture-details .picture-term").count() == 1
     page.get_by_role("button", name="Zoom in").click()
@@ -385,6 +390,21 @@ def test_twenty_thousand_points_are_no_trouble(opened: Opened, told: dict[str, A
         }"""
     )
     assert took < 2000  # tens of milliseconds on a machine at rest
+
+
+def test_of_many_points_at_one_place_those_that_look_the_same_are_drawn_once(
+    opened: Opened, told: dict[str, Any]
+):
+    columns = many(told, 8_000)
+    own = columns["columns"]
+    values = [0.001 * (i % 100) for i in range(8_000)]
+    own.update(association=[values], influence=values, size=[1, 300] * 4_000, witness=[[0] * 8_000])
+    page = opened(page_of(columns))
+    page.wait_for_selector("#picture[data-drawn='8000']")
+    assert len(page.evaluate(DRAWN)) == 100  # each place has computations of one size
+    assert "8,000" in page.locator("#picture").inner_text()
+    page.locator("#picture-find").fill("a")
+    assert len(page.evaluate(DRAWN)) == 200  # those found lie above the others
 
 
 def test_a_program_without_computations_gives_an_empty_picture(opened: Opened):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,26 @@ def test_operands_are_part_of_listed_sets_with_one_more():
         size = [len(spots[i][0].operands) or (4 if spots[i][0].point == 0 else 1)
                 for i in (place, parent)]  # fmt: skip
         assert (parent == -1) if place == 0 else size[1] == size[0] + 1
+
+
+def test_a_hundred_times_the_rows_make_no_larger_a_page(tmp_path: Path):
+    """Nothing on the page is by row: not a table, not a column, not a point."""
+    rows = 200
+    program = pu.Program.parse(PROGRAM)
+    sizes = {}
+    for times in (1, 100):
+        drawn = np.random.default_rng(1)
+        data = {
+            name: np.tile(np.asarray(values)[:rows], times) for name, values in people().items()
+        }
+        data["pay"] = data["pay"] + drawn.random(rows * times) / 1000  # as many values as rows
+        data["age"] = data["age"] + drawn.integers(0, 2, rows * times)
+        found = pu.audit(program, data, ["married", "city"], epsilon=0.1, delta=0.01)
+        columns = as_script_text(columns_of(found)["columns"])
+        size = found.to_html(tmp_path / f"{times}.html").stat().st_size
+        sizes[times] = len(columns), size
+    assert sizes[100][0] < 1.02 * sizes[1][0]
+    assert sizes[100][1] < 1.02 * sizes[1][1]
 
 
 def test_a_deep_program_is_no_trouble():

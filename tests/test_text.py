@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -34,7 +35,15 @@ from proxyuse.lang.nodes import (
     is_missing,
 )
 from proxyuse.lang.parse import parse_program, parse_term
-from proxyuse.lang.text import KEYWORDS, name_text, term_text
+from proxyuse.lang.text import (
+    KEYWORDS,
+    Texts,
+    beginning,
+    brief,
+    name_text,
+    shortened,
+    term_text,
+)
 from proxyuse.program import Program
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -272,6 +281,37 @@ def test_any_text_is_read_or_refused_with_a_reason(text):
 def test_any_characters_are_read_or_refused_with_a_reason(text):
     with suppress(ParseError, LanguageError):
         parse_program(text)
+
+
+@given(terms(), st.sampled_from(Precision), st.integers(0, 300))
+def test_a_beginning_is_that_of_the_whole_text(term, precision, most):
+    whole = term_text(term, precision, width=sys.maxsize)
+    assert beginning(term, precision, most) == whole[:most]
+    assert brief(term, precision, most + 3) == shortened(whole, most + 3)
+
+
+@given(st.lists(terms(), min_size=1, max_size=4), st.sampled_from(Precision), st.integers(0, 300))
+def test_texts_of_terms_that_share_parts_are_those_of_each(some, precision, most):
+    texts = Texts(precision)
+    for term in [*some, disj(*some, X), Ite(some[0], some[-1], X), *some]:
+        whole = term_text(term, precision, width=sys.maxsize)
+        assert texts.length(term) == len(whole)
+        assert texts.beginning(term, most) == whole[:most]
+
+
+def test_the_beginning_of_a_deep_or_wide_or_shared_term_is_cheap():
+    deep: Term = X
+    wide = add(*(Mul((Const(float(i)), X)) for i in range(2, 5_000)))
+    shared = add(X, Y)
+    for i in range(2_000):
+        deep = Ite(Compare(Relation.LE, X, Const(float(i))), deep, Y)
+        shared = Ite(Compare(Relation.LE, X, Const(float(i))), shared, shared)  # 2^2,000 places
+    for term in (deep, wide, shared):
+        first = beginning(term, Precision.FLOAT64, 100)
+        assert len(first) == 100
+        assert Texts(Precision.FLOAT64).beginning(term, 100) == first
+    assert Texts(Precision.FLOAT64).length(deep) == len(term_text(deep, width=sys.maxsize))
+    assert Texts(Precision.FLOAT64).length(shared) > 2**2_000
 
 
 def test_a_short_term_is_printed_on_one_line():

@@ -69,7 +69,7 @@ class Decomposition:
     @cached_property
     def id(self) -> str:
         """A hash of the computation and its positions, the same on every machine."""
-        return decomposition_id(self.expression, self.positions)
+        return decomposition_id(self.expression, map(self.program.points.text, self.spots))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {shortened(self.term)}>"
@@ -133,6 +133,7 @@ class Decompositions(Sequence[Decomposition]):
     ----------
     associations : by decomposition and protected attribute.
     influences : by decomposition; NaN where not needed.
+    spots, reaches : by decomposition.
     """
 
     def __init__(
@@ -148,11 +149,19 @@ class Decompositions(Sequence[Decomposition]):
         self._joint = joint
         self.associations: Array = measures.associations[measures.owners]
         self.influences = measures.influences
+        self.reaches = measures.reaches
+        self.spots = measures.spots
 
     @property
     def computations(self) -> Sequence[Term]:
         """The distinct computations; each has one association, at however many positions."""
         return self._measures.terms
+
+    @property
+    def terms(self) -> list[Term]:
+        """The computation of each decomposition."""
+        terms = self._measures.terms
+        return [terms[owner] for owner in self._measures.owners.tolist()]
 
     def place(self, term: Term) -> int:
         """Where a computation stands among all of them."""

@@ -85,8 +85,7 @@ class Position:
         object.__setattr__(self, "operands", tuple(sorted(self.operands)))
 
     def __str__(self) -> str:
-        path = ".".join(map(str, self.path)) or "root"
-        return path + (f"{{{','.join(map(str, self.operands))}}}" if self.operands else "")
+        return _position_text(self.path, self.operands)
 
     @classmethod
     def parse(cls, text: str) -> Position:
@@ -96,6 +95,11 @@ class Position:
             raise LanguageError(f"{text!r} is not a position: write it like 2.0.1 or 2.0{{0,2}}")
         path = () if match[1] == "root" else tuple(map(int, match[1].split(".")))
         return cls(path, tuple(map(int, match[2].split(","))) if match[2] else ())
+
+
+def _position_text(path: Sequence[int], operands: Sequence[int]) -> str:
+    text = ".".join(map(str, path)) or "root"
+    return text + (f"{{{','.join(map(str, operands))}}}" if operands else "")
 
 
 class Spot(NamedTuple):
@@ -153,11 +157,11 @@ class Points:
 
     def below(self, point: int) -> list[int]:
         """The points of the children, in canonical order."""
-        child = point + 1
+        terms, end, child = self.terms, self.end(point), point + 1
         found = []
-        while child < self.end(point):
+        while child < end:
             found.append(child)
-            child = self.end(child)
+            child += terms[child]._points  # known of every part of a term that has a digest
         return found
 
     def path(self, point: int) -> tuple[int, ...]:
@@ -171,6 +175,10 @@ class Points:
     def position(self, spot: Spot) -> Position:
         """A spot as a path."""
         return Position(self.path(spot.point), spot.operands)
+
+    def text(self, spot: Spot) -> str:
+        """A spot as its position is printed."""
+        return _position_text(self.path(spot.point), spot.operands)
 
     def spot(self, position: Position) -> Spot:
         """A path as a spot; an error if there is no such position."""
@@ -341,8 +349,8 @@ def operand_choices(points: Points, point: int) -> list[int]:
     return [step for step, i in enumerate(order) if not isinstance(parts[i], Const)]
 
 
-def decomposition_id(term: Term, positions: Sequence[Position]) -> str:
-    """A hash of a term and its positions, the same on every machine."""
+def decomposition_id(term: Term, positions: Iterable[Position | str]) -> str:
+    """A hash of a term and its positions (or their texts), the same on every machine."""
     hasher = blake2b(term.digest, digest_size=8)
     for text in sorted(map(str, positions)):
         hasher.update(text.encode() + b";")

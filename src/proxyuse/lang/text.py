@@ -8,13 +8,12 @@ Cost: linear in the length of the text. No recursion.
 from __future__ import annotations
 
 import re
-import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import assert_never
 
 from proxyuse.errors import LanguageError
-from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -43,6 +42,7 @@ from proxyuse.lang.nodes import (
 LINE_WIDTH = 88
 MOST_POINTS = 50_000_000
 DEEPEST_INDENT = 40
+MOST_SHORT = 200  # characters of a text that is kept whole
 
 KEYWORDS = frozenset(
     ["ite", "and", "or", "not", "in", "true", "false", "missing", "inf", "argmax", "table",
@@ -140,21 +140,26 @@ def _laid_out(root: Term, precision: Precision) -> tuple[dict[int, list[_Piece]]
     templates: dict[int, list[_Piece]] = {}
     widths: dict[int, int] = {}
     for term in postorder(root):
-        pieces = _template(term, precision)
-        total = 0
-        for piece in pieces:
-            match piece:
-                case str():
-                    total += len(piece)
-                case _Break(flat):
-                    total += len(flat)
-                case _Slot(child, parentheses):
-                    total += widths[id(child)] + 2 * parentheses
-                case _:
-                    assert_never(piece)
+        pieces = list(_template(term, precision))
         templates[id(term)] = pieces
-        widths[id(term)] = total
+        widths[id(term)] = _width(pieces, widths)
     return templates, widths
+
+
+def _width(pieces: Iterable[_Piece], widths: Mapping[int, int]) -> int:
+    """How many characters a template takes on one line, from those of its children."""
+    total = 0
+    for piece in pieces:
+        match piece:
+            case str():
+                total += len(piece)
+            case _Break(flat):
+                total += len(flat)
+            case _Slot(child, parentheses):
+                total += widths[id(child)] + 2 * parentheses
+            case _:
+                assert_never(piece)
+    return total
 
 
 def binding(term: Term) -> int:
@@ -182,7 +187,8 @@ def _slot(term: Term, at_least: int) -> _Slot:
     return _Slot(term, binding(term) < at_least)
 
 
-def _template(term: Term, precision: Precision) -> list[_Piece]:
+def _template(term: Term, precision: Precision) -> Iterable[_Piece]:
+    """How a term is written, piece by piece; what is wide is made as it is asked for."""
     match term:
         case Const(value):
             return [value_text(value)]
@@ -191,10 +197,7 @@ def _template(term: Term, precision: Precision) -> list[_Piece]:
         case Add(operands):
             return _sum(operands)
         case Mul() | And() | Or():
-            pieces: list[_Piece] = [_slot(term.operands[0], binding(term) + 1)]
-            for operand in term.operands[1:]:
-                pieces += [_LINE, f"{term.tag} ", _slot(operand, binding(term) + 1)]
-            return pieces
+            return _chain(term.operands, f"{term.tag} ", binding(term) + 1)
         case Not(operand):
             return ["not ", _slot(operand, NOT)]
         case Compare(relation, left, right, own_precision, missing):
@@ -221,31 +224,45 @@ def _template(term: Term, precision: Precision) -> list[_Piece]:
             assert_never(term)
 
 
-def _call(head: str, arguments: tuple[Term, ...], tail: str) -> list[_Piece]:
-    pieces: list[_Piece] = [head, _OPEN]
+def _chain(operands: tuple[Term, ...], sign: str, at_least: int) -> Iterator[_Piece]:
+    for number, operand in enumerate(operands):
+        if number:
+            yield _LINE
+            yield sign
+        yield _slot(operand, at_least)
+
+
+def _call(head: str, arguments: tuple[Term, ...], tail: str) -> Iterator[_Piece]:
+    yield head
+    yield _OPEN
     for number, argument in enumerate(arguments):
-        pieces += [",", _LINE] if number else []
-        pieces.append(_Slot(argument))
-    return [*pieces, _CLOSE, tail]
+        if number:
+            yield ","
+            yield _LINE
+        yield _Slot(argument)
+    yield _CLOSE
+    yield tail
 
 
-def _sum(operands: tuple[Term, ...]) -> list[_Piece]:
+def _sum(operands: tuple[Term, ...]) -> Iterator[_Piece]:
     """The operands after the first with a minus sign where they start with a negative number."""
-    pieces: list[_Piece] = [_slot(operands[0], MUL)]
-    for operand in operands[1:]:
-        pieces.append(_LINE)
+    yield _slot(operands[0], MUL)
+    for operand in islice(operands, 1, None):
+        yield _LINE
         match operand:
             case Const(float() as value) if value < 0:
-                pieces.append(f"- {value_text(-value)}")
+                yield f"- {value_text(-value)}"
             case Mul((Const(-1.0), factor)) if not isinstance(factor, Const):
-                pieces += ["- ", _slot(factor, MUL)]
+                yield "- "
+                yield _slot(factor, MUL)
             case Mul((Const(float() as value), *factors)) if value < 0:
-                pieces.append(f"- {value_text(-value)}")
+                yield f"- {value_text(-value)}"
                 for factor in factors:
-                    pieces += [" * ", _slot(factor, ATOM)]
+                    yield " * "
+                    yield _slot(factor, ATOM)
             case _:
-                pieces += ["+ ", _slot(operand, MUL)]
-    return pieces
+                yield "+ "
+                yield _slot(operand, MUL)
 
 
 def shortened(text: str, most: int = 60) -> str:
@@ -261,21 +278,112 @@ def brief(term: Term, precision: Precision, most: int = 60) -> str:
     >>> from proxyuse.lang.parse import parse_term
     >>> brief(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64)
     "ite(age <= 30, 'no', 'yes')"
+    >>> brief(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64, 16)
+    'ite(age <= 30...'
     """
-    pruned, _ = _beginning(term, 64)
-    return shortened(term_text(pruned, precision, width=sys.maxsize), most)
+    return shortened(beginning(term, precision, most + 1), most)
 
 
-def _beginning(term: Term, room: int) -> tuple[Term, int]:
-    """A term of which only the first nodes are left, and how many more there was room for."""
-    if room <= 0:
-        return Var("..."), 0
-    parts = []
-    room -= 1
-    for part in children(term):
-        kept, room = _beginning(part, room)
-        parts.append(kept)
-    return rebuild(term, tuple(parts)), room
+def beginning(term: Term, precision: Precision, most: int) -> str:
+    """The first characters of a term's text on one line.
+
+    Written from the left and only as far as asked, so it costs the same however large the term.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.parse import parse_term
+    >>> beginning(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64, 13)
+    'ite(age <= 30'
+    """
+    return _first(term, precision, most, {})
+
+
+def _first(term: Term, precision: Precision, most: int, known: Mapping[int, str]) -> str:
+    """The beginning of a term's text; that of some nodes is `known`, by their identity."""
+    out: list[str] = []
+    room = most
+    waiting: list[Iterator[_Piece]] = [iter((_Slot(term),))]
+    while waiting and room > 0:
+        piece = next(waiting[-1], None)
+        match piece:
+            case None:
+                waiting.pop()
+                continue
+            case str():
+                text = piece
+            case _Break(flat):
+                text = flat
+            case _Slot(child, parentheses):
+                text = "(" if parentheses else ""
+                if parentheses:
+                    waiting.append(iter(")"))
+                if id(child) in known:
+                    waiting.append(iter((known[id(child)],)))
+                else:
+                    waiting.append(iter(_template(child, precision)))
+            case _:
+                assert_never(piece)
+        out.append(text)
+        room -= len(text)
+    return "".join(out)[:most]
+
+
+class Texts:
+    """Beginnings and lengths of many terms that share parts; each node object is looked at once.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.parse import parse_term
+    >>> term, texts = parse_term("ite(age <= 30, 'no', 'yes')"), Texts(Precision.FLOAT64)
+    >>> texts.length(term), len(str(term)), texts.beginning(term, 13)
+    (27, 27, 'ite(age <= 30')
+    """
+
+    def __init__(self, precision: Precision) -> None:
+        self._precision = precision
+        self._widths: dict[int, int] = {}
+        self._short: dict[int, str] = {}  # whole texts
+        self._kept: list[Term] = []  # while a node is alive, no other has its `id`
+
+    def length(self, term: Term) -> int:
+        """How many characters a term has on one line."""
+        widths = self._widths
+        stack = [] if id(term) in widths else [term]
+        while stack:
+            node = stack[-1]
+            pending = [part for part in children(node) if id(part) not in widths]
+            if pending:
+                stack += pending
+                continue
+            stack.pop()
+            if id(node) not in widths:
+                self._add(node)
+        return widths[id(term)]
+
+    def beginning(self, term: Term, most: int) -> str:
+        """The same as the function of this name."""
+        self.length(term)
+        return _first(term, self._precision, most, self._short)
+
+    def _add(self, node: Term) -> None:
+        """A node whose parts are known."""
+        pieces = list(_template(node, self._precision))
+        width = self._widths[id(node)] = _width(pieces, self._widths)
+        if width <= MOST_SHORT:
+            self._short[id(node)] = "".join(map(self._whole, pieces))
+        self._kept.append(node)
+
+    def _whole(self, piece: _Piece) -> str:
+        match piece:
+            case str():
+                return piece
+            case _Break(flat):
+                return flat
+            case _Slot(child, parentheses):
+                text = self._short[id(child)]
+                return f"({text})" if parentheses else text
+            case _:
+                assert_never(piece)
 
 
 def precision_of(term: Term) -> Precision:

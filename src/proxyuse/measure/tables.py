@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -47,16 +48,38 @@ class JointTable:
         return shares
 
 
+class Labels(Sequence[str]):
+    """The values of a support as text, each made when it is asked for: of many, few are shown."""
+
+    def __init__(self, support: Support, vocabulary: Vocabulary) -> None:
+        numbers = support.values.dtype == np.float64
+        self._values = support.values + 0.0 if numbers else support.values  # no -0
+        self._upper = support.upper
+        self._vocabulary = vocabulary
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        place = range(len(self))[place]
+        low = value_text(first_value(self._values[place:], self._vocabulary))
+        if self._upper is None:
+            return low
+        high = value_text(float(self._upper[place]))
+        return low if low == high else f"{low} to {high}"
+
+
 def labels_of(support: Support, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The values of a support as text."""
-    values = support.values + 0.0 if support.values.dtype == np.float64 else support.values  # no -0
-    lows = [value_text(first_value(values[i:], vocabulary)) for i in range(len(support))]
-    if support.upper is None:
-        return tuple(lows)
-    highs = [value_text(float(high)) for high in support.upper]
-    return tuple(
-        low if low == high else f"{low} to {high}" for low, high in zip(lows, highs, strict=True)
-    )
+    return tuple(Labels(support, vocabulary))
 
 
 def joint_masses(support: Support, others: Sequence[Support], weights: Array) -> list[Array]:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.auditing import Audit
-from proxyuse.detect.measured import Decomposition
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Spot, decomposition_id
+from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
 from proxyuse.report.wording import one_line, shortened
@@ -85,30 +85,30 @@ def as_script_text(columns: Mapping[str, Any]) -> str:
 
 def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str, Column]:
     """The columns of one audit; variables are told by their `number`."""
-    measured = audit.decompositions
-    found = list(measured)
-    texts: dict[bytes, str] = {}
-    for d in found:
-        if d.expression.digest not in texts:
-            texts[d.expression.digest] = _term(audit, d.expression)
-    spots = [d.spots for d in found]
-    ids = [d.id for d in found]
+    measured, points = audit.decompositions, audit.program.points
+    terms, spots = measured.terms, measured.spots
+    ids = [
+        decomposition_id(term, map(points.text, some))
+        for term, some in zip(terms, spots, strict=True)
+    ]
     witnesses = {w.key: w for w in audit.witnesses}
     by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
     return {
         "id": ids,
-        "term": [texts[d.expression.digest] for d in found],
+        "term": _texts(audit, terms),
         "association": [
             [figure(value) for value in measured.associations[:, z].tolist()]
             for z in range(len(measured.protected))
         ],
-        "influence": [None if d.influence is None else figure(d.influence) for d in found],
-        "reach": [figure(d.reach, decimals) for d in found],
-        "size": [d.size for d in found],
-        "occurrences": [d.occurrences for d in found],
-        "kind": [KINDS.index(_kind(d)) for d in found],
-        "variables": _variables(audit.program.points, spots, number),
-        "parent": parents(audit.program.points, spots),
+        "influence": [
+            None if value != value else figure(value) for value in measured.influences.tolist()
+        ],
+        "reach": [figure(value, decimals) for value in measured.reaches.tolist()],
+        "size": [term.size for term in terms],
+        "occurrences": [len(some) for some in spots],
+        "kind": [KINDS.index(_kind(*one)) for one in zip(terms, spots, strict=True)],
+        "variables": _variables(points, spots, number),
+        "parent": parents(points, spots),
         "witness": [[int(w is not None) for w in column] for column in by_attribute],
         "explicit": [
             [int(w is not None and w.explicit) for w in column] for column in by_attribute
@@ -118,20 +118,26 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
     }
 
 
-def _term(audit: Audit, term: Term) -> str:
-    return shortened(one_line(audit.program.brief(term, MOST_TERM)), MOST_TERM)
+def _texts(audit: Audit, terms: Sequence[Term]) -> list[str]:
+    """The beginning of each computation; equal ones are written once."""
+    texts = Texts(audit.program.precision)
+    found: dict[bytes, str] = {}
+    for term in terms:
+        if term.digest not in found:
+            found[term.digest] = _name(shortened(texts.beginning(term, MOST_TERM + 1), MOST_TERM))
+    return [found[term.digest] for term in terms]
 
 
 def _name(name: str) -> str:
     return shortened(one_line(name), MOST_TERM)
 
 
-def _kind(found: Decomposition) -> str:
+def _kind(term: Term, spots: Sequence[Spot]) -> str:
     """What sort of computation it is, in the words of `KINDS`."""
-    match found.expression:
+    match term:
         case Var():
             return "variable"
-        case _ if Spot(0) in found.spots:
+        case _ if Spot(0) in spots:
             return "whole program"
         case Compare() | Member() | And() | Or() | Not():
             return "test"

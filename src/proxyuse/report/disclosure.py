@@ -168,7 +168,8 @@ def printed_table(
     check_min_cell(min_cell)
     across = joined_lines(counts.sum(axis=1).tolist(), min_cell)
     down = joined_lines(counts.sum(axis=0).tolist(), min_cell)
-    joined = np.array([[counts[np.ix_(r, c)].sum() for c in down] for r in across], dtype=np.int64)
+    lines = np.array([counts[line].sum(axis=0) for line in across], dtype=np.int64)
+    joined = np.array([lines[:, line].sum(axis=1) for line in down], dtype=np.int64).T
     cells = printed_cells(joined, min_cell)
     labels = joined_labels(columns, down)
     totals = joined.sum(axis=1).tolist()

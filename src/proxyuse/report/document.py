@@ -23,6 +23,7 @@ from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
 from proxyuse.lang.positions import Spot
+from proxyuse.lang.text import Texts
 from proxyuse.measure.association import NormalizedMutualInformation, entropy
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import NoteKind
@@ -186,7 +187,8 @@ class _Writer:
         self.tables = RowTables(audit, min_cell)
         self.informative = audit.measures[0] == NormalizedMutualInformation().name
         self.reach_decimals = reach_decimals(min_cell, audit.population.n_rows)
-        self._texts: dict[bytes, dict[str, Any]] = {}
+        self._texts = Texts(audit.program.precision)
+        self._told: dict[bytes, dict[str, Any]] = {}
         self._joint: dict[tuple[bytes, str], JointTable] = {}
         self._printed: dict[tuple[bytes, str], dict[str, Any]] = {}
 
@@ -242,16 +244,16 @@ class _Writer:
 
     def references(self) -> list[dict[str, Any]]:
         """The figures of each variable, at all its places, and of the output, to compare with."""
+        measured = self.audit.decompositions
         found: dict[str, Decomposition] = {}
         root = None
-        for decomposition in self.audit.decompositions:
-            match decomposition.expression:
-                case Var(name):
-                    known = found.get(name)
-                    if known is None or known.occurrences < decomposition.occurrences:
-                        found[name] = decomposition
-            if Spot(0) in decomposition.spots:
-                root = decomposition
+        for place, (term, spots) in enumerate(zip(measured.terms, measured.spots, strict=True)):
+            if isinstance(term, Var):
+                known = found.get(term.name)
+                if known is None or known.occurrences < len(spots):
+                    found[term.name] = measured[place]
+            if Spot(0) in spots:
+                root = measured[place]
         named = [("variable", name, found.get(name)) for name in self.audit.program.variables]
         witnesses = {w.key for w in self.audit.witnesses}
         return [
@@ -321,24 +323,24 @@ class _Writer:
 
     def _computation(self, found: Decomposition) -> dict[str, Any]:
         term = found.expression
-        if term.digest not in self._texts:
-            self._texts[term.digest] = self._text(term)
+        if term.digest not in self._told:
+            self._told[term.digest] = self._text(term)
         spots = found.spots[:MOST_POSITIONS]
         points = self.audit.program.points
         origins = (_origin(self.audit.program, spot) for spot in spots)
         return {
-            **self._texts[term.digest],
+            **self._told[term.digest],
             "occurrences": found.occurrences,
             "positions": [str(points.position(spot)) for spot in spots],
             "origins": list(dict.fromkeys(filter(None, origins))),
         }
 
     def _text(self, term: Term) -> dict[str, Any]:
-        text = self.audit.program.text_of(term)
+        text = self._texts.beginning(term, MOST_TEXT)
         return {
             "reading": describe_term(term, text, self.audit.population.columns),
-            "term": text[:MOST_TEXT],
-            "term_length": len(text),
+            "term": text,
+            "term_length": self._texts.length(term),
             "operator": term.tag,
             "variables": sorted(variables(term)),
             "size": term.size,

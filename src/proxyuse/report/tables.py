@@ -19,7 +19,7 @@ from proxyuse.auditing import Audit
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Term
 from proxyuse.measure.support import support_of
-from proxyuse.measure.tables import JointTable, labels_of
+from proxyuse.measure.tables import JointTable, Labels, labels_of
 from proxyuse.output.reading import shortest_between
 from proxyuse.population import Protected
 from proxyuse.program import Frame
@@ -44,7 +44,8 @@ class RowTables:
     def printed(self, term: Term, table: JointTable) -> dict[str, Any]:
         """The table of a computation and a protected attribute."""
         side = self._sides[table.protected]
-        rows = bin_labels(table.rows) if table.binned else table.rows
+        labels = Labels(table.support, table.vocabulary)
+        rows = bin_labels(labels) if table.binned else labels
         return printed_table(self.counts(term, table), rows, side.labels, self._min_cell)
 
     def counts(self, term: Term, table: JointTable) -> Array:

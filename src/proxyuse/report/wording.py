@@ -94,7 +94,8 @@ def one_line(text: str) -> str:
     >>> one_line("a\n\nb\x1b[2J")
     'a b?[2J'
     """
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else "?" for c in line)
 
 
 def on_lines(value: Any) -> Any:

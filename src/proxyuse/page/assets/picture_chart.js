@@ -50,6 +50,7 @@
         filterMode: "none",
         minSpan: 0.5,
         throttle: 16,
+        preventDefaultMouseMove: false, // or no finger could scroll past the picture
       })),
       series: [],
     });
@@ -151,13 +152,22 @@
     return steps.map((some, step) => ({
       ...base,
       id: `${name}-points-${step}`,
-      data: places(data, state, name, some),
+      data: places(data, state, name, once(data, state, name, some)),
       z: base.z + 0.1 * (STEPS.length - step),
       symbolSize: STEPS[step],
       large: true,
       largeThreshold: 1,
       progressive: 0,
     }));
+  }
+
+  /** Of points at one place one: filled together they are the same area, and a browser takes
+   *  seconds for the outline of tens of thousands of circles. */
+  function once(data, state, name, indices) {
+    const { influence, association } = data.sides[name];
+    const across = association[state.protected];
+    const place = (i) => Math.round(influence[i] * 1e4) * 20000 + Math.round(across[i] * 1e4);
+    return [...new Map(indices.map((i) => [place(i), i])).values()];
   }
 
   /** Large markers first, so that small ones lie above them. */
@@ -195,14 +205,16 @@
       const indices = found.filter(({ side }) => side === name).map(({ index }) => index);
       const groups = grouped(data, state, name, indices);
       const many = groups.plain.length > MANY;
+      const alike = many ? once(data, state, name, groups.plain) : groups.plain;
       const ordinary = {
         id: `${name}-found`,
         type: "scatter",
         silent: true,
         z: 5,
-        data: places(data, state, name, bySize(data, name, groups.plain)),
+        data: places(data, state, name, bySize(data, name, alike)),
         symbolSize: many ? 6 : (value) => diameter(value[2]) + 2,
         large: many,
+        largeThreshold: 1,
         itemStyle: many ? { color: paint.found, opacity: 0.7 }
           : { ...style, color: name === "after" ? paint.after : paint.point, opacity: 0.85 },
         progressive: 0,

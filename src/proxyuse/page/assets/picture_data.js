@@ -11,7 +11,6 @@ const ProxyusePicture = {};
     const sides = { before: found.columns };
     if (found.after) sides.after = found.after;
     for (const side of Object.values(sides)) {
-      side.lower = side.term.map((term) => term.toLowerCase());
       side.children = childrenOf(side.parent);
       side.place = new Map(side.id.map((id, index) => [id, index]));
     }
@@ -76,6 +75,7 @@ const ProxyusePicture = {};
     const found = [];
     for (const [name, indices] of Object.entries(kept)) {
       const side = data.sides[name];
+      side.lower ??= side.term.map((term) => term.toLowerCase()); // only if something is searched
       for (const index of indices) {
         if (text && !side.lower[index].includes(text) && !side.id[index].startsWith(text)) continue;
         found.push({ side: name, index });
@@ -150,13 +150,15 @@ const ProxyusePicture = {};
     };
   }
 
-  /** How far both axes reach: up to what there is and to the thresholds, with room. */
+  /** How far both axes reach: up to what there is, its bounds and the thresholds, with room. */
   function reach(data, state) {
     let across = data.epsilon * 1.3;
     let up = data.delta * 1.3;
     for (const side of Object.values(data.sides)) {
       for (const value of side.association[state.protected]) across = Math.max(across, value * 1.08);
       for (const value of side.influence) up = Math.max(up, (value ?? 0) * 1.1);
+      for (const value of side.high.association[state.protected]) across = Math.max(across, value * 1.03);
+      for (const value of side.high.influence) up = Math.max(up, value * 1.03);
     }
     const least = 0.05;
     return { across: Math.min(Math.max(across, least), 1.03), up: Math.max(up, least) };
