@@ -12,6 +12,7 @@ import proxyuse.project
 from proxyuse.errors import FileError
 from proxyuse.project import Output, Project, find_project, read_project
 from proxyuse.validity.named_options import Wanted
+from tests.command_line import run
 from tests.test_data_files import somebody_else
 
 
@@ -80,10 +81,28 @@ def test_the_example_has_every_key(tmp_path):
             json=tmp_path / "reports/audit.json",
             csv=tmp_path / "reports/audit.csv",
             markdown=tmp_path / "reports/audit.md",
+            report=tmp_path / "reports/audit.html",
             sarif=tmp_path / "reports/audit.sarif",
             junit=tmp_path / "reports/audit.xml",
         ),
     )
+
+
+def test_the_project_file_says_where_the_page_goes(tmp_path, monkeypatch, capsys):
+    rows = "".join("1,1\n0,0\n" for _ in range(20))
+    own(tmp_path, f"vitamins,pregnant\n{rows}".encode(), "people.csv")
+    own(tmp_path, "ite(vitamins == 1, 'a', 'b')", "model.program")
+    text = "model = 'model.program'\ndata = 'people.csv'\nprotected = 'pregnant'\n"
+    own(tmp_path, text + "output.report = 'told/page.html'")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "told").mkdir()
+    told, _ = run("audit", code=1, capsys=capsys)
+    page = tmp_path / "told" / "page.html"
+    assert "The model uses a proxy for" in page.read_text("utf-8")
+    assert str(page) in told
+    told, _ = run("audit", "--report", "other.html", code=1, capsys=capsys)
+    assert "in a browser: other.html" in told  # the command line goes before the file
+    assert (tmp_path / "other.html").read_bytes() == page.read_bytes()
 
 
 def test_what_is_left_out_is_none(tmp_path):
@@ -215,7 +234,7 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("output.jsn = 'a'", ": output.jsn is not a key that is known here; did you mean json?"),
         (
             "output = 'a.json'",
-            ": output is 'a.json'; give a table with json, csv, markdown, sarif and",
+            ": output is 'a.json'; give a table with json, csv, markdown, report,",
         ),
         ("output.json = 1", ": output.json is 1; give the path of a file as a string"),
         ("model = ''", ": model is ''; give the path"),

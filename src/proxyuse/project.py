@@ -38,6 +38,7 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... json = "reports/audit.json"
 ... csv = "reports/audit.csv"
 ... markdown = "reports/audit.md"
+... report = "reports/audit.html"               # a page for people
 ... sarif = "reports/audit.sarif"
 ... junit = "reports/audit.xml"
 ... """
@@ -82,6 +83,7 @@ class Output:
     json: Path | None = None
     csv: Path | None = None
     markdown: Path | None = None
+    report: Path | None = None
     sarif: Path | None = None
     junit: Path | None = None
 
@@ -377,7 +379,7 @@ _KEYS: dict[str, _Check] = {
     "policy": _file,
     "judgements": _file,
     "validity": _table('ways, such as "confirm", and their options'),
-    "output": _table("json, csv, markdown, sarif and junit, each the path of a file"),
+    "output": _table("json, csv, markdown, report, sarif and junit, each the path of a file"),
 }
 _VALIDITY: dict[str, _Check] = {
     "ways": _ways,
@@ -392,4 +394,6 @@ _VALIDITY: dict[str, _Check] = {
     "seed": _whole(0),
     "confirmed_only": _switch,
 }
-_OUTPUTS: dict[str, _Check] = dict.fromkeys(("json", "csv", "markdown", "sarif", "junit"), _file)
+_OUTPUTS: dict[str, _Check] = dict.fromkeys(
+    ("json", "csv", "markdown", "report", "sarif", "junit"), _file
+)

@@ -49,7 +49,7 @@ SAID = (
 def run(given: argparse.Namespace) -> int:
     """Audit, print, write, and say with the exit code what was found."""
     asked = settings(given)
-    check_outputs(asked, (*vars(asked.output).values(), given.certificate, given.report))
+    check_outputs(asked, (*vars(asked.output).values(), given.certificate))
     records = None if asked.judgements is None else Records.open(asked.judgements)
     policy = None if asked.policy is None else read_policy(asked.policy)
     found, result = audited_files(given, asked, records, policy)
@@ -57,12 +57,12 @@ def run(given: argparse.Namespace) -> int:
     if given.certificate is not None:
         certificate = certify(found, first_of(records, policy)).to_json()
     unwritten = _write(asked, result, given.certificate, certificate)
-    unwritten = unwritten or _write_page(given.report, found, result)
+    unwritten = unwritten or _write_page(asked.output.report, found, result)
     if given.json:
         print_json(result)
     else:
         print_text(answer(result, color=False), answer(result, color=True))
-        print_text(next_steps(asked, result, given.report))
+        print_text(next_steps(asked, result))
     if unwritten is not None:
         raise unwritten
     return exit_code(result)
@@ -353,17 +353,17 @@ def _write_page(path: Path | None, found: Audit, result: dict[str, Any]) -> File
     return None
 
 
-def next_steps(asked: Project, result: dict[str, Any], report: Path | None = None) -> str:
+def next_steps(asked: Project, result: dict[str, Any]) -> str:
     """What to do with the answer."""
     lines = ["", "What to do next"]
     kept = asked.output.json
     file = shlex.quote(str(kept)) if kept else "audit.json"
     if kept is None:
         lines.append("- keep the result: the same command with --output audit.json")
-    if report is None:
+    if asked.output.report is None:
         lines.append("- read it as a page, with a picture: the same with --report report.html")
     else:
-        lines.append(f"- read the report in a browser: {report}")
+        lines.append(f"- read the report in a browser: {asked.output.report}")
     if result["witnesses"]:
         first = result["witnesses"][0]["id"]
         if result["validity"] is None:
