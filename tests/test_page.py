@@ -207,6 +207,7 @@ def test_without_witnesses_it_says_what_comes_nearest() -> None:
     text = "".join(Elements(page_text(small_audit(epsilon=0.99))).text)
     assert "No proxy use of pregnant was found at these thresholds." in text
     assert "Nearest to proxy use" in text
+    assert "there is no witness on these rows" in text
     assert "One by one" not in text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_a_line_shows_its_witness(opened: Opened, report: str) -> None:
     section = page.locator(f"#witness-{index}-{id_}")
     assert "chosen" in (section.get_attribute("class") or "")
     assert section.locator("h4", has_text="In the model").is_visible()
-    assert line.get_attribute("aria-selected") == "true"
+    assert line.get_attribute("aria-current") == "true"
 
 
 def test_a_point_opens_its_witness(opened: Opened, report: str) -> None:
@@ -184,3 +185,76 @@ def test_it_says_all_but_the_picture_without_scripts(opened: Opened, report: str
     assert page.locator("section.witness").count() > 5
     assert page.locator("noscript").first.is_visible()
     assert not page.locator("#theme").is_visible()
+
+
+def test_no_menu_leaves_the_screen(opened: Opened, report: str) -> None:
+    page = opened(report)
+    page.locator("#picture-variables summary").click()
+    for width in (360, 900, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        box = page.locator(".picture-menu-body").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+def test_bounds_of_a_witness_lie_inside_the_picture(opened: Opened) -> None:
+    page = opened(page_text(small_audit(validity="confirm")))
+    page.locator("#witness-table tbody td.num").first.click()
+    ends = page.evaluate(
+        "[...document.querySelectorAll('.picture-bar')].flatMap(bar => [+bar.getAttribute('x1'), "
+        "+bar.getAttribute('x2')])"
+    )
+    right = page.evaluate(
+        "+document.querySelector('#picture-clip rect').getAttribute('width') + 62"
+    )
+    assert ends
+    assert max(ends) <= right
+
+
+def test_a_finger_scrolls_past_the_picture(opened: Opened, report: str) -> None:
+    page = opened(report, width=375, height=700, has_touch=True, is_mobile=True)
+    page.evaluate("document.querySelector('.picture-canvas').scrollIntoView({behavior: 'instant'})")
+    before = page.evaluate("scrollY")
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *heights: int) -> None:
+        points = [{"x": 180, "y": height} for height in heights]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(16)
+
+    touch("touchStart", 400)
+    for height in range(390, 240, -10):
+        touch("touchMove", height)
+    touch("touchEnd")
+    page.wait_for_function("before => scrollY > before + 80", arg=before, timeout=5_000)
+
+
+def test_headings_go_down_by_one(opened: Opened, repaired: str) -> None:
+    nothing = page_text(small_audit(epsilon=0.99, validity="confirm", variables=False))
+    for html in (repaired, nothing):
+        levels = opened(html).evaluate(
+            "[...document.querySelectorAll('main :is(h1, h2, h3, h4)')].map(h => +h.tagName[1])"
+        )
+        assert levels[0] == 1
+        assert all(to <= now + 1 for now, to in pairwise(levels))
+
+
+def test_what_is_wide_can_be_scrolled_by_keyboard(opened: Opened, report: str) -> None:
+    page = opened(report, width=320)
+    page.locator("#open-all").click()
+    page.wait_for_selector(".scroll[tabindex='0']")
+    wide = "one => one.scrollWidth > one.clientWidth + 1"
+    places = page.locator(".scroll, .drawing")
+    for place in places.all():
+        assert (place.get_attribute("tabindex") == "0") == place.evaluate(wide)
+
+
+def test_without_scripts_nothing_is_offered_that_needs_one(opened: Opened, report: str) -> None:
+    page = opened(report, java_script_enabled=False)
+    assert not page.locator(".needs-script").is_visible()
+    assert not page.locator("#picture").is_visible()
+    page.locator(".figures .n[popovertarget=about-association]").first.click()
+    assert page.locator("#about-association").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator("details.more h4").last.is_visible()

@@ -14,7 +14,7 @@ from proxyuse.output.words import count, listed
 from proxyuse.page.glossary import glossary
 from proxyuse.page.repaired import Became, repair_section
 from proxyuse.page.shown import MOST_NAME, all_visible, cut, name, said
-from proxyuse.page.witness import Sections, brief
+from proxyuse.page.witness import Sections, brief, is_settled
 from proxyuse.repairing.repair import Repair
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.wording import headline, lacking
@@ -47,8 +47,7 @@ def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[s
     lines = [brief(audit, document, entry) for entry in entries.values()]
     return {
         "title": _title(document),
-        "headline": _headline(document),
-        "result": document["result"],
+        "headline": headline(document, name),
         "facts": _facts(audit, document),
         "first": [_look_at(audit, document, entries, group) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
@@ -68,7 +67,6 @@ def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[s
         "repair": repair and repaired and repair_section(repair, repaired),
         "glossary": glossary(document, repaired),
         "check": _check(audit, document),
-        "document": document,
     }
 
 
@@ -81,24 +79,31 @@ def _title(document: Found) -> str:
     return f"{of}proxy use of {names}"
 
 
-def _headline(document: Found) -> str:
-    """The answer in one sentence; with many attributes, the first."""
-    return headline(document, name)
-
-
 # The first screen
 
 
 def _first(document: Found) -> list[dict[str, Any]]:
-    """The groups to look at: of each attribute the first one, then those that come next."""
+    """The groups to look at: those with violations, of each attribute the first, then the next."""
     groups = document["groups"]
-    leading = {group["protected"]: place for place, group in reversed(list(enumerate(groups)))}
-    order = sorted(range(len(groups)), key=lambda place: place not in leading.values())
-    chosen = sorted(order[:MOST_FIRST])
-    return [
-        {**groups[place], "key": (groups[place]["protected"], groups[place]["front"])}
-        for place in chosen
+    violating = {(w["protected"], w["group"]) for w in document["witnesses"] if not is_settled(w)}
+    settled = [(group["protected"], group["group"]) not in violating for group in groups]
+    order = sorted(range(len(groups)), key=settled.__getitem__)
+    leading = {groups[place]["protected"]: place for place in reversed(order)}
+    order.sort(key=lambda place: (settled[place], place not in leading.values()))
+    chosen = sorted(order[:MOST_FIRST], key=lambda place: (settled[place], place))
+    return [_with_front(document, groups[place]) for place in chosen]
+
+
+def _with_front(document: Found, group: Found) -> dict[str, Any]:
+    """A group with what to look at in it: the smallest violation, or the smallest witness."""
+    members = [
+        w
+        for w in document["witnesses"]
+        if (w["protected"], w["group"]) == (group["protected"], group["group"])
     ]
+    left = [w for w in members if not is_settled(w)]
+    front = min(left or members, key=lambda w: w["size"])
+    return {**group, "key": (group["protected"], front["id"]), "violations": len(left)}
 
 
 def _look_at(
@@ -108,12 +113,16 @@ def _look_at(
     strongest = entries[group["protected"], group["strongest"]]
     found = brief(audit, document, front)
     others = group["witnesses"] - 1
+    appropriate = group["witnesses"] - group["violations"] - is_settled(front)
+    more = count(others, "more witness", "more witnesses") + " in its group"
+    if appropriate:
+        more += f", {appropriate:,} judged appropriate"
     closer = strongest["association"] > front["association"] + 0.01
     return {
         **found,
-        "others": count(others, "more witness", "more witnesses") if others else "",
+        "others": more if others else "",
         "strongest": brief(audit, document, strongest) if closer else None,
-        "settled": bool(front["judgement"] and front["judgement"]["appropriate"]),
+        "settled": not group["violations"],
     }
 
 
@@ -128,7 +137,6 @@ def _facts(audit: Audit, document: Found) -> dict[str, Any]:
     steps = [step for step in dict.fromkeys(o.step for o in origins) if step]
     return {
         "model": said(model["file"], 60) if isinstance(model.get("file"), str) else "",
-        "kind": said(str(model["kind"]), 40) if model.get("kind") else "",
         "steps": said(", ".join(steps), 120) if steps else "",
         "model_hash": all_visible(model.get("sha256")) or "",
         "program_hash": program_hash(audit.program),
@@ -159,8 +167,6 @@ def _protected(document: Found) -> list[dict[str, Any]]:
             "name": name(z["name"]),
             "whole": all_visible(z["name"]) if len(z["name"]) > MOST_NAME else "",
             "read": z["read_by_model"],
-            "witnesses": z["witnesses"],
-            "groups": z["groups"],
             "values": [
                 {"value": said(v["value"], 40), "rows": v["rows"], "share": v["share"]}
                 for v in z["values"]
@@ -275,8 +281,15 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
     else:
         parts.insert(0, "--model MODEL --data DATA")
     parts += [f"--protected {_word(z['name'])}" for z in document["protected"]]
-    if data.get("target"):
-        parts.append(f"--target {_word(data['target'])}")
+    if len(files) > 1:
+        parts.append(f"--protected-data {_word(files[1].get('file'))} --key COLUMN")
+    given = {**data, "decision-threshold": model.get("decision_threshold")}
+    for option in ("target", "weights", "where", "decision-threshold"):
+        if given.get(option) is not None:
+            parts.append(f"--{option} {_word(given[option])}")
+    association = _ASSOCIATIONS.get(document["measures"]["association"].partition(" (")[0])
+    if association is not None:
+        parts.append(f"--association {association}")
     ways = (document.get("validity") or {"ways": []})["ways"]
     parts += [f"--validity {way['way']}" for way in ways]
     return {
@@ -284,6 +297,14 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
         "command": f"proxyuse audit {' '.join(parts)}",
         "saved_with": said(str(model["saved_with"]), 100) if model.get("saved_with") else "",
     }
+
+
+_ASSOCIATIONS = {
+    "adjusted mutual information": "adjusted-mutual-information",
+    "Cramer's V": "cramers-v",
+    "squared correlation": "squared-correlation",
+}
+"""Options of the command line, by measure; of the usual one, none."""
 
 
 def _word(text: object) -> str:

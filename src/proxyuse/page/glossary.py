@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.output.validity_words import confidence
 from proxyuse.output.words import count
 
@@ -39,11 +40,13 @@ _ASSOCIATION = {
     "squared correlation": "Squared correlation: the share of the variance of one that a straight "
     "line through the other explains.",
 }
+_CHANGED_DECISIONS = QuantitativeInputInfluence().name
 _INFLUENCE = {
-    "quantitative input influence": (
+    _CHANGED_DECISIONS: (
         "For a pair of rows, the value of the computation in the first row is replaced by its "
         "value in the second, and the model decides again. Influence is the share of pairs for "
-        "which the decision of the first row comes out differently.",
+        "which the decision of the first row comes out differently. A decision is what the model "
+        "says; where it says a number, any other number is another decision.",
     ),
     "squared change": (
         "The mean squared change of the output when the value is drawn from another row, divided "
@@ -114,7 +117,8 @@ def _measured(document: Document) -> Iterator[Entry]:
         "Guessed right",
         (
             "Of all rows, the share for which the commonest value of the protected attribute among "
-            "rows with the same value of the computation is the right one.",
+            "rows with the same value of the computation is the right one. A number with many "
+            "values is cut into ranges, and one range counts as one value.",
             "Who does not know the computation guesses the commonest value of all.",
         ),
     )
@@ -123,7 +127,8 @@ def _measured(document: Document) -> Iterator[Entry]:
         "Reach",
         (
             "The share of rows for which the model gets as far as evaluating this computation at "
-            "one of its places. Influence cannot be larger.",
+            "one of its places."
+            + (" Influence cannot be larger." if influence == _CHANGED_DECISIONS else ""),
         ),
     )
 
@@ -236,7 +241,7 @@ def _statistics(document: Document) -> Iterator[Entry]:
             "verdict",
             "Not tested",
             (
-                "Everything is exact on these rows. Whether it holds for others too was not asked: "
+                "What is said holds for these rows. Whether it holds for others too was not asked: "
                 "the same audit with --validity confirm does.",
             ),
         )

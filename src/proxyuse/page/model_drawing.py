@@ -29,7 +29,7 @@ MOST_BOXES = 70
 MOST_LABEL = 64
 
 LINE, HEIGHT, STEP = 38, 28, 48
-_CHARACTER, _WIDE, _PADDING, _BOLD = 6.9, 13.5, 22, 1.12
+_CHARACTER, _WIDE, _PADDING, _BOLD = 7.0, 13.5, 26, 1.12
 
 
 @dataclass(frozen=True, slots=True)

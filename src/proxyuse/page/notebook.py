@@ -29,7 +29,7 @@ MOST_NAME = 60
 MOST_TEXT = 160
 
 _STYLE = """\
-.proxyuse{font-size:13px;line-height:1.45;max-width:72em;color:inherit}
+.proxyuse{font-size:13px;line-height:1.45;max-width:72em;color:inherit;overflow-x:auto}
 .proxyuse p{margin:.35em 0}
 .proxyuse .answer{font-size:1.15em;font-weight:600;border-left:4px solid #8a94a0;padding-left:.6em}
 .proxyuse .answer.found{border-color:#d9541e}

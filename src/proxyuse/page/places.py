@@ -180,7 +180,8 @@ def _summand(program: Program, columns: Mapping[str, Column], point: int, hit: b
         kind = "a tree" if isinstance(term, Ite) else "a sum" if isinstance(term, Add) else "a part"
         text = f"{kind} of {term.size:,} nodes"
     elif isinstance(term, Const):
-        text = value_text(term.value)
+        value = term.value
+        text = f"{value:.4g}" if isinstance(value, float) else value_text(value)
     else:
         text, _ = reading_text(term, columns)
     return Summand(cut(visible(text), 160), weight, visible(str(origin or "")), hit)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 MOST_NAME = 60
 MOST_WORDS = 240
+MOST_MARKS = 4
 
 _BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
-_HARMLESS = "\u200c\u200d"  # joiners: emoji and some scripts are written with them
+_JOINERS = "\u200c\u200d"  # emoji and some scripts are written with them; Latin letters are not
 
 
 def visible(text: str) -> str:
@@ -33,9 +34,18 @@ def visible(text: str) -> str:
     ('a b c', 'safe\u27e8U+202E\u27e9txt.exe', 'nul\u27e8U+0000\u27e9')
     """
     text = " ".join(text.split())
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in _HARMLESS else _named(c) for c in text)
+    shown = []
+    marks = 0  # in a row above or below one letter: more than a few would cover other lines
+    before = " "
+    for c in text:
+        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
+        joins = c in _JOINERS and not before.isascii()
+        seen = (c.isprintable() and marks <= MOST_MARKS) or joins
+        shown.append(c if seen else _named(c))
+        before = c
+    return "".join(shown)
 
 
 def _named(character: str) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.page.model_drawing import tree_drawing
 from proxyuse.page.places import MOST_STEPS, conditions, operands
 from proxyuse.page.repaired import Became
-from proxyuse.page.shown import all_visible, cut, name, said
+from proxyuse.page.shown import MOST_WORDS, all_visible, name, said
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import verdict_text
 
@@ -19,6 +21,8 @@ MOST_LINKS = 12
 MOST_ESTIMATES = 10  # of whose decisions change, where that is not known exactly: seconds each
 COLOURS = 6
 ONE_TEST = 3  # boxes
+
+_DECIMAL = re.compile(r"-?\d+\.\d{6,}")
 
 Found = Mapping[str, Any]
 
@@ -109,7 +113,13 @@ class Sections:
             other.protected == witness.protected and other.expression == witness.expression
             for other in self._witnesses.values()
         )
-        return {"inside": self._links(inside), "around": self._links(around), "same": same - 1}
+        return {
+            "inside": self._links(inside[:MOST_LINKS]),
+            "more_inside": max(0, len(inside) - MOST_LINKS),
+            "around": self._links(around[:MOST_LINKS]),
+            "more_around": max(0, len(around) - MOST_LINKS),
+            "same": same - 1,
+        }
 
     def _links(self, witnesses: Iterable[Witness]) -> list[dict[str, str]]:
         return [
@@ -119,7 +129,7 @@ class Sections:
                 "association": f"{self._entries[w.key]['association']:.3f}",
                 "influence": f"{self._entries[w.key]['influence']:.3f}",
             }
-            for w in list(witnesses)[:MOST_LINKS]
+            for w in witnesses
         ]
 
 
@@ -138,6 +148,7 @@ def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
         "protected_index": [z["name"] for z in document["protected"]].index(entry["protected"]),
         "anchor": anchor(audit, entry["protected"], entry["id"]),
         "reading": said(reading),
+        "share_changes": document["measures"]["influence"] == QuantitativeInputInfluence().name,
         "short_reading": said(reading, 120),
         "whole_reading": all_visible(reading) if len(reading) > 240 else "",
         "explicit": entry["explicit"],
@@ -151,8 +162,8 @@ def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
         "guess": entry["guess"],
         "bounds": _bounds(entry.get("validity") or {}),
         "verdict": verdict(entry),
-        "verdict_text": all_visible(verdict_text(document, entry, lambda text: cut(text, 60))),
-        "judgement": all_visible(entry["judgement"]),
+        "verdict_text": verdict_text(document, entry, name),
+        "judgement": _judgement(entry["judgement"]),
         "judged": judged(entry),
     }
 
@@ -172,6 +183,23 @@ def verdict(entry: Found) -> dict[str, str]:
         return {"word": "not tested", "look": ""}
     looks = {"confirmed": "mark", "possible": "doubt"}
     return {"word": known["verdict"], "look": looks.get(known["verdict"], "")}
+
+
+def _judgement(given: Found | None) -> dict[str, Any] | None:
+    """Who judged and why; a long reason also as its beginning."""
+    if given is None:
+        return None
+    reason = all_visible(given["reason"])
+    return {
+        "by": name(given["by"]) if given["by"] else "",
+        "reason": said(reason),
+        "whole": reason if len(reason) > MOST_WORDS else "",
+    }
+
+
+def is_settled(entry: Found) -> bool:
+    """Whether a witness was judged appropriate, so that it is no violation."""
+    return bool(entry["judgement"] and entry["judgement"]["appropriate"])
 
 
 def judged(entry: Found) -> dict[str, str]:
@@ -207,7 +235,7 @@ def joint_table(table: Found) -> dict[str, Any]:
     columns = table["columns"]
     lines = []
     for label, cells, total, most in zip(
-        table["rows"], table["cells"], table["row_totals"], table["commonest"], strict=True
+        _short(table["rows"]), table["cells"], table["row_totals"], table["commonest"], strict=True
     ):
         whole = all(isinstance(cell, int) for cell in cells)
         if whole or most is None:
@@ -228,6 +256,18 @@ def joint_table(table: Found) -> dict[str, Any]:
     heads = [{"label": said(label, 40), "look": _look(at)} for at, label in enumerate(columns)]
     partly = any(not isinstance(cell, int) for line in table["cells"] for cell in line)
     return {"heads": heads, "lines": lines, "totals": table["column_totals"], "partly": partly}
+
+
+def _short(labels: Sequence[str]) -> Sequence[str]:
+    """Labels of which numbers have few digits, if that leaves them different.
+
+    Examples
+    --------
+    >>> _short(["0", "2.231510852976447"]), _short(["1.00000001", "1.00000002"])
+    (['0', '2.23151'], ['1.00000001', '1.00000002'])
+    """
+    short = [f"{float(text):.6g}" if _DECIMAL.fullmatch(text) else text for text in labels]
+    return short if len(set(short)) == len(set(labels)) else labels
 
 
 def _look(place: int) -> str:

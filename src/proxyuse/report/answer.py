@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.errors import FileError
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.output.validity_words import confidence, confirmed_among
 from proxyuse.output.words import count, indented
 from proxyuse.report.verdicts import exit_code_of
@@ -88,7 +89,7 @@ def _paragraph(
 ) -> list[str]:
     at = "" if front["occurrences"] == 1 else f", at {front['occurrences']:,} places"
     itself = " (the protected attribute itself)" if front["explicit"] else ""
-    lines = [f"{place}. It looks at {front['reading']}{itself}{at}.", *_meaning(front)]
+    lines = [f"{place}. It looks at {front['reading']}{itself}{at}.", *_meaning(front, document)]
     lines += indented(verdict_text(document, front, _brief))
     lines += [f"   {text}" for text in _judged(front)]
     if strongest["association"] > front["association"] + 0.01:
@@ -124,14 +125,17 @@ def _judged(witness: Found) -> list[str]:
     return [f"Judged {found}{' by ' if said['by'] else ''}{said['by']}: {said['reason']}"]
 
 
-def _meaning(witness: Found) -> list[str]:
+def _meaning(witness: Found, document: Found) -> list[str]:
     """What association and influence come to, in shares of people and of decisions."""
     name, guess = _name(witness), witness["guess"]
     return [
         f"   Who knows it guesses {name} right for {percent(guess['informed'])} of people, "
         f"who does not, for {percent(guess['blind'])}.",
         f"   With another person's value in its place, {percent(witness['influence'])} of "
-        "decisions change.",
+        "decisions change."
+        if document["measures"]["influence"] == QuantitativeInputInfluence().name
+        else f"   Its influence on the output, as {document['measures']['influence']}, is "
+        f"{witness['influence']:.3f}.",
     ]
 
 
@@ -221,7 +225,7 @@ def describe_witness(document: Found, witness: Found) -> str:
         f"Witness {witness['id']} of {name}",
         "",
         f"It looks at {witness['reading']}.",
-        *_meaning(witness),
+        *_meaning(witness, document),
         *indented(verdict_text(document, witness, _brief)),
         *(f"   {text}" for text in _judged(witness)),
         "",

@@ -21,6 +21,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Spot
 from proxyuse.lang.text import term_text
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.oracle.judgement import Judgement, Oracle
 from proxyuse.oracle.record import Record
 from proxyuse.output.words import MOST_READ, count, describe_term
@@ -137,18 +138,32 @@ class Pages:
         name = one_line(witness.protected)
         entry = self._entries[witness.key]
         rows, moved = self.affected(witness)
-        weighted = ", by weight" if self._document["weighted"] else ""
+        counted = self._document["measures"]["influence"] == QuantitativeInputInfluence().name
         return [
             "",
             "Who is affected",
-            f"  {percent(entry['reach'])} of rows evaluate it. If its value is drawn from another "
-            f"row, {percent(entry['influence'])} of",
-            f"  all decisions come out differently{weighted}: its influence. The same for each "
-            "group by itself:",
+            *(self._share_that_changes(entry) if counted else self._reached(entry)),
             *text_table([name, "rows", "decisions that change"], rows, str),
             *_estimated(moved),
             "  The value is drawn from the rows of all groups. This says whose decisions hang on",
             "  it, not in which direction they change nor whether that is better or worse.",
+        ]
+
+    def _share_that_changes(self, entry: Mapping[str, Any]) -> list[str]:
+        weighted = ", by weight" if self._document["weighted"] else ""
+        return [
+            f"  {percent(entry['reach'])} of rows evaluate it. If its value is drawn from another "
+            f"row, {percent(entry['influence'])} of",
+            f"  all decisions come out differently{weighted}: its influence. The same for each "
+            "group by itself:",
+        ]
+
+    def _reached(self, entry: Mapping[str, Any]) -> list[str]:
+        """The same where influence is no share of decisions."""
+        return [
+            f"  {percent(entry['reach'])} of rows evaluate it. How many decisions come out "
+            "differently if its",
+            "  value is drawn from another row, for each group by itself:",
         ]
 
     def _rooms(self, groups: Array) -> list[float]:

@@ -33,7 +33,8 @@
     const { protected: index, id } = event.detail;
     for (const line of body ? body.rows : []) {
       const same = line.dataset.id === id && line.dataset.protected === String(index);
-      line.setAttribute("aria-selected", String(same));
+      if (same) line.setAttribute("aria-current", "true");
+      else line.removeAttribute("aria-current");
     }
     const section = sectionOf(index, id);
     if (section) openSection(section);
@@ -153,6 +154,16 @@
     rest.hidden = false;
     rest.addEventListener("click", showRest);
   }
+
+  // What is wider than its place can be scrolled by keyboard, too.
+
+  const wide = new ResizeObserver((seen) => {
+    for (const { target } of seen) {
+      if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  for (const one of document.querySelectorAll(".scroll, .drawing")) wide.observe(one);
 
   // Light and dark: as the system says, until the switch says another.
 

@@ -143,7 +143,7 @@
   function recount() {
     const counts = P.above(data, state, kept);
     const text = told(counts);
-    counted.textContent = text;
+    counted.replaceChildren(text, " ", element("span", { class: "picture-limits" }, limits()));
     thresholds.tell(state, text);
     const itself = P.audited(data, state);
     trying.hidden = itself;
@@ -157,17 +157,19 @@
     );
   }
 
+  function limits() {
+    return `(association at least ${number(state.epsilon)}, influence above ${number(state.delta)})`;
+  }
+
   function told(counts) {
-    const limits = `association at least ${number(state.epsilon)}, ` +
-      `influence above ${number(state.delta)}`;
     if (state.side === "both") {
       return `${count(counts.before, "computation")} above both before the repair, ` +
-        `${P.whole(counts.after)} after it (${limits})`;
+        `${P.whole(counts.after)} after it`;
     }
     const after = state.side === "after" ? " after the repair" : "";
     const all = state.variables.size === 0 && state.kinds.size === data.kinds.length;
     const among = all ? "" : `, of the ${P.whole(kept[state.side].length)} shown`;
-    return `${count(counts[state.side], "computation")} above both${after}${among} (${limits})`;
+    return `${count(counts[state.side], "computation")} above both${after}${among}`;
   }
 
   function reset() {
