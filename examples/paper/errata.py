@@ -1,0 +1,323 @@
+"""Where the paper is wrong or silent, with the evidence.
+
+A definition that is programmed has to say everything. In six places the paper does not, or says
+one thing where another must be meant. None of them touches what it is about. Each is told here:
+what the paper has, what is done instead, and why.
+
+**The p-value.** *The paper has* a permutation test for whether an association is more than chance,
+and in the formula of its p-value the inequality is reversed: it counts the permutations of the
+protected attribute that show a weaker association than the one observed. *Here* those are counted
+that show one at least as strong, the observed one included. *Why*: a small p-value has to mean
+that chance alone seldom gives so much. Under independence both ways call a twentieth of all samples
+significant at 0.05, so nobody notices by looking at noise. With the printed inequality a true proxy
+gets a p-value near 1 and is never called significant; the stronger it is, the surer.
+
+**`p` for `p1`.** *The paper has*, in the quantitative definition of proxy use, the association of
+`p` with the protected attribute in one place where the association of `p1` is meant. *Here* it is
+that of the intermediate computation `p1`. *Why*: with the output of the whole program the paper's
+own masked example has no proxy use at all, at any threshold above 0, since its output is
+independent of pregnancy. It is the example that was to show why one must look inside. And the other
+way round, where the output does tell of pregnancy, each computation with some influence would be a
+witness, even one that is independent of it.
+
+**Thresholds.** *The paper has* them strict in one place and not in another. *Here* a decomposition
+is a witness if its association is at least epsilon and its influence is more than delta, and a
+repair ends when no decomposition passes that same test. *Why*: these are the only two signs with
+which the qualitative definition, a perfect proxy with any influence, is the case (1, 0) of the
+quantitative one. If association had to exceed epsilon, nothing would exceed 1, and the perfect
+proxy of the masked example would be none. If influence only had to reach delta, a perfect proxy
+that decides nothing would be a violation at delta 0, and no program that mentions one could pass.
+And if detection and repair disagree about a decomposition exactly at a threshold, one of them
+calls violated what the other leaves as repaired.
+
+**Termination.** *The paper has* that repair ends because every step makes the program smaller.
+*Here* each step is said to remove at least one occurrence of a variable and to add none; the
+program does not get larger. *Why*: a variable and a constant have the same size. Where
+`vitamins + age <= 1` becomes `0.5 + age <= 1`, the size stays; the number of variable occurrences
+falls. It cannot fall for ever, so that repair ends all the same.
+
+**Long supports.** *The paper is silent* on what mutual information, estimated from a sample, means
+for a computation with as many values as there are rows. *Here* a number with more than 256 distinct
+values is cut into 16 bins of equal mass before its association is measured, and the result says so;
+`bins=None` keeps the raw values. *Why*: if all n values differ, each row's value "determines" its
+protected attribute, and the estimate is H(Z) / log n whatever the data. Pure noise then has more
+association than many a real proxy, at any sample size that is ever used, and shuffling does not
+change it. With bins the estimate goes to 0, as it should.
+
+**The program and the model.** *The paper is silent* on whether the program that is analysed decides
+as the model does. The program that its authors published writes a forest as a vote of its trees,
+where the forest adds up probabilities, and leaves out the intercept of a linear model. *Here* a
+model is translated as it decides, and an audit compares the two on every row and refuses if they
+differ. *Why*: the figures of the one are not those of the other. The evidence is on [the page about
+three models](models.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import proxyuse as pu
+from proxyuse.lang.nodes import Const, Var
+from proxyuse.lang.positions import Spot
+from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ALPHA, SAMPLES, ROWS, PERMUTATIONS = 0.05, 200, 100, 199
+STRENGTHS = (0.0, 0.15, 0.3, 0.45, 0.6)
+SIZES = (100, 1_000, 10_000, 100_000)
+OURS, PRINTED, GREY = "#0f766e", "#c2410c", "#5b6b7d"
+
+PEOPLE = {"vitamins": [1, 1, 0, 0], "engaged": [1, 0, 1, 0]}
+PREGNANT = {"pregnant": [1, 1, 0, 0]}
+MASKED = "ite(vitamins == 1, ite(engaged == 1, 'A', 'B'), ite(engaged == 1, 'B', 'A'))"
+OPEN = "ite(vitamins == 1, 'A', ite(engaged == 1, 'A', 'B'))"
+IDLE = "ite(vitamins == 1, 'A', 'A')"
+TWO_STEPS = (
+    "ite(vitamins + age <= 1, 'A', "
+    "ite(lotion == 1, ite(engaged == 1, 'B', 'C'), ite(engaged == 1, 'C', 'B')))"
+)
+
+
+# The p-value
+
+
+def p_values(strength: float, seed: int) -> tuple[float, float]:
+    """Of a sample with a proxy of some strength: as it is counted here, and as printed."""
+    draw = np.random.default_rng(seed)
+    x = draw.integers(0, 8, ROWS)
+    z = np.where(draw.random(ROWS) < strength, x >= 4, draw.random(ROWS) < 0.5)
+    test = pu.Permutation(permutations=PERMUTATIONS, correction="none", seed=seed)
+    found = pu.audit(pu.Program.parse("x"), {"x": x}, {"z": z}, epsilon=0, delta=0, validity=test)
+    (witness,) = found.witnesses
+    assert witness.validity is not None
+    assert witness.validity.p_value is not None
+    chance = [np.bincount(2 * x + draw.permutation(z), minlength=16) for _ in range(PERMUTATIONS)]
+    shown = pu.NormalizedMutualInformation().many(np.reshape(chance, (-1, 8, 2)).astype(float))
+    weaker = shown < witness.association
+    return witness.validity.p_value, float(weaker.mean())
+
+
+def significant() -> list[tuple[float, float, float]]:
+    """For each strength, the share of samples called significant, here and as printed."""
+    shares = []
+    for strength in STRENGTHS:
+        found = np.array([p_values(strength, seed) for seed in range(SAMPLES)])
+        here, printed = np.mean(found <= ALPHA, axis=0)
+        shares.append((strength, float(here), float(printed)))
+    return shares
+
+
+# p for p1
+
+
+def meanings() -> Table:
+    """Who is a witness by the association of `p1`, and by that of `p`."""
+    rows = []
+    for name, text in (("masked", MASKED), ("open", OPEN)):
+        found = pu.audit(pu.Program.parse(text), PEOPLE, PREGNANT, epsilon=0.1, delta=0)
+        (whole,) = (d for d in found.decompositions if str(d.positions[0]) == "root")
+        for term in ("vitamins == 1", "engaged == 1"):
+            one = max(
+                (d for d in found.decompositions if d.term == term), key=lambda d: d.influence or 0
+            )
+            of_p1, of_p = (d.associations["pregnant"] for d in (one, whole))
+            passes = [
+                "yes" if d >= 0.1 and (one.influence or 0) > 0 else "no" for d in (of_p1, of_p)
+            ]
+            rows.append(
+                (name, f"`{term}`", f"{one.influence:g}", f"{of_p1:.3g}", passes[0],
+                 f"{of_p:.3g}", passes[1])
+            )  # fmt: skip
+    return Table(
+        f"Witnesses at (0.1, 0) in the masked example and in `{OPEN}`",
+        ("program", "p1", "influence", "association of p1", "witness", "association of p",
+         "witness by p"),
+        tuple(rows),
+    )  # fmt: skip
+
+
+# Thresholds
+
+
+def signs() -> Table:
+    """Guards exactly at the thresholds, by each reading of these and as audited here."""
+    rows = []
+    for text, epsilon, delta in (
+        (MASKED, 1.0, 0.0), (MASKED, 1.0, 0.5), (MASKED, 0.5, 0.5), (IDLE, 1.0, 0.0),
+    ):  # fmt: skip
+        found = pu.audit(pu.Program.parse(text), PEOPLE, PREGNANT, epsilon=epsilon, delta=delta)
+        (guard,) = (d for d in found.decompositions if d.term == "vitamins == 1")
+        d, i = guard.associations["pregnant"], guard.influence or 0.0
+        readings = (
+            d >= epsilon and i > delta, d > epsilon and i > delta,
+            d >= epsilon and i >= delta, d > epsilon and i >= delta,
+        )  # fmt: skip
+        here = any(w.term == "vitamins == 1" for w in found.witnesses)
+        rows.append((
+            "masked" if text is MASKED else f"`{IDLE}`", f"({epsilon:g}, {delta:g})",
+            f"{d:g}", f"{i:g}", *("yes" if said else "no" for said in (*readings, here)),
+        ))  # fmt: skip
+    return Table(
+        "Is the guard `vitamins == 1` a witness?",
+        ("program", "thresholds", "association", "influence", "d ≥ ε, i > δ",
+         "d > ε, i > δ", "d ≥ ε, i ≥ δ", "d > ε, i ≥ δ", "here"),
+        tuple(rows),
+    )  # fmt: skip
+
+
+# Termination
+
+
+def steps() -> list[tuple[str, int, int, str]]:
+    """A repair step by step: what was done, size, variable occurrences, the program."""
+    kinds = list(product((0, 1), (0, 1), (0, 1, 2)))
+    X = {
+        "vitamins": [bought for bought, _, _ in kinds],
+        "lotion": [bought for bought, _, _ in kinds],
+        "engaged": [engaged for _, engaged, _ in kinds],
+        "age": [age for _, _, age in kinds],
+    }
+    repair = pu.repair(
+        pu.Program.parse(TWO_STEPS), X, protected={"pregnant": X["vitamins"]}, epsilon=1, delta=0
+    )
+    trace = [_traced("as it was", repair.original)]
+    new: dict[Spot, Const] = {}
+    for step in repair.steps:
+        for change in step.changes:
+            constant = pu.Program.parse(change.value).term
+            assert isinstance(constant, Const)
+            new[repair.original.points.spot(change.position)] = constant
+        said = ", ".join(f"`{change.term}` becomes {change.value}" for change in step.changes)
+        trace.append(_traced(said, repair.original.replaced_points(new)[0]))
+    assert trace[-1] == _traced(trace[-1][0], repair.program)
+    return trace
+
+
+def _traced(said: str, program: pu.Program) -> tuple[str, int, int, str]:
+    occurrences = sum(isinstance(term, Var) for term in program.points.terms)
+    text = " ".join(str(pu.Program(program.term)).split())
+    return said, program.size, occurrences, text.replace("( ", "(").replace(" )", ")")
+
+
+# Long supports
+
+
+def noise(rows: int, bins: int | None) -> float:
+    """The association of noise with a fair coin."""
+    draw = np.random.default_rng(rows)
+    X, z = {"x": draw.normal(size=rows)}, draw.integers(0, 2, rows)
+    found = pu.audit(pu.Program.parse("x"), X, {"z": z}, max_support=50, bins=bins)
+    return found.decompositions[0].associations["z"]
+
+
+def formula(rows: int) -> float:
+    """H(Z) / log n for the same coin."""
+    draw = np.random.default_rng(rows)
+    draw.normal(size=rows)
+    share = float(np.mean(draw.integers(0, 2, rows)))
+    return -sum(p * math.log(p) for p in (share, 1 - share)) / math.log(rows)
+
+
+# Pictures
+
+
+def _axes(across: str, up: str) -> Axes:
+    ax = Figure(figsize=(6.8, 3.8), layout="constrained").subplots()
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def draw_significant(shares: Sequence[tuple[float, float, float]]) -> Axes:
+    """The share of samples called significant by the strength of the proxy."""
+    ax = _axes(
+        "strength of the proxy (share of rows in which it decides)", "share with p \u2264 0.05"
+    )
+    x, here, printed = zip(*shares, strict=True)
+    ax.axhline(ALPHA, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    ax.annotate("0.05", (x[-1], ALPHA), xytext=(0, 4), textcoords="offset points", ha="right",
+                fontsize=8, color=GREY)  # fmt: skip
+    ax.plot(x, here, color=OURS, marker="s", linewidth=1.4)
+    ax.plot(x, printed, color=PRINTED, marker="o", linewidth=1.4, clip_on=False)
+    ax.annotate("at least as strong: as counted here", (x[2], here[2]), xytext=(10, -4),
+                textcoords="offset points", color=OURS, fontsize=9, va="top")  # fmt: skip
+    ax.annotate("weaker: as printed", (x[2], printed[2]), xytext=(0, 22),
+                textcoords="offset points", color=PRINTED, fontsize=9, ha="center")  # fmt: skip
+    ax.set_ylim(0, 1.04)
+    return ax
+
+
+def draw_noise(found: Sequence[tuple[int, float, float, float]]) -> Axes:
+    """The association of noise by the number of rows."""
+    ax = _axes("rows, each with another value", "association of noise with a fair coin")
+    rows, raw, binned, exact = zip(*found, strict=True)
+    ax.plot(rows, exact, color=GREY, linewidth=5, alpha=0.25, solid_capstyle="round")
+    ax.plot(rows, raw, color=PRINTED, marker="o", linewidth=1.4)
+    ax.plot(rows, binned, color=OURS, marker="s", linewidth=1.4, clip_on=False)
+    ax.annotate("raw values: H(Z) / log n", (rows[1], raw[1]), xytext=(6, 8),
+                textcoords="offset points", color=PRINTED, fontsize=9)  # fmt: skip
+    ax.annotate("16 bins", (rows[1], binned[1]), xytext=(6, 8), textcoords="offset points",
+                color=OURS, fontsize=9)  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xticks(rows, [f"{count:,}" for count in rows])
+    ax.minorticks_off()
+    ax.set_ylim(0, 0.17)
+    return ax
+
+
+def reproduce() -> Reproduced:
+    """Compute the evidence."""
+    masked = pu.audit(pu.Program.parse(MASKED), PEOPLE, PREGNANT, epsilon=1, delta=0)
+    of = {str(d.positions[0]): d for d in masked.decompositions}
+    shares = significant()
+    supports = [(n, noise(n, None), noise(n, 16), formula(n)) for n in SIZES]
+    return Reproduced(
+        compared=[
+            Compared("masked example: association of the output", "0",
+                     of["root"].associations["pregnant"]),
+            Compared("its guard: association", "1", of["0"].associations["pregnant"]),
+            Compared("its guard: influence", "0.5", of["0"].influence or 0.0),
+        ],
+        tables=[
+            Table(
+                f"Share of {SAMPLES} samples of {ROWS} rows with p at most {ALPHA:g}",
+                ("strength of the proxy", "at least as strong (here)", "weaker (as printed)"),
+                tuple((f"{at:g}", f"{here:.3f}", f"{printed:.3f}") for at, here, printed in shares),
+            ),
+            meanings(),
+            signs(),
+            Table(
+                "A repair step by step, at the thresholds (1, 0); `lotion` is bought with "
+                "`vitamins`",
+                ("step", "size", "variable occurrences", "program"),
+                tuple((said, str(size), str(count), f"`{text}`")
+                      for said, size, count, text in steps()),
+            ),
+            Table(
+                "Association of noise with a fair coin (bins from 50 values on, for the first row)",
+                ("rows, each with another value", "raw values", "H(Z) / log n", "16 bins"),
+                tuple((f"{n:,}", f"{raw:.5f}", f"{exact:.5f}", f"{binned:.5f}")
+                      for n, raw, binned, exact in supports),
+            ),
+        ],
+        pictures=[
+            Picture("errata-p-value", draw_significant(shares),
+                    "How often a proxy is called significant, by the inequality of the p-value"),
+            Picture("errata-supports", draw_noise(supports),
+                    "What mutual information says of noise, by the number of rows"),
+        ],
+        remarks=["The paper is told here in other words, not quoted."],
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    alone(reproduce)

@@ -1,0 +1,143 @@
+"""Baselines: looking from outside at a proxy that is masked.
+
+A model's output can be tested for association with a protected attribute, and its inputs can be
+given importances, by SHAP for example. What do such tests see of a proxy that is masked?
+
+Vitamins are bought by the pregnant alone, and which of two advertisements is shown is decided by
+`ite(vitamins, ite(engaged, ad1, ad2), ite(engaged, ad2, ad1))`. All four kinds of people are
+equally many. The output is independent of pregnancy: a black-box test of it finds nothing, however
+many rows it is given, because nothing is there. SHAP explains a tree that was fitted to the
+example. It gives `vitamins` the same weight as `engaged`, which is right: both matter. But the mean
+attribution of each input is the same for the pregnant and the others, so a comparison of the two
+groups shows nothing either. To be just: whoever puts the weight of `vitamins` beside a table of the
+features' associations with pregnancy, in which it has the highest value there is, has found the
+proxy. That is association and influence again, for inputs only.
+
+So the second example hides it from that, too. Pregnancy is now `x1` or `x2` and not both, and each
+of the two is independent of it. No input is associated, no output is, and SHAP gives three inputs
+the same weight. The program asks `(x1 == 1) != (x2 == 1)`, and that computation is a perfect proxy.
+
+**What detection does not see.** Proxy use is defined by what the program computes on its way. A
+tree with the same decisions as the second example asks for `x1`, `x2` and `engaged` one at a time,
+has no place where it knows whether someone is pregnant, and has no witness. The definition is about
+this program, not about the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import shap
+from sklearn.tree import DecisionTreeClassifier
+
+import proxyuse as pu
+from proxyuse.reproduction import Compared, Reproduced, Table, alone
+
+MASKED = "ite(vitamins == 1, ite(engaged == 1, 1, 0), ite(engaged == 1, 0, 1))"
+SPLIT = "ite((x1 == 1) != (x2 == 1), ite(engaged == 1, 1, 0), ite(engaged == 1, 0, 1))"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What different eyes see of one program with the proxy `guard` inside.
+
+    Attributes
+    ----------
+    output, inputs : association with pregnancy.
+    weights : mean absolute SHAP value of each input.
+    apart : the largest difference of an input's mean SHAP value between the two groups.
+    guard : what detection says of the guard.
+    tree : the highest association that detection finds in a tree with the same decisions.
+    """
+
+    output: float
+    inputs: dict[str, float]
+    weights: dict[str, float]
+    apart: float
+    guard: pu.Decomposition
+    tree: float
+
+
+def seen(text: str, X: pd.DataFrame, pregnant: pd.Series[int]) -> Seen:
+    """Look at a program, and at a scikit-learn tree that decides the same, in all ways."""
+    program = pu.Program.parse(text)
+    decisions = program.predict(X).astype(int)
+    tree = DecisionTreeClassifier(random_state=2).fit(X, decisions)  # 2: asks vitamins first
+    assert (tree.predict(X) == decisions).all()
+    protected = {"pregnant": pregnant}
+    found = pu.audit(program, X, protected, epsilon=1, delta=0).decompositions
+    of = {str(d.positions[0]): d for d in found if len(d.positions) == 1}
+    inputs = {d.term: d.associations["pregnant"] for d in found if d.term in X}
+    values = shap.TreeExplainer(tree)(X).values[:, :, 1]
+    means = [values[pregnant == group].mean(axis=0) for group in (0, 1)]
+    in_tree = pu.audit(tree, X, protected, epsilon=1, delta=0).decompositions
+    return Seen(
+        of["root"].associations["pregnant"], inputs,
+        dict(zip(map(str, X), np.abs(values).mean(axis=0).tolist(), strict=True)),
+        float(np.abs(means[1] - means[0]).max()),
+        of["0"], max(d.associations["pregnant"] for d in in_tree),
+    )  # fmt: skip
+
+
+def masked() -> Seen:
+    """The masked example on 4,000 rows, 1,000 of each kind."""
+    kinds = pd.DataFrame({"vitamins": [0, 0, 1, 1], "engaged": [0, 1, 0, 1]})
+    X = pd.concat([kinds] * 1000, ignore_index=True)
+    return seen(MASKED, X, X["vitamins"])
+
+
+def split() -> Seen:
+    """The same with the proxy split in two, on 4,000 rows, 500 of each kind."""
+    bits = np.arange(8)
+    kinds = pd.DataFrame({"x1": bits // 4, "x2": bits // 2 % 2, "engaged": bits % 2})
+    X = pd.concat([kinds] * 500, ignore_index=True)
+    return seen(SPLIT, X, X["x1"] ^ X["x2"])
+
+
+def views_table(views: Sequence[Seen]) -> Table:
+    """What each way sees of the two examples."""
+
+    def listed(values: dict[str, float]) -> str:
+        return ", ".join(f"`{name}` {value:.3g}" for name, value in values.items())
+
+    def line(name: str, *cells: str) -> tuple[str, ...]:
+        return (name, *cells)
+
+    return Table(
+        "What each way sees of the two masked programs",
+        ("", "masked", "split in two"),
+        (
+            line("black box: association of the output with pregnancy",
+                 *(f"{v.output:g}" for v in views)),
+            line("features: association of each input", *(listed(v.inputs) for v in views)),
+            line("SHAP: mean absolute value of each input", *(listed(v.weights) for v in views)),
+            line("SHAP: largest difference of means, pregnant and not",
+                 *(f"{abs(round(v.apart, 9)):g}" for v in views)),
+            line("detection: association of the guard",
+                 *(f"{v.guard.associations['pregnant']:g}" for v in views)),
+            line("detection: influence of the guard", *(f"{v.guard.influence:g}" for v in views)),
+            line("detection in a tree with the same decisions: highest association",
+                 *(f"{v.tree:g}" for v in views)),
+        ),
+    )  # fmt: skip
+
+
+def reproduce() -> Reproduced:
+    """Look at the masked programs from all sides."""
+    views = (masked(), split())
+    guard = views[0].guard
+    return Reproduced(
+        compared=[
+            Compared("masked example: association of the output", "0", views[0].output),
+            Compared("its guard: association", "1", guard.associations["pregnant"]),
+            Compared("its guard: influence", "0.5", guard.influence or 0.0),
+        ],
+        tables=[views_table(views)],
+    )
+
+
+if __name__ == "__main__":
+    alone(reproduce)

@@ -1,0 +1,348 @@
+"""Runtime: how the time of an audit grows with rows and with the model.
+
+Influence is defined over all pairs of rows, and the number of computations inside a model grows
+with the model. So it matters how long an audit takes when there are more rows, and when there are
+more decompositions. Both are measured for a decision tree, a forest of three trees and a logistic
+regression that learn income from Adult; the protected attribute is marital status, which is not
+among their columns.
+
+**Rows.** Three models of 36 to 38 decompositions each, about as many as the authors timed, are
+audited on 100 to 1,000,000 rows; the authors went from 100 to 1,000. Adult has 48,842. The rows are
+drawn from it with replacement, and each number is multiplied by a random factor near 1 (1 % either
+way is usual; 0 stays 0), so that rows are not copies of each other. This is done at every size, so
+that all points of a line are of one kind. It makes work rather than saving it: numbers that never
+repeat have to be sorted.
+
+**Decompositions.** Larger and larger models, trained on all of Adult, are audited on 1,000 rows
+of it. A tree grows by leaves, a forest by depth, a logistic regression by columns. Each set of
+the terms of a sum is a computation of its own, so a logistic regression with $k$ columns has
+$2^k + k + 1$ decompositions: all sets of terms but the empty one, $k$ variables, the comparison
+and the whole program. All of them are measured, up to 14 columns (13 of Adult and the square of
+age).
+
+The growth exponent is the slope of the straight line that fits the logarithms best; 1 is in
+proportion, 2 is four times the time for twice the size. What an audit costs at any size, such as
+reading the model, would make the slope look smaller than it is. So a line is fitted only through
+the points that take at least four times as long as the fastest: what is fixed is then at most a
+quarter of them.
+
+Times are processor time of one thread, the best of a few runs. With rows all three grow about in
+proportion, or somewhat faster where long columns are sorted: the pairs of rows are never listed.
+With decompositions a logistic regression grows about in proportion too, so its time doubles with
+each column; trees and forests grow less than that. An audit says whether it is complete. Where the
+table says no, some sets of the occurrences of one variable, age, could neither be excluded nor all
+be measured within the budget.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba  # noqa: F401 - what is loaded already is used from the first audit on
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+import proxyuse as pu
+from proxyuse.datasets import load_adult
+from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
+
+Array = npt.NDArray[Any]
+
+ROWS = (100, 300, 1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000)  # the authors: 100 to 1,000
+SMALL = {"tree": 12, "forest": 2, "logistic": 5}  # leaves, depth, columns: 36 to 38 decompositions
+LARGER = {
+    "tree": (4, 12, 40, 120, 400, 1_200, 4_000),
+    "forest": (1, 2, 4, 6, 8, 10, 12, 14, 17),
+    "logistic": (3, 4, 6, 8, 10, 12, 14),
+}
+SAMPLE = 1_000
+NAMES = {"tree": "tree", "forest": "forest of 3", "logistic": "logistic regression"}
+UNITS = {"tree": "leaves", "forest": "depth", "logistic": "columns"}
+NUMBERS = ["age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
+USED_FIRST = ["age", "education_num", "hours_per_week", "capital_gain", "relationship"]
+RUNS, PATIENCE = 3, 3.0  # no further run is begun after so many seconds
+FIXED = 4  # points count for the exponent if they take so many times the time of the fastest
+COLOURS = {"tree": "#0072b2", "forest": "#d55e00", "logistic": "#009e73"}
+MARKERS = {"tree": "o", "forest": "^", "logistic": "s"}
+GREY = "#8a94a0"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One audit."""
+
+    rows: int
+    size: int
+    decompositions: int
+    complete: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class People:
+    """Columns that a model may use, marital status, and who earns more than 50,000 dollars."""
+
+    X: pd.DataFrame
+    marital: Array
+    income: Array
+
+
+def adult() -> People:
+    """Adult in random order; words are numbered in sorted order."""
+    frame = load_adult().sample(frac=1, random_state=0)
+    codes = frame.apply(lambda c: c if c.dtype.kind in "if" else pd.factorize(c, sort=True)[0])
+    X = codes.drop(columns=["marital_status", "income"]).astype(float)
+    order = [*USED_FIRST, *X.columns.drop(USED_FIRST)]
+    X = X[order].assign(age_squared=X["age"] ** 2)
+    return People(X, codes["marital_status"].to_numpy(), codes["income"].to_numpy())
+
+
+def drawn(people: People, rows: int) -> People:
+    """As many rows as wanted, drawn with replacement, with noise in the numbers."""
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, len(people.X), rows)
+    X = people.X.iloc[chosen].reset_index(drop=True)
+    X[NUMBERS] *= 1 + 0.01 * rng.standard_normal((rows, len(NUMBERS)))
+    X["age_squared"] = X["age"] ** 2
+    return People(X, people.marital[chosen], people.income[chosen])
+
+
+def trained(kind: str, size: int, people: People) -> Any:
+    """A model of some size: leaves of the tree, depth of the forest, columns of the regression."""
+    model: Any
+    if kind == "tree":
+        model = DecisionTreeClassifier(max_leaf_nodes=size, random_state=0)
+    elif kind == "forest":
+        model = RandomForestClassifier(3, max_depth=size, random_state=0)
+    else:
+        model = make_pipeline(StandardScaler(), LogisticRegression())
+    return model.fit(people.X.iloc[:, : size if kind == "logistic" else 13], people.income)
+
+
+def audited(model: Any, people: People) -> pu.Audit:
+    """The audit that is timed, at thresholds of 0.05."""
+    X = people.X[list(model.feature_names_in_)]
+    return pu.audit(model, X, {"marital status": people.marital}, epsilon=0.05, delta=0.05)
+
+
+def timed(model: Any, size: int, people: People) -> Run:
+    """The best of a few audits."""
+    times: list[float] = []
+    with threadpool_limits(1):  # threads of BLAS that wait for each other take time of their own
+        while not times or (len(times) < RUNS and sum(times) < PATIENCE):
+            start = time.process_time()
+            found = audited(model, people)
+            times.append(time.process_time() - start)
+    return Run(len(people.X), size, len(found.decompositions), found.complete, min(times))
+
+
+def by_rows(people: People, rows: Iterable[int]) -> dict[str, list[Run]]:
+    """The three small models on more and more rows."""
+    models = {kind: trained(kind, size, people) for kind, size in SMALL.items()}
+    runs: dict[str, list[Run]] = {kind: [] for kind in models}
+    for number in rows:
+        sample = drawn(people, number)
+        for kind, model in models.items():
+            runs[kind].append(timed(model, SMALL[kind], sample))
+    return runs
+
+
+def by_size(
+    people: People, sizes: dict[str, tuple[int, ...]], rows: int = SAMPLE
+) -> dict[str, list[Run]]:
+    """Larger and larger models on the same rows of Adult."""
+    sample = People(people.X[:rows], people.marital[:rows], people.income[:rows])
+    return {
+        kind: [timed(trained(kind, size, people), size, sample) for size in some]
+        for kind, some in sizes.items()
+    }
+
+
+def warm_up(people: People) -> None:
+    """Load what is compiled, for small and for large trees."""
+    few = People(people.X[:64], people.marital[:64], people.income[:64])
+    for kind in ("tree", "forest"):
+        for size in (SMALL[kind], LARGER[kind][-1]):
+            audited(trained(kind, size, people), few)
+
+
+def growth(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, Array]:
+    """The exponent of the power law that fits the upper points best, and which these are."""
+    x, y = np.log(np.array(sizes, dtype=float)), np.log(np.array(seconds, dtype=float))
+    upper = y >= y.min() + np.log(FIXED)
+    if upper.sum() < 3:  # too few to say anything: the three largest
+        upper = x >= np.sort(x)[-3:][0]
+    return float(np.polyfit(x[upper], y[upper], 1)[0]), upper
+
+
+def fitted(runs: Sequence[Run], across: str) -> tuple[float, Array]:
+    """The growth of some runs with their rows or decompositions."""
+    return growth([getattr(run, across) for run in runs], [run.seconds for run in runs])
+
+
+def reproduce() -> Reproduced:
+    """Time audits of three kinds of models, and fit how the time grows."""
+    people = adult()
+    warm_up(people)
+    rows, sizes = by_rows(people, ROWS), by_size(people, LARGER)
+    return Reproduced(
+        compared=[*exponents(rows, "rows"), *exponents(sizes, "decompositions")],
+        tables=[authors_table(rows, sizes["logistic"][-1]), rows_table(rows), sizes_table(sizes)],
+        pictures=[
+            Picture(
+                "runtime",
+                draw(rows, sizes),
+                "Time of an audit against rows (left) and against decompositions (right); at each "
+                "line's end its growth exponent, filled points are those it was fitted to",
+            )
+        ],
+        remarks=["Times differ from machine to machine and from run to run."],
+    )
+
+
+def authors_table(rows: dict[str, list[Run]], large: Run) -> Table:
+    """What the authors' program takes, as far as it was timed, beside this one."""
+    here = {kind: next(run for run in runs if run.rows == SAMPLE) for kind, runs in rows.items()}
+    small = here["logistic"]
+    each = ", ".join(f"{NAMES[kind]} {run.seconds:.2g}" for kind, run in here.items())
+    columns = (
+        f"{small.seconds:.2g} with {small.size} columns, {large.seconds:.2g} with {large.size}"
+    )
+    return Table(
+        "Seconds, of the program that the authors published and of this one",
+        ("", "theirs", "this one"),
+        (
+            ("38 decompositions on 1,000 rows", "3.6", each),
+            ("a small logistic model", "over 250", columns),
+        ),
+    )
+
+
+def exponents(runs: dict[str, list[Run]], across: str) -> list[Compared]:
+    """The fitted growth of each kind of model."""
+    lines = []
+    for kind, some in runs.items():
+        slope, upper = fitted(some, across)
+        what = f"{NAMES[kind]}: growth exponent with {across}, from {upper.sum()} points"
+        lines.append(Compared(what, None, f"{slope:.2f}"))
+    return lines
+
+
+def rows_table(runs: dict[str, list[Run]]) -> Table:
+    """A line for each number of rows."""
+    heads = [f"{NAMES[kind]} ({told(some)})" for kind, some in runs.items()]
+    lines = zip(*runs.values(), strict=True)
+    return Table(
+        "Seconds against rows (decompositions in brackets)",
+        ("rows", *heads, "all complete"),
+        tuple(
+            (
+                f"{line[0].rows:,}",
+                *(f"{run.seconds:.3g}" for run in line),
+                "yes" if all(run.complete for run in line) else "no",
+            )
+            for line in lines
+        ),
+    )
+
+
+def told(runs: Sequence[Run]) -> str:
+    """How many decompositions there are in some runs."""
+    counts = sorted({run.decompositions for run in runs})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def sizes_table(runs: dict[str, list[Run]]) -> Table:
+    """A line for each model."""
+    return Table(
+        "Seconds against decompositions, on 1,000 rows",
+        ("model", "size", "decompositions", "seconds", "complete"),
+        tuple(
+            (
+                NAMES[kind],
+                f"{run.size:,} {UNITS[kind]}" if kind != "forest" else f"depth {run.size}",
+                f"{run.decompositions:,}",
+                f"{run.seconds:.3g}",
+                "yes" if run.complete else "no",
+            )
+            for kind, some in runs.items()
+            for run in some
+        ),
+    )
+
+
+def draw(rows: dict[str, list[Run]], sizes: dict[str, list[Run]]) -> Axes:
+    """Two panels with one scale of time."""
+    left: Axes
+    right: Axes
+    left, right = Figure(figsize=(9.2, 4.2), layout="constrained").subplots(1, 2, sharey=True)
+    for ax, runs, across, title in (
+        (left, rows, "rows", "36 to 38 decompositions, more and more rows"),
+        (right, sizes, "decompositions", f"{SAMPLE:,} rows, larger and larger models"),
+    ):
+        for kind, some in runs.items():
+            line(ax, kind, some, across)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel(across)
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.set_title(title, fontsize=9, loc="left", color="#3b4652")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(which="minor", length=0)
+    left.set_ylabel("seconds")
+    for ax, at in ((left, SAMPLE), (right, 38)):
+        ax.plot([at], [3.6], "*", color="#20262d", markersize=10, zorder=4)
+        ax.annotate(
+            "authors:\n38 decompositions,\n1,000 rows", (at, 3.6), (-4, 8),
+            textcoords="offset points", fontsize=7.5,
+        )  # fmt: skip
+        low, high = ax.get_xlim()
+        ax.set_xlim(low, high * 2.2)
+        guides(ax)
+    left.legend(frameon=False, fontsize=8, loc="lower right")
+    return left
+
+
+def line(ax: Axes, kind: str, runs: Sequence[Run], across: str) -> None:
+    """One kind of model, with the exponent at its end."""
+    x = np.array([getattr(run, across) for run in runs])
+    y = np.array([run.seconds for run in runs])
+    slope, upper = fitted(runs, across)
+    marked: Any = {"marker": MARKERS[kind], "color": COLOURS[kind], "linewidth": 0}
+    ax.plot(x, y, color=COLOURS[kind], linewidth=1.3, zorder=2)
+    ax.plot(x, y, markerfacecolor="white", markersize=5, zorder=3, **marked)
+    ax.plot(x[upper], y[upper], markersize=5, zorder=3, label=NAMES[kind], **marked)
+    ax.annotate(
+        f"{slope:.2f}", (x[-1], y[-1]), (7, 2 if kind == "logistic" else -6),
+        textcoords="offset points", color=COLOURS[kind], fontsize=8.5, va="center",
+    )  # fmt: skip
+
+
+def guides(ax: Axes) -> None:
+    """Grey lines of slope 1 and 2."""
+    low, high = ax.get_xlim()
+    bottom, top = ax.get_ylim()
+    for slope in (1, 2):
+        start = low * 4
+        end = min(high / 3, start * (top / bottom / 4) ** (1 / slope))
+        y = bottom * 1.5 * (np.array([start, end]) / start) ** slope
+        ax.plot([start, end], y, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        ax.annotate(f"slope {slope}", (end, y[1]), (3, 0), textcoords="offset points",
+                    fontsize=7.5, color=GREY, va="center")  # fmt: skip
+
+
+if __name__ == "__main__":
+    alone(reproduce)
