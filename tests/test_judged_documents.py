@@ -35,7 +35,7 @@ def variables_allowed(witness):
             2,
             "proxy use",
             1,
-            "The model uses a proxy for pregnant; 1 of 3 witnesses were judged appropriate.",
+            "The model uses a proxy for pregnant; 1 of 3 witnesses was judged appropriate.",
         ),
         (
             all_allowed,

@@ -73,7 +73,8 @@ def test_a_change_of_numbers_is_no_share_of_decisions() -> None:
     pages = Pages(found, document(found))
     terminal = pages.page(found.witnesses[0], "Witness")
     assert ": its influence" not in terminal
-    for text in (told(page_text(found)), answer(document(found)), terminal):
+    printed = str(found).replace("its influence", "Its influence")
+    for text in (told(page_text(found)), answer(document(found)), terminal, printed):
         assert "of decisions change." not in text
         assert "Its influence on the output, as squared change, is" in text
     assert "Influence cannot be larger" not in page_text(found)

@@ -249,6 +249,7 @@ class Audit:
             delta=self.delta,
             complete=self.complete,
             notes=self.notes,
+            influence=self.measures[1],
             validity=None if validity is None else assessment_content(validity, self.witnesses),
             validities=None
             if validity is None

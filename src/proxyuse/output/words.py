@@ -13,6 +13,7 @@ from typing import Any
 from proxyuse.columns import Column, Kind
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, value_text
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.reading import reading, reading_text
@@ -41,13 +42,14 @@ def describe_findings(
     delta: float,
     complete: bool,
     notes: Sequence[Note],
+    influence: str,
     validity: Mapping[str, Any] | None = None,
     validities: Mapping[tuple[str, str], Mapping[str, Any]] | None = None,
 ) -> str:
     """An answer to "is there proxy use, of what, and through which computation?".
 
-    `validity` is what statistics were asked, `validities` what they say of each witness, by
-    protected attribute and id; see `validity.content`.
+    `influence` is the name of its measure, `validity` what statistics were asked, `validities`
+    what they say of each witness, by protected attribute and id; see `validity.content`.
     """
     thresholds = {"epsilon": epsilon, "delta": delta}
     names = listed(z.name for z in population.protected)
@@ -78,7 +80,8 @@ def describe_findings(
         if validity is not None and validities is not None:
             said = validities[front.key]
             verdict = describe_validity(said, validity, thresholds, front.protected)
-        lines += ["", *_paragraph(number, front, strongest, others, population, verdict)]
+        effect = what_it_moves(front.influence, _percent(front.influence), influence)
+        lines += ["", *_paragraph(number, front, strongest, others, population, effect, verdict)]
     left = len(fronts) - MOST_GROUPS
     if left > 0:
         lines += ["", f"... and {count(left, 'more group')}; all are in audit.witnesses."]
@@ -88,6 +91,21 @@ def describe_findings(
     if remarks:
         lines += ["", "Notes", *remarks]
     return "\n".join(lines)
+
+
+def what_it_moves(influence: float, percent: str, measure: str) -> str:
+    """What an influence means, which is a share of decisions for one measure only.
+
+    Examples
+    --------
+    >>> what_it_moves(0.25, "25 %", "quantitative input influence")
+    "With another person's value in its place, 25 % of decisions change."
+    >>> what_it_moves(1.5, "150 %", "squared change")
+    'Its influence on the output, as squared change, is 1.500.'
+    """
+    if measure == QuantitativeInputInfluence().name:
+        return f"With another person's value in its place, {percent} of decisions change."
+    return f"Its influence on the output, as {measure}, is {influence:.3f}."
 
 
 def indented(text: str) -> list[str]:
@@ -122,6 +140,7 @@ def _paragraph(
     strongest: Witness,
     others: Sequence[Witness],
     population: Population,
+    effect: str,
     verdict: str,
 ) -> list[str]:
     subject = describe_term(front.expression, front.term, population.columns)
@@ -131,8 +150,7 @@ def _paragraph(
     lines = [
         f"{number}. The model looks at {subject}{at}.",
         *(f"   {line}" for line in _what_it_tells(front.table)),
-        f"   It matters: with another person's value in its place, {_percent(front.influence)} "
-        "of decisions change.",
+        f"   It matters: {effect[0].lower()}{effect[1:]}",
         f"   (association {front.association:.3f} of at most 1, influence {front.influence:.3f}, "
         f"reached by {_percent(front.reach)} of rows, id {front.id})",
         *indented(verdict),

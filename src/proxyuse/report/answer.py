@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.errors import FileError
-from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.output.validity_words import confidence, confirmed_among
-from proxyuse.output.words import count, indented
+from proxyuse.output.words import count, indented, what_it_moves
 from proxyuse.report.verdicts import exit_code_of
 from proxyuse.report.wording import headline, lacking, on_lines, shortened, verdict_text
 from proxyuse.verdict import counts
@@ -131,11 +130,7 @@ def _meaning(witness: Found, document: Found) -> list[str]:
     return [
         f"   Who knows it guesses {name} right for {percent(guess['informed'])} of people, "
         f"who does not, for {percent(guess['blind'])}.",
-        f"   With another person's value in its place, {percent(witness['influence'])} of "
-        "decisions change."
-        if document["measures"]["influence"] == QuantitativeInputInfluence().name
-        else f"   Its influence on the output, as {document['measures']['influence']}, is "
-        f"{witness['influence']:.3f}.",
+        f"   {moved(witness, document)}",
     ]
 
 
@@ -293,6 +288,12 @@ def _name(found: Found) -> str:
 
 def _brief(name: str) -> str:
     return shortened(name, MOST_NAME)
+
+
+def moved(witness: Found, document: Found) -> str:
+    """What the influence of a witness means."""
+    influence = witness["influence"]
+    return what_it_moves(influence, percent(influence), document["measures"]["influence"])
 
 
 def percent(share: float) -> str:

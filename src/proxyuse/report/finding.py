@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from proxyuse.output.words import count
-from proxyuse.report.answer import percent
+from proxyuse.report.answer import moved, percent
 from proxyuse.report.wording import shortened, verdict_text
 from proxyuse.verdict import Verdict
 
@@ -85,8 +85,7 @@ def sentences(document: Found, witness: Found) -> list[str]:
         summary(witness),
         f"Who knows it guesses {name} right for {percent(guess['informed'])} of people, who does "
         f"not, for {percent(guess['blind'])}.",
-        f"With another person's value in its place, {percent(witness['influence'])} of decisions "
-        "change.",
+        moved(witness, document),
         f"Association {witness['association']:.3f}{most} (threshold {limits['epsilon']:g}), "
         f"influence {witness['influence']:.3f} (threshold {limits['delta']:g}), reached by "
         f"{percent(witness['reach'])} of rows, id {witness['id']}.",

@@ -46,7 +46,8 @@ def _judgements(document: Mapping[str, Any]) -> str:
         return ""
     if not document["violations"]:
         return ", and all of it was judged appropriate"
-    return f"; {appropriate:,} of {witnesses:,} witnesses were judged appropriate"
+    was = "was" if appropriate == 1 else "were"
+    return f"; {appropriate:,} of {witnesses:,} witnesses {was} judged appropriate"
 
 
 def _confirmed(document: Mapping[str, Any]) -> str:
