@@ -126,6 +126,8 @@ def test_the_command_writes_a_page_and_what_is_there(folder, capsys):
     contents = (folder / "paper" / "README.md").read_text(encoding="utf-8")
     assert "(contraception.md)" in contents
     assert "(student.md)" not in contents
+    assert "(not done here: `proxyuse reproduce student`)" in contents
+    assert "(not done here: `proxyuse reproduce credit --psid FILE`)" in contents
     run("reproduce", "student", code=0, capsys=capsys)
     contents = (folder / "paper" / "README.md").read_text(encoding="utf-8")
     assert contents.index("(contraception.md)") < contents.index("(student.md)")

@@ -199,13 +199,16 @@ def _told(docstring: str | None) -> tuple[str, str]:
 
 
 def write_contents(folder: Path) -> Path:
-    """Write the first page, which names the pages that are in a folder."""
+    """Write the first page, which names the pages that are in a folder, and how to make others."""
     lines = []
     for name in EXPERIMENTS:
         page = folder / f"{name}.md"
         if page.is_file():
             title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
             lines.append(f"- [{title}]({page.name})\n")
+        else:
+            data = " --psid FILE" if name == NEEDS_PSID else ""
+            lines.append(f"- {title_of(name)} (not done here: `proxyuse reproduce {name}{data}`)\n")
     text = f"# The paper's evaluation, reproduced\n\n{INTRODUCTION}\n{''.join(lines)}"
     return written(folder / "README.md", text)
 
