@@ -107,3 +107,29 @@ def test_a_column_is_counted_as_its_support_and_cells_say(
         by_cell = np.zeros((cells.count, len(z)))
         np.add.at(by_cell, (cells.codes, z.codes), mass)
         np.testing.assert_array_equal(table, by_cell)
+
+
+@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["normal", "crowded", "whole", "few"]))
+def test_numbers_beyond_thresholds_are_counted(loops: Loops, seed: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(2, 400))
+    values = {
+        "normal": rng.normal(size=rows),
+        "crowded": np.where(rng.random(rows) < 0.9, 1.0, rng.normal(size=rows) * 1e6),
+        "whole": rng.integers(-5, 5, rows).astype(float),
+        "few": np.full(rows, 2.5),
+    }[kind]
+    thresholds = np.where(rng.random(rows) < 0.1, 1e9, rng.normal(size=rows) * 3)
+    low = rng.random(rows) < 0.5
+    below = (values < thresholds[:, None]).sum(axis=1)
+    expected = int(np.where(low, rows - below, below).sum())
+    assert loops.crossed(values, thresholds, low, 1e-12) == expected
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-9, -1e-9])
+def test_numbers_near_a_threshold_are_not_counted(loops: Loops, distance: float) -> None:
+    values = np.arange(10.0)
+    thresholds = np.array([2.5, 4.0 + distance, 7.5])
+    low = np.array([True, False, True])
+    assert loops.crossed(values, thresholds, low, 1e-6) is None
+    assert loops.crossed(values, thresholds + 0.25, low, 1e-6) == 7 + 5 + 2

@@ -11,7 +11,9 @@ from counts (its cost is for n rows and k distinct values of the computation p1)
 ``SIDE``   p1 is a number; through sums, factors and monotone functions it meets one comparison,
            and in the rows of a mask the output is decided by its outcome: by the side of a
            threshold tau(row) on which p1 falls. Sort the values of p1 once, look tau up in
-           them, add the mass on the other side. O(n log n).
+           them, add the mass on the other side. O(n log n); where each row counts once, values
+           are put into drawers instead and tau is compared with those in its own, O(n) unless
+           they crowd.
 ``SHIFT``  The output is a monotone function of p1 (a regressor's sum). Values that give the same
            output are neighbours in order: look at neighbours until they differ. O(n log n)
            where few values share an output.
@@ -40,9 +42,10 @@ and, for those who ask for it, its two halves row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,20 +67,28 @@ from proxyuse.lang.nodes import (
     Precision,
     Relation,
     Term,
+    Var,
     Vector,
     children,
 )
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import Association
 from proxyuse.measure.effects import Alike, Effects, Ranges, Shape, Tries, effects_of
 from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import differ
 from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.parallel import worth_compiling
 from proxyuse.measure.support import Support, support_of
+from proxyuse.measure.tables import JointTable
+from proxyuse.measure.tally import Loops, tally_numbers
 
 _EPS = 2.0**-52
 
 FEW_KINDS = 64
 """Kinds of values that are tried for effects, whatever that takes."""
+
+SECONDS_A_NUMBER = 1e-7
+"""What NumPy takes for one row of one computation, about."""
 
 MOST_WORK = 2**31
 """Values that are computed for the effects of one computation, at most; some seconds."""
@@ -122,6 +133,7 @@ class FastEngine(NaiveEngine):
         super().__init__(*arguments, **options)
         self._path: list[tuple[int, Context]] = []
         self._fold: tuple[Spot, list[Array]] | None = None
+        self._row_loops = Loops()
 
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
@@ -138,6 +150,9 @@ class FastEngine(NaiveEngine):
     def _influence(self, spots: Sequence[Spot], values: Array) -> tuple[Way, float]:
         self._tick(0)
         with np.errstate(all="ignore"):
+            counted = self._counted_by_side(spots[0], values) if len(spots) == 1 else None
+            if counted is not None:
+                return Way.CONTEXT, counted / (self.total * self.total)
             shape = self._shape(spots, values)
             pairs = shape.pairs(self.weights)
         way = Way.VALUES if isinstance(shape, Tries) else Way.CONTEXT
@@ -179,11 +194,32 @@ class FastEngine(NaiveEngine):
 
         Asked for in preorder, each finds its parent's context kept.
         """
+        self._choose_loops(len(spots))
         found = {}
         for spot in sorted(spots):
             found[spot] = self.influence([spot])
             self._tick(1)
         return [found[spot] for spot in spots]
+
+    def associations(self, terms: Sequence[Term], measure: Association) -> Array:
+        """The association of each computation with each protected attribute."""
+        self._choose_loops(len(terms))
+        return super().associations(terms, measure)
+
+    def tables(self, term: Term) -> list[JointTable]:
+        """The joint table with each protected attribute; long numbers are cut into bins."""
+        values = self.values(term)
+        if isinstance(term, Var) or values.dtype != np.float64 or values.ndim != 1:
+            return super().tables(term)
+        support, tables = tally_numbers(
+            np.ascontiguousarray(values),
+            [z for _, z in self.protected],
+            None if self._rows_count_once else self.weights,
+            self._bins,
+            self._max_support,
+            self._row_loops,
+        )
+        return self._tables_of(term, support, tables)
 
     # One position
 
@@ -234,6 +270,46 @@ class FastEngine(NaiveEngine):
 
         masses = support.masses(self.weights)
         return Tries(rows, support.codes, masses, map(losses, range(len(support))))
+
+    def _counted_by_side(self, spot: Spot, values: Array) -> int | None:
+        """How many pairs of rows change the output, where each row counts once and has a side.
+
+        A row below its threshold changes with every number above it, another one with every
+        number below. None where a number is missing or infinite, or so near a threshold that
+        rounding decides.
+        """
+        if not self._rows_count_once or values.dtype != np.float64 or values.ndim != 1:
+            return None
+        context = self._context(spot)
+        if context.form is not Form.SIDE:
+            return None
+        assert context.tau is not None
+        assert context.slack is not None
+        rows = np.flatnonzero(context.rows)
+        if len(rows) == 0:
+            return 0
+        tau, slack = context.tau[rows], float(context.slack[rows].max())
+        ends = values.min(), values.max()
+        if not (np.isfinite(ends).all() and np.isfinite(tau).all() and np.isfinite(slack)):
+            return None
+        said = [self._judged(spot, context, rows, np.full(len(rows), end)) for end in ends]
+        if not np.array_equal(differ(*said), (ends[0] < tau) & (tau < ends[1])):
+            return None
+        values = np.ascontiguousarray(values)
+        return self._row_loops.crossed(values, tau, values[rows] < tau, slack)
+
+    @cached_property
+    def _rows_count_once(self) -> bool:
+        return bool((self.weights == 1).all())
+
+    def _choose_loops(self, computations: int) -> None:
+        """Count the numbers of so many computations with compiled loops, if they are worth it."""
+        seconds = SECONDS_A_NUMBER * self.n_rows * computations
+        wanted = self._compiled
+        if worth_compiling(seconds, "tally_kernel") if wanted is None else wanted:
+            from proxyuse.measure.tally_kernel import CompiledLoops  # loads numba
+
+            self._row_loops = CompiledLoops()
 
     def _by_side(self, spot: Spot, context: Context, values: Array) -> Shape:
         """Each row keeps its output on one side of its threshold.
@@ -514,14 +590,17 @@ class FastEngine(NaiveEngine):
         A row in which another operand is missing has a missing result whatever this one is.
         """
         rows = context.rows
-        for other in others:
-            rows = rows & ~np.isnan(other)
+        rest, size = _added(others, self.n_rows)
+        if not np.isfinite(size).all():
+            for other in others:
+                rows = rows & ~np.isnan(other)
+            rest, size = _added([np.where(rows, other, 1.0) for other in others], self.n_rows)
         context = replace(context, rows=rows)
-        finite = all(np.isfinite(other[rows]).all() for other in others)
+        finite = np.isfinite(size).all()
         if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not finite:
             return replace(context, form=Form.OTHER)
-        numbers = [np.where(rows, other, 1.0) for other in others]
         if isinstance(term, Mul):
+            numbers = [np.where(rows, other, 1.0) for other in others]
             factor = np.multiply.reduce(numbers) if numbers else np.ones(self.n_rows)
             if not np.isfinite(factor).all() or (factor == 0).any():
                 return replace(context, form=Form.OTHER)
@@ -531,8 +610,6 @@ class FastEngine(NaiveEngine):
         assert context.slack is not None
         room = 8.0 * _EPS * (len(others) + 2)
         if isinstance(term, Add):
-            rest = np.add.reduce(numbers) if numbers else np.zeros(self.n_rows)
-            size = np.add.reduce([np.abs(number) for number in numbers]) if numbers else 0.0
             tau = context.tau - rest
             slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
         else:
@@ -558,6 +635,15 @@ class FastEngine(NaiveEngine):
             parts.insert(place, support.values)
             outcomes.append(apply(term, parts, {}, self.vocabulary))
         return np.asarray(np.unique(np.array(outcomes), axis=1, return_inverse=True)[1]).ravel()
+
+
+def _added(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
+    """The sum of some numbers for each row, and that of their sizes."""
+    total, size, buffer = np.zeros(n_rows), np.zeros(n_rows), np.empty(n_rows)
+    for number in numbers:
+        total += number
+        size += np.abs(number, out=buffer) if len(number) == n_rows else np.abs(number)
+    return total, size
 
 
 def _looked_up(numbers: Array, thresholds: Array) -> Array:

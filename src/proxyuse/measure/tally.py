@@ -79,6 +79,23 @@ class Loops:
         """The numbers in order, missing ones last."""
         return np.sort(values)
 
+    def crossed(self, values: Array, thresholds: Array, low: Array, slack: float) -> int | None:
+        """How many of the numbers are beyond each threshold, all these counts added up.
+
+        Beyond is above for a threshold that is marked as `low`, and below for another one. None
+        where a number lies within the slack of a threshold.
+        """
+        ordered = np.sort(values)
+        found = 0
+        for side, sign in ((thresholds[low], -1), (thresholds[~low], 1)):
+            side = np.sort(side)
+            first = np.searchsorted(ordered, side - slack)
+            last = np.searchsorted(ordered, side + slack, side="right")
+            if not np.array_equal(first, last):
+                return None
+            found += sign * int(first.sum())
+        return found + int(np.count_nonzero(low)) * len(values)
+
     def among(self, edges: Array, values: Array) -> Array:
         """For each number how many of the sorted edges are below it, all for a missing one."""
         return np.searchsorted(edges, values)
@@ -106,24 +123,61 @@ def tally_column(
 ) -> Tally:
     """Count a column; without weights each row counts once."""
     pieces = _pieces(values, tests, vocabulary, weights, bins, max_support, loops)
-    raw = [loops.counted(pieces.places, pieces.count, z, weights) for z in protected]
-    masses = raw[0] @ np.ones(raw[0].shape[1])  # far faster than a sum of short rows
+    counted = _counted(pieces, protected, weights, bins, max_support, loops)
+    some = cells_of(counted.samples, tests, vocabulary)
+    cell_of = np.zeros(pieces.count, dtype=some.codes.dtype)
+    cell_of[counted.present] = some.codes
+    cells = Cells(loops.looked_up(cell_of, pieces.places), some.truth)
+    by_cell = [summed(table, some.codes, cells.count) for table in counted.raw]
+    return Tally(counted.support, counted.tables, cells, by_cell)
+
+
+def tally_numbers(
+    values: Array,
+    protected: Sequence[Support],
+    weights: Array | None,
+    bins: int | None,
+    max_support: int,
+    loops: Loops,
+) -> tuple[Support, list[Array]]:
+    """The support and the tables of numbers that nothing tests; see `Tally`."""
+    pieces = _numbers(values, (), weights, bins, max_support, loops)
+    counted = _counted(pieces, protected, weights, bins, max_support, loops)
+    return counted.support, counted.tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """The pieces that occur: a value in each, and their masses; what is made of them by bins."""
+
+    present: Array
+    samples: Array
+    raw: list[Array]
+    support: Support
+    tables: list[Array]
+
+
+def _counted(
+    pieces: Pieces,
+    protected: Sequence[Support],
+    weights: Array | None,
+    bins: int | None,
+    max_support: int,
+    loops: Loops,
+) -> _Counted:
+    every = [loops.counted(pieces.places, pieces.count, z, weights) for z in protected]
+    masses = every[0] @ np.ones(every[0].shape[1])  # far faster than a sum of short rows
     present = np.flatnonzero(masses)
     samples = pieces.samples(present)
-    kept = [table[present] for table in raw]
+    raw = [table[present] for table in every]
     support = pieces.support
     if support is None:
         support = grouped(samples, masses[present], bins, max_support)
-    tables = kept
+    tables = raw
     if support.upper is not None:
         group = np.searchsorted(support.upper, samples)
-        tables = [summed(table, group, len(support)) for table in kept]
-    some = cells_of(samples, tests, vocabulary)
-    cell_of = np.zeros(pieces.count, dtype=some.codes.dtype)
-    cell_of[present] = some.codes
-    cells = Cells(loops.looked_up(cell_of, pieces.places), some.truth)
-    by_cell = [summed(table, some.codes, cells.count) for table in kept]
-    return Tally(support, tables, cells, by_cell)
+        tables = [summed(table, group, len(support)) for table in raw]
+    return _Counted(present, samples, raw, support, tables)
 
 
 def grouped(values: Array, masses: Array, bins: int | None, max_support: int) -> Support:
@@ -159,6 +213,17 @@ def _pieces(
             len(vocabulary.words) - NO_CATEGORY,
             lambda places: (places + NO_CATEGORY).astype(np.int32),
         )
+    return _numbers(values, tests, weights, bins, max_support, loops)
+
+
+def _numbers(
+    values: Array,
+    tests: Sequence[Test],
+    weights: Array | None,
+    bins: int | None,
+    max_support: int,
+    loops: Loops,
+) -> Pieces:
     whole = _whole_numbers(values, loops)
     return whole or _by_order(values, tests, weights, bins, max_support, loops)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.compiled import compiled
+from proxyuse.measure.compiled import called, compiled
 from proxyuse.measure.support import Support
 from proxyuse.measure.tally import Loops
 
@@ -18,6 +18,8 @@ FEW = 1 << 12  # entries of a table that may be kept in several copies
 DIGIT = 12  # bits by which numbers are sorted at a time
 DRAWERS = 1 << 12  # of the guide to sorted edges
 NEGATIVE_ZERO = -(1 << 63)  # as bits
+CROWD = 16  # numbers that a threshold may be compared with, on average
+NEAR, CROWDED = -1, -2  # no counts
 
 
 class CompiledLoops(Loops):
@@ -32,6 +34,16 @@ class CompiledLoops(Loops):
     def sorted(self, values: Array) -> Array:
         """The numbers in order, missing ones last."""
         return np.asarray(_sorted(values.view(np.uint64)).view(np.float64))
+
+    def crossed(self, values: Array, thresholds: Array, low: Array, slack: float) -> int | None:
+        """How many of the numbers are beyond each threshold; see `Loops`.
+
+        Where numbers crowd, as many equal ones do, they are sorted instead.
+        """
+        found = int(_crossed(values, thresholds, low, slack))
+        if found == CROWDED:
+            return super().crossed(values, thresholds, low, slack)
+        return None if found == NEAR else found
 
     def among(self, edges: Array, values: Array) -> Array:
         """For each number how many of the sorted edges are below it, all for a missing one.
@@ -78,6 +90,52 @@ def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> boo
         whole &= bits[row] != NEGATIVE_ZERO
         places[row] = place if held else missing
     return whole
+
+
+@compiled
+def _crossed(values: Any, thresholds: Any, low: Any, slack: float) -> int:
+    """Put the numbers into drawers; a threshold is compared with those in its own drawer alone."""
+    least, most = values.min(), values.max()
+    last = 2 * len(values) - 1
+    if not 0 < most - least < np.inf:
+        return CROWDED
+    scale = (last + 1) / (most - least)
+    if scale == np.inf:
+        return CROWDED
+    ends = np.zeros(last + 2, dtype=np.int64)
+    for value in values:
+        ends[_drawer(value - least, scale, last) + 1] += 1
+    for drawer in range(last + 1):
+        ends[drawer + 1] += ends[drawer]
+    held = np.empty_like(values)
+    for value in values:  # makes of `ends`, where drawers begin, where they end
+        drawer = _drawer(value - least, scale, last)
+        held[ends[drawer]] = value
+        ends[drawer] += 1
+    total = 0
+    patience = CROWD * (len(values) + len(thresholds))
+    for row in range(len(thresholds)):
+        before, behind = thresholds[row] - slack, thresholds[row] + slack
+        first = _drawer(before - least, scale, last)
+        start = ends[first - 1] if first else 0
+        end = ends[_drawer(behind - least, scale, last)]
+        patience -= end - start
+        if patience < 0:
+            return CROWDED
+        below = start
+        for place in range(start, end):
+            below += held[place] < before
+            if before <= held[place] <= behind:
+                return NEAR
+        total += len(values) - below if low[row] else below
+    return int(total)
+
+
+@called
+def _drawer(distance: float, scale: float, last: int) -> int:
+    """Never falls as the distance grows."""
+    along = distance * scale
+    return 0 if along <= 0 else last if along >= last else int(along)
 
 
 @compiled
