@@ -43,6 +43,9 @@ def folder(tmp_path, monkeypatch):
         ("0.118530", 0.1185299, "0.118530", True),
         ("38", 38, "38", True),
         ("38", 39, "39", False),
+        ("0", 0.4, "0.4", False),
+        ("0", -0.0, "0", True),
+        ("1", 1.0, "1", True),
         ("relationship <= 0.5", "relationship <= 0.5", "relationship <= 0.5", True),
         (None, 0.123456, "0.1235", None),
         (None, 48842, "48,842", None),
@@ -77,6 +80,8 @@ def test_a_page_has_the_text_the_figures_and_what_was_noticed():
         "| 1 | 2 |",
         "",
         "- Noticed.",
+        "",
+        "<!-- made by: proxyuse reproduce -->",
     ]
     assert experiment.text(result).splitlines() == [
         "A title",
@@ -156,6 +161,28 @@ def test_wrong_use_is_said_before_any_work(words, message, folder, capsys):
     assert out == ""
 
 
+def test_what_somebody_else_wrote_is_not_overwritten(folder, capsys):
+    (folder / "README.md").write_text("# My project")
+    _, error = run("reproduce", "masked", "--out", ".", code=2, capsys=capsys)
+    assert "it was not made by 'proxyuse reproduce'; name another folder" in error
+    assert [path.name for path in folder.iterdir()] == ["README.md"]
+    assert (folder / "README.md").read_text() == "# My project"
+
+
+def test_one_that_goes_wrong_leaves_the_others(folder, capsys):
+    names = "credit_card,stud_loan,medical_exp,employment,income,marital_status,auto_insurance,"
+    names += "children,age,gender,housing,health_status,work_hours"
+    rows = [f"900,0,350,1,{20000 + n},1,700,2,41,1,1,{1 + n % 4},38" for n in range(40)]
+    Path("families.csv").write_text("\n".join([names, *rows]))
+    out, _ = run(
+        "reproduce", "credit", "masked", "--psid", "families.csv", "--json", code=2, capsys=capsys
+    )
+    credit, masked = json.loads(out)
+    assert "says the same of all 40 families" in credit["left_out"]
+    assert masked["compared"]
+    assert "(masked.md)" in (folder / "paper" / "README.md").read_text(encoding="utf-8")
+
+
 def test_there_is_no_other_experiment():
     with pytest.raises(FileError, match="there is no experiment"):
         load("../x")
@@ -164,7 +191,14 @@ def test_there_is_no_other_experiment():
 # The documentation
 
 
-@pytest.mark.parametrize("name", ["contraception", "student"])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "credit"])
+def test_a_page_of_the_documentation_begins_with_the_text_of_its_script(name):
+    experiment = load(name)
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {experiment.title}\n\n{experiment.prose}\n")
+
+
+@pytest.mark.parametrize("name", ["contraception", "student", "masked", "models", "similar"])
 def test_a_page_of_the_documentation_says_what_the_script_says(name, tmp_path):
     experiment = load(name)
     experiment.write(experiment.reproduce(), tmp_path)

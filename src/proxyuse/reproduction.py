@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from proxyuse.errors import FileError
-from proxyuse.files.writing import written
+from proxyuse.errors import FileError, ProxyUseError
+from proxyuse.files.writing import check_writable, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,11 +31,14 @@ EXPERIMENTS = (
 )  # fmt: skip
 NEEDS_PSID = "credit"
 SILENT = "not stated"
+MARK = "<!-- made by: proxyuse reproduce -->\n"
 INTRODUCTION = """\
-Each page is one experiment of Datta, Fredrikson, Ko, Mardziel and Sen, *Use Privacy in Data-Driven
-Systems* (CCS 2017, [arXiv 1705.07807](https://arxiv.org/abs/1705.07807)), done again: what the
-authors state, in the paper or by the program they published with it, beside what is measured here.
-`proxyuse reproduce` makes these pages anew.
+The experiments of Datta, Fredrikson, Ko, Mardziel and Sen, *Use Privacy in Data-Driven Systems*
+(CCS 2017, [arXiv 1705.07807](https://arxiv.org/abs/1705.07807)), done again: what the authors
+state, in the paper or by
+[the program they published with it](https://github.com/cmu-transparency/artifact-proxyuse-ccs2017),
+beside what is measured here. Three models of the same size, the baselines and the page on where
+the paper is wrong or silent go beyond it. `proxyuse reproduce` makes these pages anew.
 """
 
 
@@ -47,7 +50,8 @@ class Compared:
     ----------
     what : of what it is the figure.
     stated : as the authors print it; None where they are silent.
-    here : a number is written with as many decimals as theirs has.
+    here : a number is written with as many decimals as theirs has. To be the same as a whole
+        number it has to be whole.
 
     Examples
     --------
@@ -67,7 +71,10 @@ class Compared:
             return self.here
         if self.stated is None:
             return f"{self.here:,}" if isinstance(self.here, int) else f"{self.here:.4g}"
-        return f"{self.here:.{len(self.stated.partition('.')[2])}f}"
+        decimals = len(self.stated.partition(".")[2])
+        if decimals == 0 and self.here != round(self.here):
+            return f"{self.here:.4g}"
+        return f"{self.here + 0:.{decimals}f}"  # + 0: no minus sign before a zero
 
     @property
     def same(self) -> bool | None:
@@ -123,7 +130,7 @@ class Experiment:
         for picture in result.pictures:
             parts.append(f"![{picture.caption}]({picture.name}.svg)\n\n*{picture.caption}*")
         parts += [f"- {remark}" for remark in result.remarks]
-        return "\n\n".join(parts) + "\n"
+        return "\n\n".join([*parts, MARK])
 
     def text(self, result: Reproduced) -> str:
         """The same for a terminal, without the prose."""
@@ -204,21 +211,33 @@ def write_contents(folder: Path) -> Path:
     for name in EXPERIMENTS:
         page = folder / f"{name}.md"
         if page.is_file():
-            title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            title = _text(page).partition("\n")[0].removeprefix("# ")
             lines.append(f"- [{title}]({page.name})\n")
         else:
             data = " --psid FILE" if name == NEEDS_PSID else ""
             lines.append(f"- {title_of(name)} (not done here: `proxyuse reproduce {name}{data}`)\n")
-    text = f"# The paper's evaluation, reproduced\n\n{INTRODUCTION}\n{''.join(lines)}"
+    text = f"# The paper's evaluation, reproduced\n\n{INTRODUCTION}\n{''.join(lines)}\n{MARK}"
     return written(folder / "README.md", text)
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder for pages, with those above it."""
+def make_folder(folder: Path, names: Sequence[str]) -> None:
+    """Make a folder for the pages of some experiments; no other file is to be overwritten."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from None
+    for name in (*names, "README"):
+        page = folder / f"{name}.md"
+        check_writable(page)
+        if page.exists() and MARK.strip() not in _text(page):
+            raise FileError(
+                f"{page}: there is such a file, and it was not made by 'proxyuse reproduce'; "
+                "name another folder with --out"
+            )
+
+
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf-8", errors="replace")
 
 
 def alone(reproduce: Callable[..., Reproduced]) -> None:
@@ -234,10 +253,13 @@ def alone(reproduce: Callable[..., Reproduced]) -> None:
         parser.add_argument(f"--{name}", required=True)
     options = vars(parser.parse_args())
     folder = options.pop("out")
-    make_folder(folder)
-    result, seconds = timed(reproduce, **options)
+    try:
+        make_folder(folder, [experiment.name])
+        result, seconds = timed(reproduce, **options)
+        files = experiment.write(result, folder)
+    except ProxyUseError as error:
+        sys.exit(f"{experiment.name}: {error}")
     print(experiment.text(result))
-    files = experiment.write(result, folder)
     print(f"  {seconds:.1f} s; written: {', '.join(str(file) for file in files)}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.datasets import load_psid
-from proxyuse.errors import FileError
+from proxyuse.errors import FileError, ProxyUseError
 from proxyuse.reproduction import (
     EXPERIMENTS,
     NEEDS_PSID,
@@ -23,6 +23,7 @@ from proxyuse.reproduction import (
     write_contents,
 )
 
+WRONG_USE = 2
 NO_PSID = (
     "the study's data may not be passed on, so none comes with this package: register with the "
     "Panel Study of Income Dynamics, save an extract and name it with --psid FILE (its columns: "
@@ -39,23 +40,31 @@ def run(given: argparse.Namespace) -> int:
     chosen = [load(name) for name in names]
     if NEEDS_PSID in given.experiments and given.psid is None:
         raise FileError(f"{NEEDS_PSID}: {NO_PSID}")
-    if given.psid is not None:
+    if NEEDS_PSID in names and given.psid is not None:
         load_psid(given.psid)  # a wrong one is told now, not after minutes
-    make_folder(given.out)
-    told = []
+    make_folder(given.out, names)
+    told, failed = [], False
     for experiment in chosen:
         if experiment.name == NEEDS_PSID and given.psid is None:
-            told.append({"name": experiment.name, "title": experiment.title, "left_out": NO_PSID})
-            if not given.json:
-                print_text(f"{experiment.title}\n    left out: {NO_PSID}\n")
+            told.append(_left_out(experiment, NO_PSID, given.json))
             continue
-        told.append(_done(experiment, given))
-    contents = write_contents(given.out)
+        try:
+            told.append(_done(experiment, given))
+        except ProxyUseError as error:  # the others are done all the same
+            failed = True
+            told.append(_left_out(experiment, str(error), given.json))
+        write_contents(given.out)
     if given.json:
         print_json(told)
     else:
-        print_text(f"All of it to read: {contents}")
-    return 0
+        print_text(f"All of it to read: {given.out / 'README.md'}")
+    return WRONG_USE if failed else 0
+
+
+def _left_out(experiment: Experiment, why: str, as_json: bool) -> dict[str, Any]:
+    if not as_json:
+        print_text(f"{experiment.title}\n    left out: {why}\n")
+    return {"name": experiment.name, "title": experiment.title, "left_out": why}
 
 
 def _done(experiment: Experiment, given: argparse.Namespace) -> dict[str, Any]:
