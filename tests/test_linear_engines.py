@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import combinations
 from typing import Any
 
@@ -87,3 +88,63 @@ def test_subsets_of_sums_agree_with_the_definition(seed: int, compiled: bool) ->
     np.testing.assert_array_equal(
         fast.associations(terms, measure), naive.associations(terms, measure)
     )
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
+@pytest.mark.parametrize("seed", range(40))
+def test_values_on_the_edge_of_a_bin_fall_where_the_definition_puts_them(
+    seed: int, compiled: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(4, 40))
+    data = {"a": rng.integers(0, 6, rows) / rng.choice([1.0, 3.0]), "b": np.zeros(rows)}
+    program = pu.Program.parse("a + b > 1")
+    population = Population.build(
+        data,
+        protected={"z": rng.integers(0, 2, rows)},
+        variables=program.variables,
+        weights=rng.integers(1, 4, rows) / 10,
+    )
+    options: dict[str, Any] = {"bins": 2, "max_support": 2}
+    naive = NaiveEngine(program, population, **options)
+    fast = TrialEngine(program, population, compiled=compiled, **options)
+    (total,) = (term for term in program.points.terms if isinstance(term, Add))
+    measure = NormalizedMutualInformation()
+    expected = naive.associations([total], measure)
+    np.testing.assert_allclose(fast.associations([total], measure), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a * b > 0", {"a": [-1, -2, 1e-30, 1], "b": [1e-300] * 4}),
+        ("a * b > 0", {"a": [-1, -2, 1e-290, 1], "b": [1e-50] * 4}),
+        (
+            "a * b * c > 1e-120",
+            {"a": [1e200, 1.000001e200, 0.99e200, 0.9e200], "b": [1e-160] * 4, "c": [1e-160] * 4},
+        ),
+        (
+            "a * b * c > 1e250",
+            {"a": [1e200, 1e100, 1e260, 1e10], "b": [1e200] * 4, "c": [1e-200] * 4},
+        ),
+    ],
+)
+def test_products_too_large_or_small_to_be_held(
+    text: str, data: dict[str, list[float]], compiled: bool
+) -> None:
+    program = pu.Program.parse(text)
+    columns = {name: np.array(values, dtype=float) for name, values in data.items()}
+    population = Population.build(
+        columns, protected={"z": [0, 1, 0, 1]}, variables=program.variables
+    )
+    naive = NaiveEngine(program, population)
+    fast = TrialEngine(program, population, compiled=compiled)
+    assert fast.influences(spots(program)) == naive.influences(spots(program))
+
+
+def test_a_copy_of_an_engine_does_not_ask_for_numba() -> None:
+    program, population = case(0)
+    engine = TrialEngine(program, population, compiled=True)
+    engine.influences(spots(program))
+    assert b"tally_kernel" not in pickle.dumps(engine)

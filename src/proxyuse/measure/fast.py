@@ -77,12 +77,14 @@ from proxyuse.measure.effects import Alike, Effects, Ranges, Shape, Tries, effec
 from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import differ
 from proxyuse.measure.naive import NaiveEngine
-from proxyuse.measure.parallel import worth_compiling
+from proxyuse.measure.parallel import WORTH_LOADING, worth_compiling
 from proxyuse.measure.support import Support, support_of
 from proxyuse.measure.tables import JointTable
 from proxyuse.measure.tally import Loops, tally_numbers
 
 _EPS = 2.0**-52
+_TINY = 2.0**-1000  # far more than what is lost where numbers become too small to be held
+MOST_STRAIN = 2.0**300  # products that large or small are left to the program's own operations
 
 FEW_KINDS = 64
 """Kinds of values that are tried for effects, whatever that takes."""
@@ -135,6 +137,10 @@ class FastEngine(NaiveEngine):
         self._fold: tuple[Spot, list[Array]] | None = None
         self._row_loops = Loops()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy need not find numba where it is opened."""
+        return super().__getstate__() | {"_row_loops": Loops()}
+
     def influence(self, spots: Sequence[Spot]) -> float:
         """The influence of one computation through disjoint positions at which it stands."""
         if not self._counts_changes:
@@ -150,10 +156,14 @@ class FastEngine(NaiveEngine):
     def _influence(self, spots: Sequence[Spot], values: Array) -> tuple[Way, float]:
         self._tick(0)
         with np.errstate(all="ignore"):
-            counted = self._counted_by_side(spots[0], values) if len(spots) == 1 else None
-            if counted is not None:
-                return Way.CONTEXT, counted / (self.total * self.total)
-            shape = self._shape(spots, values)
+            if len(spots) == 1:
+                context = self._context(spots[0])
+                counted = self._counted_by_side(spots[0], context, values)
+                if counted is not None:
+                    return Way.CONTEXT, counted / (self.total * self.total)
+                shape = self._one(spots[0], context, values)
+            else:
+                shape = self._tries(spots, values)
             pairs = shape.pairs(self.weights)
         way = Way.VALUES if isinstance(shape, Tries) else Way.CONTEXT
         return way, pairs / (self.total * self.total)
@@ -187,7 +197,9 @@ class FastEngine(NaiveEngine):
 
     def _shape(self, spots: Sequence[Spot], values: Array) -> Shape:
         """Which pairs of rows change the output."""
-        return self._one(spots[0], values) if len(spots) == 1 else self._tries(spots, values)
+        if len(spots) > 1:
+            return self._tries(spots, values)
+        return self._one(spots[0], self._context(spots[0]), values)
 
     def influences(self, spots: Sequence[Spot]) -> list[float]:
         """The influence of what stands at each position, through that position alone.
@@ -212,7 +224,7 @@ class FastEngine(NaiveEngine):
         if isinstance(term, Var) or values.dtype != np.float64 or values.ndim != 1:
             return super().tables(term)
         support, tables = tally_numbers(
-            np.ascontiguousarray(values),
+            _plain(values),
             [z for _, z in self.protected],
             None if self._rows_count_once else self.weights,
             self._bins,
@@ -223,9 +235,8 @@ class FastEngine(NaiveEngine):
 
     # One position
 
-    def _one(self, spot: Spot, values: Array) -> Shape:
+    def _one(self, spot: Spot, context: Context, values: Array) -> Shape:
         """Which pairs of rows change the output through one position."""
-        context = self._context(spot)
         if not context.rows.any():
             return Alike(context.rows, context.rows)
         match context.form:
@@ -271,32 +282,28 @@ class FastEngine(NaiveEngine):
         masses = support.masses(self.weights)
         return Tries(rows, support.codes, masses, map(losses, range(len(support))))
 
-    def _counted_by_side(self, spot: Spot, values: Array) -> int | None:
+    def _counted_by_side(self, spot: Spot, context: Context, values: Array) -> int | None:
         """How many pairs of rows change the output, where each row counts once and has a side.
 
         A row below its threshold changes with every number above it, another one with every
         number below. None where a number is missing or infinite, or so near a threshold that
         rounding decides.
         """
-        if not self._rows_count_once or values.dtype != np.float64 or values.ndim != 1:
-            return None
-        context = self._context(spot)
-        if context.form is not Form.SIDE:
+        numbers = values.dtype == np.float64 and values.ndim == 1
+        if context.form is not Form.SIDE or not numbers or not self._rows_count_once:
             return None
         assert context.tau is not None
         assert context.slack is not None
         rows = np.flatnonzero(context.rows)
-        if len(rows) == 0:
-            return 0
-        tau, slack = context.tau[rows], float(context.slack[rows].max())
+        tau, slack = context.tau[rows], context.slack[rows]
         ends = values.min(), values.max()
-        if not (np.isfinite(ends).all() and np.isfinite(tau).all() and np.isfinite(slack)):
+        if not all(np.isfinite(part).all() for part in (ends, tau, slack)):
             return None
+        # Rounding may leave a row on one side whatever the number is, though a threshold is there.
         said = [self._judged(spot, context, rows, np.full(len(rows), end)) for end in ends]
         if not np.array_equal(differ(*said), (ends[0] < tau) & (tau < ends[1])):
             return None
-        values = np.ascontiguousarray(values)
-        return self._row_loops.crossed(values, tau, values[rows] < tau, slack)
+        return self._row_loops.crossed(_plain(values), tau, values[rows] < tau, slack)
 
     @cached_property
     def _rows_count_once(self) -> bool:
@@ -304,9 +311,11 @@ class FastEngine(NaiveEngine):
 
     def _choose_loops(self, computations: int) -> None:
         """Count the numbers of so many computations with compiled loops, if they are worth it."""
-        seconds = SECONDS_A_NUMBER * self.n_rows * computations
         wanted = self._compiled
-        if worth_compiling(seconds, "tally_kernel") if wanted is None else wanted:
+        if wanted is None:
+            seconds = SECONDS_A_NUMBER * self.n_rows * computations
+            wanted = seconds >= WORTH_LOADING and worth_compiling(seconds, "tally_kernel")
+        if wanted:
             from proxyuse.measure.tally_kernel import CompiledLoops  # loads numba
 
             self._row_loops = CompiledLoops()
@@ -591,19 +600,17 @@ class FastEngine(NaiveEngine):
         """
         rows = context.rows
         rest, size = _added(others, self.n_rows)
-        if not np.isfinite(size).all():
+        if not np.isfinite(size).all():  # a number is missing or infinite
             for other in others:
                 rows = rows & ~np.isnan(other)
-            rest, size = _added([np.where(rows, other, 1.0) for other in others], self.n_rows)
+            others = [np.where(rows, other, 1.0) for other in others]
+            rest, size = _added(others, self.n_rows)
         context = replace(context, rows=rows)
-        finite = np.isfinite(size).all()
-        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not finite:
+        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not np.isfinite(size).all():
             return replace(context, form=Form.OTHER)
-        if isinstance(term, Mul):
-            numbers = [np.where(rows, other, 1.0) for other in others]
-            factor = np.multiply.reduce(numbers) if numbers else np.ones(self.n_rows)
-            if not np.isfinite(factor).all() or (factor == 0).any():
-                return replace(context, form=Form.OTHER)
+        factor, strain = _multiplied(others if isinstance(term, Mul) else (), self.n_rows)
+        if not np.isfinite(factor).all() or (factor == 0).any():
+            return replace(context, form=Form.OTHER)
         if context.form is not Form.SIDE:
             return replace(context, form=Form.SHIFT)
         assert context.tau is not None
@@ -614,8 +621,9 @@ class FastEngine(NaiveEngine):
             slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
         else:
             tau = context.tau / factor
-            slack = context.slack / np.abs(factor) + room * np.abs(tau)
-        return replace(context, tau=tau, slack=slack + 2.0**-1000)
+            slack = (context.slack + _TINY) / np.abs(factor) + room * np.abs(tau)
+            slack = np.where(strain < MOST_STRAIN, slack, np.inf)
+        return replace(context, tau=tau, slack=slack + _TINY)
 
     # Several positions
 
@@ -637,13 +645,28 @@ class FastEngine(NaiveEngine):
         return np.asarray(np.unique(np.array(outcomes), axis=1, return_inverse=True)[1]).ravel()
 
 
+def _plain(values: Array) -> Array:
+    """Numbers as compiled loops know them, so that there is one kind of each loop."""
+    return np.require(values, np.float64, ["C", "W"])
+
+
 def _added(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
     """The sum of some numbers for each row, and that of their sizes."""
     total, size, buffer = np.zeros(n_rows), np.zeros(n_rows), np.empty(n_rows)
     for number in numbers:
         total += number
-        size += np.abs(number, out=buffer) if len(number) == n_rows else np.abs(number)
+        size += np.abs(number, out=buffer)
     return total, size
+
+
+def _multiplied(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
+    """The product of some numbers for each row, and how far products on the way may be from 1."""
+    total, strain = np.ones(n_rows), np.ones(n_rows)
+    for number in numbers:
+        total *= number
+        size = np.abs(number)
+        strain *= np.maximum(size, 1 / size)
+    return total, strain
 
 
 def _looked_up(numbers: Array, thresholds: Array) -> Array:

@@ -54,7 +54,7 @@ class Labels(Sequence[str]):
     def __init__(self, support: Support, vocabulary: Vocabulary) -> None:
         numbers = support.values.dtype == np.float64
         self._values = support.values + 0.0 if numbers else support.values  # no -0
-        self._upper = support.upper
+        self._upper = None if support.upper is None else support.upper + 0.0  # no -0
         self._vocabulary = vocabulary
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ FEW = 1 << 12  # entries of a table that may be kept in several copies
 DIGIT = 12  # bits by which numbers are sorted at a time
 DRAWERS = 1 << 12  # of the guide to sorted edges
 NEGATIVE_ZERO = -(1 << 63)  # as bits
-CROWD = 16  # numbers that a threshold may be compared with, on average
+CROWD = 16  # comparisons for each number and each threshold, at most
 NEAR, CROWDED = -1, -2  # no counts
 
 
@@ -35,7 +35,7 @@ class CompiledLoops(Loops):
         """The numbers in order, missing ones last."""
         return np.asarray(_sorted(values.view(np.uint64)).view(np.float64))
 
-    def crossed(self, values: Array, thresholds: Array, low: Array, slack: float) -> int | None:
+    def crossed(self, values: Array, thresholds: Array, low: Array, slack: Array) -> int | None:
         """How many of the numbers are beyond each threshold; see `Loops`.
 
         Where numbers crowd, as many equal ones do, they are sorted instead.
@@ -93,8 +93,8 @@ def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> boo
 
 
 @compiled
-def _crossed(values: Any, thresholds: Any, low: Any, slack: float) -> int:
-    """Put the numbers into drawers; a threshold is compared with those in its own drawer alone."""
+def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
+    """Put the numbers into drawers; a threshold is compared with those where its slack reaches."""
     least, most = values.min(), values.max()
     last = 2 * len(values) - 1
     if not 0 < most - least < np.inf:
@@ -115,7 +115,7 @@ def _crossed(values: Any, thresholds: Any, low: Any, slack: float) -> int:
     total = 0
     patience = CROWD * (len(values) + len(thresholds))
     for row in range(len(thresholds)):
-        before, behind = thresholds[row] - slack, thresholds[row] + slack
+        before, behind = thresholds[row] - slack[row], thresholds[row] + slack[row]
         first = _drawer(before - least, scale, last)
         start = ends[first - 1] if first else 0
         end = ends[_drawer(behind - least, scale, last)]

@@ -121,7 +121,7 @@ class TreeEngine(FastEngine):
             from proxyuse.measure.tally_kernel import CompiledLoops  # loads numba
 
             loops = CompiledLoops()
-        weights = None if self.total == self.n_rows and self.weights.max() == 1 else self.weights
+        weights = None if self._rows_count_once else self.weights
         protected = self._values_of_z
 
         def count(variable: int) -> Tally:
