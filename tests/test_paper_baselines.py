@@ -39,10 +39,21 @@ def test_a_computation_is_closer_to_the_attribute_than_any_of_its_features():
     assert cuts()[0.05].audit.witnesses[0].term == "age <= 29.5"
 
 
+def test_the_table_names_its_columns_apart():
+    table = script.cuts_table([cuts()[0.5], cuts()[0.1]])
+    assert len(set(table.names)) == len(table.names) == len(table.rows[0])
+    row = dict(zip(table.names, table.rows[0], strict=True))
+    assert row["features removed"] == "0"
+    assert (row["witnesses before repair"], row["witnesses after repair"]) == ("1", "0")
+    assert row["of them without a feature that reaches the threshold"] == "1"
+
+
 def test_one_witness_reads_no_feature_above_the_threshold():
     (witness,) = cuts()[0.5].repair.before.witnesses
     assert witness.term == "relationship <= 0.5"
-    assert max(script.associations().values()) < 0.5
+    assert max(script.associations().values()) < 0.5 <= witness.association
+    assert "relationship" in cuts()[0.5].features
+    assert "relationship" not in cuts()[0.3].features  # a lower threshold takes all of it
 
 
 @pytest.mark.slow

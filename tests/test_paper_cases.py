@@ -88,6 +88,15 @@ def test_adult_age_by_itself_stays_and_gains_influence():
     assert ages[1] > ages[0] > 0.08
 
 
+def test_adult_the_remark_names_what_the_branch_reads_and_which_questions_are_idle():
+    (remark,) = result("adult").remarks
+    assert "It reads `age`, `capital_loss` and `sex`, and also `education_num` and " in remark
+    idle = "`education_num <= 13.5` and `hours_per_week <= 45.5`"
+    assert f"Whatever is answered to {idle}, the same follows" in remark
+    parsed = pu.Program.parse("ite(a <= 1, ite(b <= 2, 0, 0), ite(c <= 3, 0, 1))").term
+    assert script("adult")["idle"](parsed) == {"b <= 2"}
+
+
 # Contraception
 
 
@@ -103,11 +112,31 @@ def test_contraception_statistics_confirm_education_alone():
 
 def test_contraception_the_branch_tells_less_and_decides_more_than_the_question():
     figures = [float(line.here) for line in result("contraception").compared]
-    association, first, _, both, of_branch, decides = figures
+    association, first, _, both, of_branch, decides, *_ = figures
     assert 0.005 <= of_branch < association
     assert decides > both > first
     (remark,) = result("contraception").remarks
     assert "ite(wife_age <= 30.5, 1, 1)" in remark
+    assert "ite(husband_occupation <= 1.5, 3, 3)" in remark
+    assert "ite(husband_occupation <= 1.5, 1, 3)" in remark
+    assert "ite(wife_age <= 28.5, 3, 2)" in remark
+
+
+def test_contraception_both_branches_are_for_women_with_children():
+    found = script("contraception")["audited"]()
+    (root,) = (w for w in found.witnesses if str(w.positions[0]) == "root")
+    (older,) = (w for w in found.witnesses if w.term.startswith("ite(wife_age <= 37.5, "))
+    assert root.term.startswith("ite(children <= 0.5, ")
+    assert root.term.endswith(f"{older.term})"), "asked of those who have children"
+    assert older.term.count("wife_education <= 3.5") == 2
+    assert root.term.count("wife_education <= 3.5") == 2
+
+
+def test_contraception_education_guesses_religion_no_better_than_islam_each_time():
+    *_, islam, guessed = (line.here for line in result("contraception").compared)
+    assert islam == guessed == "0.85064"
+    always, by_education = script("contraception")["guessed_right"]()
+    assert always == by_education
 
 
 # Student
@@ -148,8 +177,19 @@ def test_student_no_witness_is_confirmed_and_absences_may_be_noise():
     )  # fmt: skip
     assert float(chance["`absences`"]) > 0.5
     assert float(chance["`studytime <= 1.5`"]) <= 0.05
+
+
+def test_student_the_two_groups_who_drink_most_study_least():
     hours = load_student("por").groupby("Walc")["studytime"].mean()
-    assert hours.loc[1] > hours.loc[4] > hours.loc[5]
+    assert list(hours.sort_values().index[:2]) == [5, 4]
+    assert not hours.is_monotonic_decreasing
+
+
+def test_student_what_a_policy_denies_is_a_violation():
+    student = script("student")
+    policy = pu.Policy.parse("{version: 1, rules: [{name: all, decision: deny, reason: none}]}")
+    row = student["judged"](student["audited"]().witnesses[0], policy)
+    assert row[-2:] == ("not", "yes")
 
 
 # Credit, with invented families: nobody may pass on the study's data
@@ -222,9 +262,9 @@ def test_credit_shows_a_question_that_passes_before_one_that_is_closer_to_health
         housing="own",
     )
     credit_script = script("credit")
-    cards = credit_script["answered"](
-        credit_script["QUESTIONS"][1], credit_script["families"](path)
-    )
+    people, left_out = credit_script["families"](path)
+    assert left_out == 0
+    cards = credit_script["answered"](credit_script["QUESTIONS"][1], people)
     closeness = {d.term: d.associations["health"] for d in cards.audit.decompositions}
     assert closeness["income <= 21500"] == 1
     assert credit(path).compared[0].here == "income <= 35000"
@@ -237,7 +277,9 @@ def test_credit_shows_a_question_that_passes_before_one_that_is_closer_to_health
         ({900: "some", 0: None}, "words"),
         ({900: True, 0: False}, "truth values"),
         ({900: 1, 0: 5}, "codes 1 and 5"),
-        ({900: 1, 0: 0}, "numbers above 0"),
+        ({900: 1, 0: 0}, "codes 1 and 0"),
+        ({900: 1, 0: None}, "codes 1 and 0"),
+        ({900: 1500, 0: 0}, "numbers above 0"),
         ({900: 2.5, 0: None}, "numbers above 0"),
     ],
 )
@@ -256,6 +298,86 @@ def test_credit_leaves_out_what_is_not_known(tmp_path: Path) -> None:
     health.iloc[-3:] = None
     found = credit(saved(tmp_path, stud_loan=loans, health_status=health))
     assert [row[2] for row in found.tables[0].rows] == ["470", "477"]
+    assert found.tables[0].rows[0][1] == "codes 1 and 5; not known of 7, left out"
+    assert "Left out because their state of health is not known: 3 families." in found.remarks
+
+
+@pytest.mark.parametrize("word", ["DK", "Don't know", "don\N{RIGHT SINGLE QUOTATION MARK}t know",
+                                  "refused", "na"])  # fmt: skip
+def test_credit_leaves_out_words_of_not_knowing(tmp_path: Path, word: str) -> None:
+    cards = families()["credit_card"].map({900: "yes", 0: "no"})
+    cards.iloc[:7] = word
+    found = credit(saved(tmp_path, credit_card=cards))
+    assert found.tables[0].rows[1][1:3] == ("words; not known of 7, left out", "473")
+    health = families()["health_status"].map({1: "good", 5: "poor"})
+    health.iloc[:7] = word
+    found = credit(saved(tmp_path, health_status=health))
+    assert [row[2] for row in found.tables[0].rows] == ["473", "473"]
+
+
+def test_credit_leaves_out_the_codes_of_health_that_say_nothing(tmp_path: Path) -> None:
+    health = families()["health_status"].copy()
+    health.iloc[:4], health.iloc[4:9] = 8, 9
+    found = credit(saved(tmp_path, health_status=health))
+    assert [row[2] for row in found.tables[0].rows] == ["471", "471"]
+    assert found.remarks[-1].endswith("not known: 9 families.")
+    health.iloc[9] = 7  # a scale of its own, where 8 and 9 mean something
+    found = credit(saved(tmp_path, health_status=health))
+    assert [row[2] for row in found.tables[0].rows] == ["480", "480"]
+
+
+def test_credit_amounts_may_be_one_or_five_among_many(tmp_path: Path) -> None:
+    cards = families()["credit_card"].copy()
+    cards[cards > 0] = range(1, 1 + sum(cards > 0))
+    found = credit(saved(tmp_path, credit_card=cards))
+    assert found.tables[0].rows[1][1] == "numbers above 0"
+
+
+def test_credit_a_tree_with_its_answers_swapped_asks_the_same(tmp_path: Path) -> None:
+    rows = [
+        [row[1:] for row in credit(saved(tmp_path, credit_card=cards)).tables[1].rows]
+        for coding in ({900: 1, 0: 5}, {900: 5, 0: 1})
+        for cards in [families()["credit_card"].map(coding)]
+    ]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((0, 1, 5, 98), "credit_card: the numbers 0, 1, 5, 98 .* could be codes .*; save"),
+        ((5, None), "credit_card: the numbers 0, 5 .* could be codes"),
+        ((0, 8, 9), "credit_card: the numbers 0, 8, 9 .* could be codes"),
+        ((1, 2, 3), "credit_card: the numbers 1, 2, 3 .* could be codes"),
+        (("1", "5", "DK"), "credit_card mixes numbers, such as 1, and words, such as 'DK' in 160"),
+        (("yes", "0.0"), "credit_card mixes numbers, such as 0.0, and words, such as 'yes'"),
+        ((0, 900, 1e300), r"credit_card is 1e\+300 in row 3, which is too large; give"),
+        ((0, 900, float("inf")), "credit_card is inf in row 3, which is too large"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_credit_refuses_what_could_be_misread(
+    tmp_path: Path, values: tuple[Any, ...], message: str, ending: str
+) -> None:
+    people = families()
+    people["credit_card"] = [values[i % len(values)] for i in range(len(people))]
+    path = tmp_path / f"extract.{ending}"
+    if ending == "csv":
+        people.to_csv(path, index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        people.to_parquet(path)
+    with pytest.raises(pu.DataError, match=message):
+        credit(path)
+
+
+@pytest.mark.parametrize("name", ["income", "children", "work_hours", "health_status"])
+def test_credit_refuses_such_columns_of_all_kinds(tmp_path: Path, name: str) -> None:
+    for value, message in ((1e300, "is 1e\\+300 in row 1"), ("DK", "mixes numbers")):
+        column = families()[name].astype(object)
+        column.iloc[0] = value
+        with pytest.raises(pu.DataError, match=f"extract.csv: {name} {message}"):
+            credit(saved(tmp_path, **{name: column}))
 
 
 @pytest.mark.parametrize(

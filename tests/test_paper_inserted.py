@@ -103,6 +103,14 @@ def test_brute_force_says_the_same(way: str):
         assert association < EPSILON or influence <= DELTA
 
 
+def test_the_places_and_depths_are_those_that_the_page_tells():
+    assert len(inserted_script.places()) == 132
+    assert COUNT == 100
+    assert (inserted_script.GRADES_DEPTH, inserted_script.ALCOHOL_DEPTH) == (8, 4)
+    for way in WAYS:
+        assert len({insertion.point for insertion in drawn(way)}) == COUNT
+
+
 @pytest.mark.slow
 def test_all_insertions_are_found_and_repaired_as_the_page_tells():
     results = [result(way, number) for way in WAYS for number in range(COUNT)]
@@ -111,7 +119,10 @@ def test_all_insertions_are_found_and_repaired_as_the_page_tells():
     for way in WAYS:
         assert {found.witness for found in results if found.insertion.way == way} == {False, True}
     page = inserted_script.told(results)
-    figures = {line.what: line.here for line in page.compared}
+    assert not page.compared, "the authors' figures are not at hand"
+    counts, repairs, table = page.tables
+    figures = {what: float(here) for what, here in counts.rows}
+    assert figures["places where it could be put"] == 132
     assert figures["programs with a proxy put in"] == 2 * COUNT
     assert figures["... in which it is among the decompositions"] == 2 * COUNT
     strong = figures["... where it passes both thresholds"]
@@ -119,7 +130,16 @@ def test_all_insertions_are_found_and_repaired_as_the_page_tells():
     assert figures["witnesses where it does not pass"] == 0
     assert figures["violations left by the repairs"] == 0
     assert figures["least of agreement minus (1 - influence) where it was repaired"] >= 0
-    (table,) = page.tables
+    assert repairs.names[1:] == (
+        "repaired", "only inside the inserted tree", "nearer to the grades tree", "as near",
+        "further away", "now agrees with it fully",
+    )  # fmt: skip
+    assert repairs.rows == (
+        ("branch", "38", "26", "17", "5", "16", "2"),
+        ("guard", "18", "13", "9", "1", "8", "3"),
+    )
+    spans = [row[1] for row in table.rows if row[0] == "branch"]
+    assert spans[:2] == ["at most 0.01", "above 0.01 to 0.02"]
     alls = {row[0]: row[2:5] for row in table.rows if row[1] == "all"}
     assert alls == {
         "branch": ("100", "38", "0.988 (0.789)"),

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from proxyuse import reproduction
 from proxyuse.datasets import load_adult
+from proxyuse.lang.nodes import variables
 
 script: Any = sys.modules[reproduction.load("models").reproduce.__module__]
 
@@ -27,10 +28,15 @@ def models() -> Any:
     return script.trained(sample())
 
 
+@cache
+def page() -> Any:
+    return script.reproduce()
+
+
 def test_the_figures_are_the_authors_but_for_the_tree():
-    compared = script.reproduce().compared
-    assert len(compared) == 9
-    differing = [line for line in compared if not line.same]
+    compared = page().compared
+    assert len(compared) == 10
+    differing = [line for line in compared if line.same is False]
     assert [(line.stated, line.measured) for line in differing] == [("0.136436", "0.135872")]
 
 
@@ -71,3 +77,40 @@ def test_the_programs_of_the_authors_decide_otherwise_for_some():
     assert told["tree"] == 1
     assert 0.9 < told["forest"] < 1
     assert told["linear model"] < 0.6
+
+
+def test_the_tree_uses_it_most_and_the_forest_nearly_as_much():
+    written = {name: sample().audit(model.authors) for name, model in models().items()}
+    most = {name: script.everywhere(found).influence for name, found in written.items()}
+    seen = {"tree": 0.1359, "forest": 0.1299, "linear model": 0.1091}
+    assert most == pytest.approx(seen, abs=5e-5)
+    assert most["tree"] > 1 / 8
+    assert script.everywhere(written["forest"]).occurrences == 3
+    single = [one.influence for one in script.questions(written["forest"])]
+    column = [
+        max(d.influence or 0.0 for d in found.decompositions if d.term == "relationship")
+        for found in written.values()
+    ]
+    assert column == pytest.approx([0.1483, 0.1348, 0.1091], abs=5e-5)
+    term = script.everywhere(written["linear model"])
+    sums = [
+        d for d in written["linear model"].decompositions
+        if len(variables(d.expression)) > 1 and "relationship" in variables(d.expression)
+        and str(d.positions[0]) != "root"
+    ]  # fmt: skip
+    assert len(sums) == 15  # with each set of the four other terms but the empty one
+    assert all((d.influence or 0.0) > term.influence for d in sums)
+    assert all(script.associated(d) < script.associated(term) for d in sums)
+    assert max(single) < most["linear model"] / 2  # one place at a time the forest is last
+    decides = sample().audit(models()["forest"].decides)
+    assert script.everywhere(decides).influence == pytest.approx(0.1326, abs=5e-5)
+
+
+def test_the_table_has_the_tree_once_and_the_other_models_twice():
+    (table,) = page().tables
+    assert [row[0] for row in table.rows] == ["tree", *["forest"] * 2, *["linear model"] * 2]
+    assert [row[-1] for row in table.rows] == ["0.1359", "0.1299", "0.1326", "0.1091", "0.0014"]
+    yes = {row[:2]: row[3] for row in table.rows}
+    assert yes["linear model", "by the authors"] == "50.4%"
+    texts = [text.get_text() for text in page().pictures[0].axes.texts]
+    assert texts == [*script.NAMES.values(), script.EVERYWHERE]

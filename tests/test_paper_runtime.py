@@ -32,28 +32,58 @@ def small_runs():
 
 # Runtime
 
+SIZES = (200, 400, 800, 1_600)
+
 
 @pytest.mark.parametrize("power", [0.5, 1, 2])
 def test_the_fit_finds_the_exponent_of_a_power_law(power):
     sizes = np.array([500, 1_000, 4_000, 16_000, 64_000, 1_000_000])
-    slope, upper = script("runtime").growth(sizes, 3e-6 * sizes**power)
-    assert slope == pytest.approx(power, abs=1e-12)
-    assert upper.sum() >= 3
+    fit = script("runtime").growth(sizes, 3e-6 * sizes**power)
+    assert fit.exponent == pytest.approx(power, abs=1e-12)
+    assert fit.used.sum() >= 3
+    assert fit.slow
 
 
 def test_what_is_fixed_counts_for_a_quarter_at_most():
     sizes = np.array([1, 10, 100, 1_000, 10_000, 100_000, 1_000_000])
-    slope, upper = script("runtime").growth(sizes, 1.0 + 1e-3 * sizes)
-    assert upper.sum() == 3  # a thousand rows take twice the time of the fastest
-    assert 0.9 < slope < 1
+    fit = script("runtime").growth(sizes, 1.0 + 1e-3 * sizes)
+    assert fit.used.sum() == 3  # a thousand rows take twice the time of the fastest
+    assert fit.slow
+    assert 0.9 < fit.exponent < 1
     everywhere = np.polyfit(np.log(sizes), np.log(1.0 + 1e-3 * sizes), 1)[0]
-    assert everywhere < slope
+    assert everywhere < fit.exponent
 
 
 def test_the_three_largest_are_fitted_where_all_take_about_as_long():
-    slope, upper = script("runtime").growth([1, 2, 4, 8, 16], [1.0, 1.0, 1.0, 1.1, 1.2])
-    assert upper.sum() == 3
-    assert 0 < slope < 0.2
+    runtime = script("runtime")
+    fit = runtime.growth([1, 2, 4, 8, 16], [1.0, 1.0, 1.0, 1.1, 1.2])
+    assert fit.used.tolist() == [False, False, True, True, True]
+    assert not fit.slow
+    assert 0 < fit.exponent < 0.2
+    runs = [runtime.Run(rows, 1, 9, True, 1.0 + rows / 100) for rows in (1, 2, 4, 8, 16)]
+    (row,) = runtime.exponents_table({"rows": {"tree": runs}}).rows
+    assert row[3:] == ("3 of 5", "the three largest")
+
+
+def test_only_complete_audits_are_fitted():
+    runtime = script("runtime")
+    runs = [runtime.Run(100, 1, n, n != 800, n * (9 if n == 800 else 1.0)) for n in (1, *SIZES)]
+    fit = runtime.fitted(runs, "decompositions")
+    assert fit.used.tolist() == [False, True, True, False, True]
+    assert fit.exponent == pytest.approx(1, abs=1e-12)
+    (row,) = runtime.exponents_table({"decompositions": {"forest": runs}}).rows
+    assert row == (
+        "forest of 3", "decompositions", "1.00", "3 of 5", "at least 4 times the fastest",
+    )  # fmt: skip
+
+
+def test_thresholds_do_not_change_what_is_measured_in_the_small_models():
+    runtime = script("runtime")
+    sample = runtime.drawn(people(), 1_000)
+    for kind, size in runtime.SMALL.items():
+        model = runtime.trained(kind, size, people())
+        counts = {len(runtime.audited(model, sample, at).decompositions) for at in (0, 0.05)}
+        assert len(counts) == 1
 
 
 def test_the_small_models_have_as_many_decompositions_as_the_authors_timed():
@@ -128,9 +158,14 @@ def test_tables_and_picture_of_a_small_run():
 @pytest.mark.slow
 def test_all_of_the_runtime_experiment():
     result = load("runtime").reproduce()
-    assert [row[1] for row in result.tables[0].rows] == ["3.6", "over 250"]
-    assert all(line.stated is None for line in result.compared)
-    _, rows, sizes = result.tables
+    assert not result.compared
+    exponents, authors, rows, sizes = result.tables
+    assert [row[:2] for row in exponents.rows] == [
+        (model, across)
+        for across in ("rows", "decompositions")
+        for model in ("tree", "forest of 3", "logistic regression")
+    ]
+    assert [row[1] for row in authors.rows] == ["3.6", "over 250"]
     assert [row[0] for row in rows.rows][-1] == "1,000,000"
     assert {row[-1] for row in rows.rows} == {"yes"}
     largest = {row[0]: int(row[2].replace(",", "")) for row in sizes.rows}
@@ -200,6 +235,15 @@ def test_sums_of_trees_are_witnesses_and_the_decision_of_the_forest_is_not():
     assert total["witness"]
     assert total["association"] > 0.25
     assert total["influence"] == rows.loc[rows["witness"], "influence"].max()
+
+
+def test_two_of_three_trees_and_all_sums_are_witnesses():
+    rows = frames()["forest of 3"].set_index("positions")
+    alone = rows.loc[["0.0.0", "0.0.1", "0.0.2"]]
+    assert alone["witness"].tolist() == [False, True, True]
+    assert (alone["association"] > 0.25).all()
+    assert alone["influence"].iloc[0] == pytest.approx(0.0139, abs=5e-5)
+    assert rows.loc[["0.0", "0.0{0,1}", "0.0{0,2}", "0.0{1,2}"], "witness"].all()
 
 
 def test_the_whole_tree_is_the_most_influential_witness_of_all():

@@ -12,16 +12,16 @@ on the same 10,000 records, and their accuracy is measured on all the others. Wh
 
 - *Removal is no promise.* At some thresholds the tree on the remaining features has a witness all
   the same, and repair never leaves one. A computation may be closer to the attribute than anything
-  it is made of: a branch over age, sex, capital loss and education, none of which is near it by
-  itself; or a single question about age, since the number itself says much that has nothing to do
-  with marriage, and the question does not. The second picture shows how many computations lie above
-  the strongest of their features.
+  it is made of: a branch over age, sex, capital loss and education, none of which reaches the
+  threshold; or a single question about age, since the number itself says much that has nothing to
+  do with marriage, and the question does not. The second picture shows how many computations lie
+  above the strongest of their features.
 - *Removal asks the wrong question.* Sex is second in the table of features, and in the tree on all
   of them it moves no decision: to remove it alone changes next to nothing. Capital loss is
-  associated with marriage and moves few decisions, so that it is no witness by itself. To remove
-  it costs a little accuracy all the same. And at the highest threshold no feature is removed,
-  while the question for one value of `relationship` is above it: no cut-off for features finds
-  that witness.
+  associated with marriage and moves few decisions, so that it is no witness by itself. To remove it
+  costs a little accuracy all the same. And at the highest threshold no feature is removed, since
+  none reaches it, though the question for one value of `relationship` does. To take that witness
+  away, removal needs a lower threshold, at which the whole feature goes.
 - *Training again keeps more accuracy.* A tree that is trained again can put other features in the
   place of those removed; a repair only puts in constants. One sample can mislead here: in the
   first, of which the first table tells, repair is the more accurate at the lower thresholds; over
@@ -167,13 +167,16 @@ def cuts_table(cuts: Sequence[Cut]) -> Table:
             str(len(at.audit.witnesses)),
             _named(strongest),
             f"{at.removed:.4f}",
-            f"{len(ours)} to {len(at.repair.after.witnesses)}",
-            f"{at.repaired:.4f}",
+            str(len(ours)),
             str(hidden),
+            str(len(at.repair.after.witnesses)),
+            f"{at.repaired:.4f}",
         ))  # fmt: skip
     names = (
-        "threshold", "features removed", "witnesses left", "the strongest of them", "accuracy",
-        "witnesses by repair", "accuracy", "of them without a feature above the threshold",
+        "threshold", "features removed", "witnesses left by removal", "the strongest of them",
+        "accuracy, removal", "witnesses before repair",
+        "of them without a feature that reaches the threshold", "witnesses after repair",
+        "accuracy, repair",
     )  # fmt: skip
     return Table(
         f"Removing features and training again, beside repair (influence above {DELTA:g})",

@@ -11,20 +11,31 @@ Another year of the study, or another choice of families, gives other trees and 
 
 Depths and thresholds are those of the paper: depth 7, association and influence of 0.015 for
 student loans; depth 5, an association of 0.01 and an influence of 0.05 for credit cards. The proxy
-named there is `income <= 33315`, which the program that the authors published
-(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>) lists for credit cards. Here the
-strongest question about income is shown for each tree: of those that pass both thresholds, or of
-all if none does, the one that is closest to health.
+named there is `income <= 33315`. The program that the authors published
+(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>, its `Makefile`) lists that one for
+credit cards only. For student loans it lists another, an `ite` over `children`, `work_hours` and
+`auto_insurance`. Here the strongest question about income is shown for each tree: of those that
+pass both thresholds, or of all if none does, the one that is closest to health.
 
 How an extract is read:
 
+- A column has numbers or words. One that mixes them is refused, and so is a number that is too
+  large for a tree.
 - Whether a family *has any* is taken from the column as it comes. Words: all but "no", "none",
-  "false" and the like. Codes 1 and 5, which the study uses for yes and no: 1, where 8 and 9 are
-  not known and these families are left out. Other numbers, such as a debt: above 0. An empty cell
-  is none.
+  "false" and the like. Codes 1 and 5, which the study uses for yes and no: 1; 0 is no as well.
+  Other numbers, such as a debt: above 0. An empty cell is none, and so is `NA`, which is read as
+  one.
+- Where the answer is the code 8 or 9, or a word such as "DK", "don't know" or "refused", it is not
+  known, and the family is left out.
+- Few different numbers with 1, 5, 8 or 9 and others among them could be codes or amounts. They are
+  refused. So is a 5 without a 1.
+- The authors note that in their extract 5 says that there is a student loan and 1 that there is
+  none, the opposite of the usual coding. A tree whose two answers are swapped asks the same
+  questions.
 - All other columns are given to a tree, that of the other question too. Words are numbered in the
   order of the alphabet, numbers stay as they are, with all their codes.
-- Families without a state of health are left out.
+- Families whose state of health is not known are left out: an empty cell, a word as above, or 8 and
+  9 where all numbers of that column are such codes.
 """
 
 from __future__ import annotations
@@ -46,8 +57,16 @@ from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
 
 STATED = "income <= 33315"
 HEALTH = "health_status"
-NONE = ("", "0", "f", "false", "n", "no", "none")
+NONE = ("", "f", "false", "n", "no", "none")
+NOT_KNOWN = (
+    "dk", "don't know", "dont know", "do not know", "not known", "unknown", "refused", "na", "n/a",
+    "not ascertained",
+)  # fmt: skip
 YES, NO, UNKNOWN = 1, 5, (8, 9)
+CODES = {YES, NO, *UNKNOWN}
+HEALTH_CODES = {1, 2, 3, 4, 5, *UNKNOWN}
+FEW = 20  # so many different numbers may be codes; more are amounts
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -77,42 +96,89 @@ QUESTIONS = (
 )
 
 
-def families(psid: str | Path) -> pd.DataFrame:
-    """The families of an extract whose state of health is known."""
-    people = load_psid(psid)
-    people = people[people[HEALTH].notna()].reset_index(drop=True)
+def families(psid: str | Path) -> tuple[pd.DataFrame, int]:
+    """The families of an extract whose state of health is known, and how many others there are."""
+    everyone = load_psid(psid).apply(lambda column: plain(psid, column))
+    people = everyone[health_known(everyone[HEALTH])].reset_index(drop=True)
     if people[HEALTH].nunique() < 2:
         raise pu.DataError(
             f"{psid}: {HEALTH} is the same for all families or missing, so nothing can be a proxy "
             "for it; save the extract again with the state of health of each family"
         )
-    income = pd.to_numeric(people["income"], errors="coerce")
-    odd = people.loc[income.isna() & people["income"].notna(), "income"]
-    if len(odd):
+    income = people["income"].dropna()
+    if income.dtype.kind != "f" and len(income):
         raise pu.DataError(
-            f"{psid}: income is not a number in {len(odd):,} rows, such as {odd.iloc[0]!r}; "
+            f"{psid}: income is not a number in {len(income):,} rows, such as {income.iloc[0]!r}; "
             "save it as plain numbers"
         )
-    return people.assign(income=income)
+    return people, len(everyone) - len(people)
+
+
+def plain(psid: str | Path, column: pd.Series) -> pd.Series:
+    """A column as truth values, as numbers or as words, never as numbers and words."""
+    if column.dtype.kind == "b":
+        return column
+    words = column.dropna().astype(str).str.strip()
+    words = words[words != ""]
+    numbers = pd.to_numeric(words, errors="coerce").astype(float)
+    odd = words[numbers.isna()]
+    if 0 < len(odd) < len(words):
+        number = words[numbers.notna()].iloc[0]
+        raise pu.DataError(
+            f"{psid}: {column.name} mixes numbers, such as {number}, and words, such as "
+            f"{odd.iloc[0]!r} in {len(odd):,} rows; save all of it as numbers or all as words"
+        )
+    if len(odd):
+        return words.reindex(column.index)
+    large = words[numbers.abs() > LARGEST]
+    if len(large):
+        raise pu.DataError(
+            f"{psid}: {column.name} is {large.iloc[0]} in row {large.index[0] + 1:,}, which is too "
+            "large; give the true number, or leave the cell empty"
+        )
+    return numbers.reindex(column.index)
+
+
+def health_known(health: pd.Series) -> pd.Series:
+    """Whether the state of health is known: there, and no code or word of not knowing."""
+    if health.dtype.kind == "b":
+        return health.notna()
+    if health.dtype.kind != "f":
+        return health.notna() & ~lowered(health).isin(NOT_KNOWN)
+    coded = set(health.dropna()) <= HEALTH_CODES
+    return health.notna() & ~(health.isin(UNKNOWN) & coded)
+
+
+def lowered(words: pd.Series) -> pd.Series:
+    """Words in small letters, with a straight apostrophe, and empty where missing."""
+    return words.fillna("").str.lower().str.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
 def has_any(column: pd.Series) -> tuple[pd.Series, str]:
     """Whether each family has any, missing where that is not known, and how the column was read."""
     if column.dtype.kind == "b":
         return column.fillna(False).astype("boolean"), "truth values"
-    if column.dtype.kind not in "if":
-        words = column.fillna("").astype(str).str.strip().str.lower()
-        return (~words.isin(NONE)).astype("boolean"), "words"
+    if column.dtype.kind != "f":
+        words = lowered(column)
+        return (~words.isin(NONE)).astype("boolean").mask(words.isin(NOT_KNOWN)), "words"
     numbers = column.fillna(0)
-    if {YES, NO} <= set(numbers) <= {0, YES, NO, *UNKNOWN}:
-        return (numbers == YES).astype("boolean").mask(numbers.isin(UNKNOWN)), "codes 1 and 5"
+    found = set(numbers)
+    if YES in found and found <= {0, *CODES}:
+        has = (numbers == YES).astype("boolean").mask(numbers.isin(UNKNOWN))
+        return has, f"codes {YES} and {NO if NO in found else 0}"
+    if found & CODES and len(found) <= FEW:
+        raise pu.DataError(
+            f"{column.name}: the numbers {', '.join(f'{n:g}' for n in sorted(found))} (0 for an "
+            "empty cell) could be codes or amounts, so who has any is not clear; save 1 for yes, "
+            "5 for no, and 8 or 9 where it is not known"
+        )
     return (numbers > 0).astype("boolean"), "numbers above 0"
 
 
 def in_numbers(column: pd.Series) -> pd.Series:
     """Numbers as they are, words by their place in the alphabet, a missing word as -1."""
-    if column.dtype.kind in "if":
-        return column.astype(float).replace([np.inf, -np.inf], np.nan)
+    if column.dtype.kind == "f":
+        return column
     return pd.Series(pd.factorize(column, sort=True)[0], index=column.index)
 
 
@@ -120,6 +186,8 @@ def answered(question: Question, people: pd.DataFrame) -> Answer:
     """Train a tree without the state of health, and look for that inside it."""
     has, coding = has_any(people[question.column])
     people, y = people[has.notna()], has[has.notna()].astype(bool)
+    if has.isna().any():
+        coding += f"; not known of {has.isna().sum():,}, left out"
     if y.nunique() < 2:
         raise pu.DataError(
             f"{question.column}, read as {coding}, says the same of all {len(y):,} families: "
@@ -183,7 +251,7 @@ def picture(answer: Answer) -> Picture:
 
 def reproduce(psid: str | Path) -> Reproduced:
     """Train both trees on an extract of the study, and look for health inside them."""
-    people = families(psid)
+    people, left_out = families(psid)
     answers = [answered(question, people) for question in QUESTIONS]
     guard = income_guard(answers[-1])
     return Reproduced(
@@ -207,7 +275,10 @@ def reproduce(psid: str | Path) -> Reproduced:
             ),
         ],
         pictures=[picture(answer) for answer in answers],
-        remarks=["Measured on the extract that was given; accuracy on the same families."],
+        remarks=[
+            "Measured on the extract that was given; accuracy on the same families.",
+            f"Left out because their state of health is not known: {left_out:,} families.",
+        ],
     )  # fmt: skip
 
 

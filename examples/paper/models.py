@@ -7,9 +7,14 @@ Numbers are scaled. Which of the models uses it most?
 
 In all three the strongest proxy comes of the place in the family. The tree asks once whether
 someone is a husband, and that decides for more than an eighth of the pairs of people. Each tree of
-the forest asks it too, and each of these questions decides less, since the two other trees can
-outvote it. The linear model has one term for the column, with nearly the same association; it is
-one of five that are added, and its influence lies between the two.
+the forest asks it too, and each of these questions alone decides much less, since the two other
+trees can outvote it. But it is one question asked at three places, and to change the answer at all
+three decides for nearly as many as in the tree. The linear model has one term for the column, with
+nearly the same association; it is one of five that are added, and its influence is below those of
+the tree and of the forest as a whole. So by this proxy the tree uses marital status most, the
+forest nearly as much, and the linear model less. Who looks at one place at a time would put the
+forest last. The column itself, wherever it is read, gives the same order. And sums of the linear
+model's term with others have more influence, and less association.
 
 The figures are the authors', all but one. Scaled, the column `workclass` has a value on the border
 of one of the tree's questions, and rounding puts its 37 people on the other side than without
@@ -22,13 +27,13 @@ not quite the models that were trained:
   scikit-learn adds up the *probabilities* that its trees give, and decides otherwise for some
   people.
 - **The linear model** is written as "the sum of the terms is at least 0". Its intercept is left
-  out, so that it says yes to nearly half of the people, where a quarter has a high income. In the
+  out, so that it says yes to half of the people, where a quarter has a high income. In the
   authors' picture it is called logistic; it is a lasso, a linear regression of the class.
 
-So the table has the models as they decide, too. The question about husbands has other influences
-in the forest, and the linear model, with its intercept and one half as the border, says no to
-everyone but a few, so that its term has next to no influence. Proxy use is a property of a program,
-and that has to be the one that is deployed.
+So the table has the models as they decide, too. The question about husbands has other influences in
+the forest, at all its places together nearly the same, and the linear model, with its intercept and
+one half as the border, says no to everyone but a few, so that its term has next to no influence.
+Proxy use is a property of a program, and that has to be the one that is deployed.
 """
 
 from __future__ import annotations
@@ -56,9 +61,11 @@ COLOURS = {"tree": "#0072b2", "forest": "#d55e00", "linear model": "#009e73"}
 MARKERS = {"tree": "o", "forest": "^", "linear model": "s"}
 NAMES = {
     "tree": "is it a husband?",
-    "forest": "the same, in each of three trees",
+    "forest": "the same, in one of three trees",
     "linear model": "the term of the place in the family",
 }
+ABOVE = {"tree": 9, "forest": 0, "linear model": -9}  # points that a name is above its point
+EVERYWHERE = "the same, in all three trees"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +115,7 @@ def trained(sample: People) -> dict[str, Written]:
     votes = [voting(one, X) for one in forest.estimators_]
     half = add(*terms, const(lasso.intercept_))
     return {
-        "tree": Written(tree, pu.translate(tree), pu.translate(tree)),
+        "tree": Written(tree, *[pu.translate(tree)] * 2),
         "forest": Written(forest, pu.translate(forest), program(add(*votes), 1.5)),
         "linear model": Written(lasso, program(half, 0.5), program(add(*terms), 0.0)),
     }
@@ -141,6 +148,13 @@ def questions(found: pu.Audit) -> list[pu.Decomposition]:
     )
 
 
+def everywhere(found: pu.Audit) -> pu.Decomposition:
+    """The same question at all of its places at once."""
+    one = questions(found)[0]
+    same = [d for d in found.decompositions if d.term == one.term]
+    return max(same, key=lambda d: d.occurrences)
+
+
 def reproduce() -> Reproduced:
     """Audit the programs as the authors write them, then the models as they decide."""
     sample = people()
@@ -158,6 +172,7 @@ def reproduce() -> Reproduced:
             Compared("its influence in one tree", "0.037536", votes[0].influence or 0.0),
             Compared("in another", "0.031048", votes[1].influence or 0.0),
             Compared("in the third", "0.011896", votes[2].influence or 0.0),
+            Compared("in all three at once", None, everywhere(found["forest"]).influence or 0.0),
             Compared("linear model, the weight of `relationship`", "-0.026", weight(models)),
             Compared("association of that term", "0.382779488253", associated(term)),
             Compared("its influence", "0.109057", term.influence or 0.0),
@@ -166,7 +181,8 @@ def reproduce() -> Reproduced:
             Table(
                 "As the authors write the models, and as these decide",
                 ("", "written", "accuracy", "says yes to", "same decision as the model",
-                 "influence of asking for husbands, or of the term"),
+                 "influence of asking for husbands, or of the term, at each place",
+                 "at all places"),
                 tuple(row for name in models for row in rows(name, models[name], sample)),
             )
         ],
@@ -192,17 +208,21 @@ def weight(models: dict[str, Written]) -> float:
 
 
 def rows(name: str, written: Written, sample: People) -> list[tuple[str, ...]]:
-    """Two rows of the table, of one model."""
+    """The rows of the table of one model: one if the authors write it as it decides, else two."""
     said = np.asarray(written.model.predict(sample.X))
     decided = said >= 0.5
     told: list[tuple[str, ...]] = []
-    for how, one in (("by the authors", written.authors), ("as it decides", written.decides)):
+    programs = {"by the authors": written.authors, "as it decides": written.decides}
+    if written.authors == written.decides:
+        programs = {"as it decides, by the authors too": written.decides}
+    for how, one in programs.items():
         yes = np.asarray(one.predict(sample.X)).astype(bool)
         found = sample.audit(one)
         influences = ", ".join(f"{d.influence or 0.0:.4f}" for d in questions(found))
         told.append((
             name, how, f"{np.mean(yes == (sample.income == 1)):.3f}", f"{yes.mean():.1%}",
             f"{np.mean(yes == decided):.1%}", influences,
+            f"{everywhere(found).influence or 0.0:.4f}",
         ))  # fmt: skip
     return told
 
@@ -216,12 +236,8 @@ def draw(found: dict[str, pu.Audit]) -> Axes:
             points["association"], points["influence"], s=26, marker=MARKERS[name],
             c=COLOURS[name], alpha=0.65, edgecolors="white", linewidths=0.4, label=name, zorder=3,
         )  # fmt: skip
-        strongest = questions(audit)[0]
-        ax.annotate(
-            NAMES[name], (associated(strongest), strongest.influence or 0.0), xytext=(-8, -3),
-            textcoords="offset points", ha="right",
-            va="bottom" if name == "tree" else "top", fontsize=7.5, color=COLOURS[name],
-        )  # fmt: skip
+        label(ax, name, questions(audit)[0], NAMES[name])
+    label(ax, "forest", everywhere(found["forest"]), EVERYWHERE)
     ax.set_xlabel("association with marital status")
     ax.set_ylabel("influence on decisions")
     ax.spines[["top", "right"]].set_visible(False)
@@ -229,6 +245,15 @@ def draw(found: dict[str, pu.Audit]) -> Axes:
     ax.set_axisbelow(True)
     ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return ax
+
+
+def label(ax: Axes, name: str, one: pu.Decomposition, text: str) -> None:
+    """Name a point of a model, with a line to it."""
+    ax.annotate(
+        text, (associated(one), one.influence or 0.0), xytext=(-16, ABOVE[name]),
+        textcoords="offset points", ha="right", va="center", fontsize=7.5, color=COLOURS[name],
+        arrowprops={"arrowstyle": "-", "color": COLOURS[name], "linewidth": 0.7, "shrinkA": 1},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

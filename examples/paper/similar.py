@@ -19,11 +19,12 @@ same association there, and its influence falls just short of the threshold. Tog
 terms it passes: every witness of the regression with an association above 0.2 is a set of terms
 that has the relationship among them.
 
-What the trees of the forest say, alone and added up, is both rather associated and influential;
-the decision that comes of it tells less of marital status than the threshold asks. In the tree it
-is the decision itself that is a witness, and the most influential one of all three models. The
-regression has the most witnesses by far. Each set of its terms is a computation, and one term is
-in half of the sets, so their number does not say that the regression uses marital status more.
+What the trees of the forest say is both rather associated and influential for two of the three
+trees, and for the sums of trees; the third moves few decisions by itself. The decision that comes
+of it tells less of marital status than the threshold asks. In the tree it is the decision itself
+that is a witness, and the most influential one of all three models. The regression has the most
+witnesses by far. Each set of its terms is a computation, and one term is in half of the sets, so
+their number does not say that the regression uses marital status more.
 """
 
 from __future__ import annotations

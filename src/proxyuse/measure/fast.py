@@ -77,7 +77,7 @@ from proxyuse.measure.effects import Alike, Effects, Ranges, Shape, Tries, effec
 from proxyuse.measure.engine import Way
 from proxyuse.measure.influence import differ
 from proxyuse.measure.naive import NaiveEngine
-from proxyuse.measure.parallel import WORTH_LOADING, worth_compiling
+from proxyuse.measure.parallel import WORTH_LOADING, is_kept, worth_compiling
 from proxyuse.measure.support import Support, support_of
 from proxyuse.measure.tables import JointTable
 from proxyuse.measure.tally import Loops, tally_numbers
@@ -314,7 +314,8 @@ class FastEngine(NaiveEngine):
         wanted = self._compiled
         if wanted is None:
             seconds = SECONDS_A_NUMBER * self.n_rows * computations
-            wanted = seconds >= WORTH_LOADING and worth_compiling(seconds, "tally_kernel")
+            enough = seconds >= WORTH_LOADING or is_kept("tally_kernel")
+            wanted = enough and worth_compiling(seconds, "tally_kernel")
         if wanted:
             from proxyuse.measure.tally_kernel import CompiledLoops  # loads numba
 

@@ -42,11 +42,11 @@ def worth_compiling(seconds: float, kernel: str) -> bool:
     """
     if "numba" in sys.modules:
         return True
-    limit = WORTH_LOADING if _is_kept(kernel) else WORTH_COMPILING
+    limit = WORTH_LOADING if is_kept(kernel) else WORTH_COMPILING
     return seconds >= limit and find_spec("numba") is not None
 
 
-def _is_kept(kernel: str) -> bool:
+def is_kept(kernel: str) -> bool:
     """Whether compiled loops were kept on disk: numba writes an index for each of them."""
     folder = os.environ.get("NUMBA_CACHE_DIR")
     try:
