@@ -221,12 +221,12 @@ class FastEngine(NaiveEngine):
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table with each protected attribute; long numbers are cut into bins."""
         values = self.values(term)
-        if isinstance(term, Var) or values.dtype != np.float64 or values.ndim != 1:
+        numbers = values.dtype == np.float64 and values.ndim == 1
+        if isinstance(term, Var) or not numbers or not self._rows_count_once:
             return super().tables(term)
         support, tables = tally_numbers(
             _plain(values),
             [z for _, z in self.protected],
-            None if self._rows_count_once else self.weights,
             self._bins,
             self._max_support,
             self._row_loops,

@@ -129,16 +129,11 @@ def tally_column(
 
 
 def tally_numbers(
-    values: Array,
-    protected: Sequence[Support],
-    weights: Array | None,
-    bins: int | None,
-    max_support: int,
-    loops: Loops,
+    values: Array, protected: Sequence[Support], bins: int | None, max_support: int, loops: Loops
 ) -> tuple[Support, list[Array]]:
-    """The support and the tables of numbers that nothing tests; see `Tally`."""
-    pieces = _numbers(values, (), weights, bins, max_support, loops)
-    counted = _counted(pieces, protected, weights, bins, max_support, loops)
+    """The support and the tables of numbers that nothing tests, where each row counts once."""
+    pieces = _numbers(values, (), None, bins, max_support, loops)
+    counted = _counted(pieces, protected, None, bins, max_support, loops)
     return counted.support, counted.tables
 
 
