@@ -183,6 +183,7 @@ def test_measures_of_a_question_are_those_counted_by_hand():
         assert found[protected].influence == pytest.approx(changed, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_strongest_witness_is_as_strong_by_the_definition(name):
     some = ADULT.sample(250, random_state=0)

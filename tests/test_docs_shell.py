@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LONG = ("verify", "audit-in-ci", "repair")  # pages with many commands
 BLOCK = re.compile(
     r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL
 )
@@ -31,7 +32,14 @@ def called(page: Path) -> bool:
     return any(block["kind"] == "sh" and CALL.search(block["text"]) for block in blocks(page))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if called(p)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(p, id=p.name, marks=[pytest.mark.slow] if p.stem in LONG else [])
+        for p in PAGES
+        if called(p)
+    ],
+)
 def test_the_shell_blocks_of_a_page_run_as_printed(page: Path, tmp_path: Path) -> None:
     printed, below = "", 0
     for block in blocks(page):
