@@ -380,16 +380,6 @@ def test_twenty_thousand_points_are_no_trouble(opened: Opened, told: dict[str, A
     page.mouse.click(600, 500)
     assert page.locator(".picture-details .picture-term").count() == 1
     page.get_by_role("button", name="Zoom in").click()
-    took = page.evaluate(
-        """async () => {
-          const chart = echarts.getInstanceByDom(document.querySelector(".picture-canvas"));
-          const begun = performance.now();
-          ProxyusePicture.chart.zoom(chart, 0.7);
-          await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
-          return performance.now() - begun;
-        }"""
-    )
-    assert took < 2000  # tens of milliseconds on a machine at rest
 
 
 def test_of_many_points_at_one_place_those_that_look_the_same_are_drawn_once(
@@ -402,7 +392,8 @@ def test_of_many_points_at_one_place_those_that_look_the_same_are_drawn_once(
     page = opened(page_of(columns))
     page.wait_for_selector("#picture[data-drawn='8000']")
     assert len(page.evaluate(DRAWN)) == 100  # each place has computations of one size
-    assert "8,000" in page.locator("#picture").inner_text()
+    said = page.locator(".picture-drawn").inner_text()
+    assert said == "8,000 points drawn, those at one place as one marker"
     page.locator("#picture-find").fill("a")
     assert len(page.evaluate(DRAWN)) == 200  # those found lie above the others
 

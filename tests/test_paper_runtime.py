@@ -127,7 +127,6 @@ def test_what_is_not_settled_in_a_forest_are_occurrences_of_age():
 
 def test_marital_status_is_not_among_the_columns():
     assert "marital_status" not in people().X.columns
-    assert script("runtime").ROWS[-1] == 1_000_000
 
 
 def test_drawn_rows_are_near_adult_and_no_copies():
@@ -147,7 +146,6 @@ def test_tables_and_picture_of_a_small_run():
     by_rows, by_size = small_runs()
     assert [row[0] for row in runtime.rows_table(by_rows).rows] == ["200", "400"]
     table = runtime.sizes_table(by_size)
-    assert len(table.rows) == 7
     assert table.rows[-1][:3] == ("logistic regression", "8 columns", "265")
     assert {row[-1] for row in table.rows} <= {"yes", "no"}
     ax = runtime.draw(by_rows, by_size)
@@ -159,13 +157,12 @@ def test_tables_and_picture_of_a_small_run():
 def test_all_of_the_runtime_experiment():
     result = load("runtime").reproduce()
     assert not result.compared
-    exponents, authors, rows, sizes = result.tables
+    exponents, _, rows, sizes = result.tables
     assert [row[:2] for row in exponents.rows] == [
         (model, across)
         for across in ("rows", "decompositions")
         for model in ("tree", "forest of 3", "logistic regression")
     ]
-    assert [row[1] for row in authors.rows] == ["3.6", "over 250"]
     assert [row[0] for row in rows.rows][-1] == "1,000,000"
     assert {row[-1] for row in rows.rows} == {"yes"}
     largest = {row[0]: int(row[2].replace(",", "")) for row in sizes.rows}
@@ -271,4 +268,3 @@ def test_the_page_of_the_three_models():
     assert all(0.8 < float(row[column]) < 0.9 for row in table.rows for column in (1, 2))
     assert strongest.rows[0][1] == "`relationship <= 0.5`"
     assert not result.compared  # the paper's figures are not at hand
-    assert "71 decompositions" in experiment.prose

@@ -218,18 +218,6 @@ def _pieces(
     return _numbers(values, tests, weights, bins, max_support, loops)
 
 
-def _numbers(
-    values: Array,
-    tests: Sequence[Test],
-    weights: Array | None,
-    bins: int | None,
-    max_support: int,
-    loops: Loops,
-) -> Pieces:
-    whole = _whole_numbers(values, loops)
-    return whole or _by_order(values, tests, weights, bins, max_support, loops)
-
-
 def _whole_numbers(values: Array, loops: Loops) -> Pieces | None:
     """Numbers whole steps apart in a short range, if they are; missing ones are welcome."""
     low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
@@ -244,7 +232,7 @@ def _whole_numbers(values: Array, loops: Loops) -> Pieces | None:
     )
 
 
-def _by_order(
+def _numbers(
     values: Array,
     tests: Sequence[Test],
     weights: Array | None,
@@ -252,6 +240,9 @@ def _by_order(
     max_support: int,
     loops: Loops,
 ) -> Pieces:
+    whole = _whole_numbers(values, loops)
+    if whole is not None:
+        return whole
     distinct, masses = _distinct(values, weights, loops)
     support = grouped(distinct, masses, bins, max_support)
     edges = distinct

@@ -296,6 +296,7 @@
   }
 
   Object.assign(ProxyusePicture, {
-    chart: { mount, extend, repaint, draw, colours, diameter, setSpread, scale, area, look, zoom, pan },
+    chart: { mount, extend, repaint, draw, colours, diameter, setSpread, scale, area, look, zoom, pan,
+      isDense: () => dense },
   });
 })();

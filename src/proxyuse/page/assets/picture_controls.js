@@ -163,7 +163,8 @@
   function drawnText(data, kept) {
     const drawn = Object.values(kept).reduce((sum, some) => sum + some.length, 0);
     const lacking = data.sides.before.influence.filter((value) => value === null).length;
-    const text = `${count(drawn, "point")} drawn`;
+    const together = ProxyusePicture.chart.isDense() ? ", those at one place as one marker" : "";
+    const text = `${count(drawn, "point")} drawn${together}`;
     return lacking ? `${text}; ${whole(lacking)} without a measured influence are not` : text;
   }
 
