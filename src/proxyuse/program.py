@@ -7,10 +7,12 @@ models, populations or measures.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -19,7 +21,8 @@ from proxyuse.columns import Column, Kind
 from proxyuse.errors import LanguageError
 from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
 from proxyuse.lang.kinds import MISSING_KIND, check_kinds
-from proxyuse.lang.nodes import Const, Node, Precision, Term, children, variables
+from proxyuse.lang.nodes import Const, Node, Precision, Term, children, postorder, variables
+from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position, Spot, survivors
 from proxyuse.lang.rewrite import simpler, simplify, without_missing_directions
@@ -49,6 +52,84 @@ class Origin:
         numbered = {"tree": self.tree, "node": self.node, "coefficient": self.coefficient}
         named = [f"{what} {number}" for what, number in numbered.items() if number is not None]
         return ", ".join([self.step, *named] if self.step else named)
+
+
+class Origins(Mapping[int, Origin]):
+    """Where parts of a term came from, by the number of their point in written order.
+
+    Those of packed trees are worked out from the trees' own columns.
+    """
+
+    def __init__(self, term: Term, given: Mapping[int, Origin]) -> None:
+        self._given = dict(given._given if isinstance(given, Origins) else given)
+        self._trees = _packed_trees(term)
+        self._starts = [written for written, _ in self._trees]
+
+    def __getitem__(self, written: int) -> Origin:
+        if written in self._given:
+            return self._given[written]
+        index = bisect_right(self._starts, written) - 1
+        if index >= 0:
+            start, tree = self._trees[index]
+            if written < start + tree.points and len(tree.forest.sources):
+                return self._in_tree(tree, written - start, written)
+        raise KeyError(written)
+
+    def _in_tree(self, tree: PackedIte, past: int, written: int) -> Origin:
+        forest = tree.forest
+        at = forest.locate(tree.node, past)
+        if at.inside:
+            raise KeyError(written)
+        first = forest.first_node if at.leaf < 0 else forest.first_leaf
+        number = int(np.searchsorted(first, max(at.node, at.leaf), side="right")) - 1
+        source = forest.sources[at.node] if at.leaf < 0 else forest.leaf_sources[at.leaf]
+        return Origin(forest.step, int(forest.trees[number]), int(source))
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._given
+        for start, tree in self._trees:
+            forest, base = tree.forest, start - int(tree.forest.offsets[tree.node])
+            if not len(forest.sources):
+                continue
+            spans = forest.spans
+            for node in range(tree.node, int(spans.end[tree.node])):
+                if (written := base + int(forest.offsets[node])) not in self._given:
+                    yield written
+            leaves = range(int(spans.first_leaf[tree.node]), int(spans.last_leaf[tree.node]))
+            for leaf in leaves:
+                if (written := base + forest.leaf_offset(leaf)) not in self._given:
+                    yield written
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def steps(self) -> tuple[Origin, ...]:
+        """One origin of each part of the model, trees and nodes not told apart."""
+        trees = {id(tree.forest): tree.forest for _, tree in self._trees}
+        packed = (Origin(forest.step) for forest in trees.values())
+        return tuple(dict.fromkeys((*self._given.values(), *packed)))
+
+
+def _packed_trees(term: Term) -> list[tuple[int, PackedIte]]:
+    """The packed trees of a term, each with the number of its first point in written order."""
+    around: set[int] = set()  # node objects that are packed, or have something packed in them
+    for node in postorder(term, enter_packed=False):
+        if node.packed or not around.isdisjoint(map(id, children(node))):
+            around.add(id(node))
+    trees: list[tuple[int, PackedIte]] = []
+    stack: list[tuple[Term, int]] = [(term, 0)] if id(term) in around else []
+    while stack:
+        node, written = stack.pop()
+        if isinstance(node, PackedIte):
+            trees.append((written, node))
+            continue
+        at = written + 1
+        for part in children(node):
+            if id(part) in around:
+                stack.append((part, at))
+            at += part.points
+    return sorted(trees, key=itemgetter(0))
 
 
 class Program:
@@ -86,7 +167,7 @@ class Program:
         self.term = term
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
-        self.origins = dict(origins or {})
+        self.origins = Origins(term, origins or {})
         self.fitting_kinds: set[frozenset[tuple[str, str]]] = set()
         self._specialised: dict[frozenset[str], Program] = {}
         self._kept: dict[tuple[object, ...], Any] = {}
@@ -116,6 +197,9 @@ class Program:
             node = stack.pop()
             if id(node) in origins:
                 by_point[point] = origins[id(node)]
+            if node.packed:
+                point += node.points
+                continue
             point += 1
             if parts := children(node):
                 stack.extend(parts[::-1])
@@ -257,7 +341,7 @@ class Program:
         return hash((self.term, self.inputs))
 
     def __reduce__(self) -> tuple[type[Program], tuple[object, ...]]:
-        return Program, (self.term, self.inputs, self.origins)
+        return Program, (self.term, self.inputs, self.origins._given)
 
 
 def kept(analysis: Callable[Concatenate[Program, P], T]) -> Callable[Concatenate[Program, P], T]:

@@ -114,19 +114,19 @@ def _evaluated(
     keep: bool,
 ) -> Values:
     schedule = _schedule(root, known)
-    uses = Counter(id(part) for term in schedule for part in children(term))
+    uses = Counter(id(part) for term in schedule for part in _parts(term))
     uses[id(root)] += 1
     values: Values = {id(root): known[id(root)]} if id(root) in known else {}
     with np.errstate(all="ignore"):
         for term in schedule:
             parts = [
                 known[id(part)] if id(part) in known else values[id(part)]
-                for part in children(term)
+                for part in _parts(term)
             ]
             values[id(term)] = apply(term, parts, columns, vocabulary)
             if keep:
                 continue
-            for part in children(term):
+            for part in _parts(term):
                 uses[id(part)] -= 1
                 if not uses[id(part)]:
                     values.pop(id(part), None)
@@ -145,8 +145,13 @@ def _schedule(root: Term, known: Mapping[int, Array]) -> list[Term]:
         elif id(term) not in seen and id(term) not in known:
             seen.add(id(term))
             stack.append((term, True))
-            stack.extend((part, False) for part in reversed(children(term)))
+            stack.extend((part, False) for part in reversed(_parts(term)))
     return order
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    """The children whose values a node is computed from; a packed tree is walked instead."""
+    return () if term.packed else children(term)
 
 
 def apply(
@@ -154,6 +159,10 @@ def apply(
 ) -> Array:
     """The value of one node from the values of its children."""
     match term:
+        case Ite() if term.packed and not parts:
+            from proxyuse.lang.walking import tree_values  # which evaluates what tests look at
+
+            return tree_values(term, columns, vocabulary)  # type: ignore[arg-type]
         case Const(value):
             return constant(value, vocabulary)
         case Var(name):
@@ -190,7 +199,7 @@ def apply(
             return np.column_stack(np.broadcast_arrays(*numbers))
         case Argmax(_, labels):
             best: Array = np.argmax(parts[0], axis=1)
-            names = _stacked(labels, vocabulary) if labels else np.arange(float(parts[0].shape[1]))
+            names = stacked_constants(labels, vocabulary) if labels else np.arange(float(parts[0].shape[1]))
             return np.asarray(names[best])
         case Lookup(_, entries, default):
             return _looked_up(parts[0], entries, default, vocabulary)
@@ -292,7 +301,7 @@ def _keys(values: tuple[Value, ...], like: Array, vocabulary: Vocabulary) -> Arr
     return np.array([value for value in values if isinstance(value, float | bool)], np.float64)
 
 
-def _stacked(values: tuple[Value, ...], vocabulary: Vocabulary) -> Array:
+def stacked_constants(values: tuple[Value, ...], vocabulary: Vocabulary) -> Array:
     """Constants of one kind, one a row."""
     arrays = [constant(value, vocabulary) for value in values]
     kinds = {array.dtype for array in arrays}
@@ -310,7 +319,7 @@ def _looked_up(
     default: Value,
     vocabulary: Vocabulary,
 ) -> Array:
-    results = _stacked((*(value for _, value in entries), default), vocabulary)
+    results = stacked_constants((*(value for _, value in entries), default), vocabulary)
     choice = np.full(len(operand), len(entries))
     for row, (key, _) in enumerate(entries):
         if is_missing(key):

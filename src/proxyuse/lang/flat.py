@@ -10,8 +10,11 @@ from dataclasses import fields
 from typing import Any, get_args
 
 from proxyuse.lang.nodes import Node, Term, postorder
+from proxyuse.lang.packed import Forest, PackedIte
 
 _CLASSES: dict[str, Any] = {cls.__name__: cls for cls in get_args(Term)}
+
+_PACKED = "packed tree"
 
 Row = tuple[str, tuple[tuple[str, Any], ...]]
 """A class name and its fields, each its own value, a child's index, or several."""
@@ -21,8 +24,11 @@ def pack(root: Term) -> list[Row]:
     """Flatten a term."""
     index: dict[int, int] = {}
     rows: list[Row] = []
-    for term in postorder(root):
+    for term in postorder(root, enter_packed=False):
         index[id(term)] = len(rows)
+        if isinstance(term, PackedIte):
+            rows.append((_PACKED, (("own", term.forest), ("own", term.node))))
+            continue
         cells: list[tuple[str, Any]] = []
         for field in fields(term):
             value = getattr(term, field.name)
@@ -48,5 +54,6 @@ def unpack(rows: list[Row]) -> Term:
                 arguments.append(tuple(terms[i] for i in value))
             else:
                 arguments.append(value)
-        terms.append(_CLASSES[name](*arguments))
+        make = _CLASSES[name] if name != _PACKED else Forest.term
+        terms.append(make(*arguments))
     return terms[-1]

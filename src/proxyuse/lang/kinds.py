@@ -35,6 +35,7 @@ from proxyuse.lang.nodes import (
     postorder,
     value_text,
 )
+from proxyuse.lang.packed import Forest, PackedIte
 from proxyuse.lang.text import shortened
 
 NUMBER, BOOLEAN, CATEGORY, MISSING_KIND = "number", "boolean", "category", "missing"
@@ -55,9 +56,31 @@ def check_kinds(root: Term, variables: Mapping[str, str]) -> str:
 compare it with == or `in {...}`, or convert the column
     """
     kinds: dict[int, str] = {}
-    for term in postorder(root):
-        kinds[id(term)] = _kind(term, [kinds[id(part)] for part in children(term)], variables)
+    forests: dict[int, str] = {}
+    for term in postorder(root, enter_packed=False):
+        if isinstance(term, PackedIte):
+            forest = term.forest
+            if id(forest) not in forests:
+                forests[id(forest)] = _forest_kind(forest, variables)
+            kinds[id(term)] = forests[id(forest)]
+        else:
+            parts = children(term)
+            kinds[id(term)] = _kind(term, [kinds[id(part)] for part in parts], variables)
     return kinds[id(root)]
+
+
+def _forest_kind(forest: Forest, variables: Mapping[str, str]) -> str:
+    """The kind of what trees say; their tests are checked by shape."""
+    for shape in forest.tests.shapes:
+        kind = check_kinds(shape, variables)
+        if kind not in (BOOLEAN, MISSING_KIND):
+            raise KindError(f"{_where(shape)}: a test must be true or false, not a {kind}")
+    if forest.labels:
+        said = sorted({value_kind(label) for label in forest.labels} - {MISSING_KIND})
+        if len(said) > 1:
+            raise KindError(f"the leaves of a tree are of different kinds: {' and '.join(said)}")
+        return said[0] if said else MISSING_KIND
+    return NUMBER if forest.leaves.ndim == 1 else f"vector of {forest.leaves.shape[1]}"
 
 
 def value_kind(value: Value) -> str:

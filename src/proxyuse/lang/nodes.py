@@ -77,6 +77,7 @@ class Node:
     _size: int
 
     tag: ClassVar[str]
+    packed: ClassVar[bool] = False  # whether children are made when they are asked for
 
     @property
     def digest(self) -> bytes:
@@ -86,12 +87,12 @@ class Node:
     @property
     def size(self) -> int:
         """The number of nodes; a literal set or table counts as one constant."""
-        return _summarised(self)._size
+        return _counted(self)._size
 
     @property
     def points(self) -> int:
         """The number of positions, that is, occurrences of sub-terms (the term itself too)."""
-        return _summarised(self)._points
+        return _counted(self)._points
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -478,8 +479,11 @@ def _stable(values: Iterable[Value]) -> str:
     return ", ".join(f"{len(v)}'{v}" if isinstance(v, str) else value_text(v) for v in values)
 
 
-def postorder(root: Term) -> Iterator[Term]:
-    """Every node object below `root` once, children before parents, without recursion."""
+def postorder(root: Term, *, enter_packed: bool = True) -> Iterator[Term]:
+    """Every node object below `root` once, children before parents, without recursion.
+
+    Packed trees are unpacked on the way, or stand for themselves if they are not entered.
+    """
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False)]
     while stack:
@@ -489,7 +493,8 @@ def postorder(root: Term) -> Iterator[Term]:
         elif id(term) not in seen:
             seen.add(id(term))
             stack.append((term, True))
-            stack.extend((child, False) for child in reversed(children(term)))
+            if enter_packed or not term.packed:
+                stack.extend((child, False) for child in reversed(children(term)))
 
 
 def variables(term: Term) -> tuple[str, ...]:
@@ -501,34 +506,52 @@ def variables(term: Term) -> tuple[str, ...]:
         node = stack.pop()
         if type(node) is Var:
             found[node.name] = None
+        elif node.packed:
+            found.update(dict.fromkeys(node.forest.names(node.node)))  # type: ignore[union-attr]
         elif (parts := children(node)) and id(node) not in seen:
             seen.add(id(node))
             stack.extend(parts[::-1])
     return tuple(found)
 
 
+def _counted(root: Node) -> Node:
+    """Fill in size and number of points of `root` and all below it that is not packed."""
+    if hasattr(root, "_points"):
+        return root
+    stack: list[Any] = [root]
+    while stack:
+        term = stack[-1]
+        parts = children(term)
+        pending = [part for part in parts if not (part.packed or hasattr(part, "_points"))]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        literal = isinstance(term, Member | Lookup)
+        object.__setattr__(term, "_size", 1 + literal + sum(part.size for part in parts))
+        object.__setattr__(term, "_points", 1 + sum(part.points for part in parts))
+    return root
+
+
 def _summarised(root: Node) -> Node:
-    """Fill in digest, size and number of points of `root` and all below it."""
+    """Fill in the digest of `root` and all below it that is not packed."""
     if hasattr(root, "_digest"):
         return root
     stack: list[Any] = [root]
     while stack:
         term = stack[-1]
-        pending = [child for child in children(term) if not hasattr(child, "_digest")]
+        parts = children(term)
+        pending = [part for part in parts if not (part.packed or hasattr(part, "_digest"))]
         if pending:
             stack.extend(pending)
             continue
         stack.pop()
-        parts = children(term)
-        digests = [part._digest for part in parts]
+        digests = [part.digest for part in parts]
         if isinstance(term, Associative):
             digests.sort()
         text = label(term).encode("ascii")
         hasher = blake2b(len(text).to_bytes(8, "little"), digest_size=16)
         hasher.update(text)
         hasher.update(b"".join(digests))
-        literal = isinstance(term, Member | Lookup)
-        object.__setattr__(term, "_size", 1 + literal + sum(part._size for part in parts))
-        object.__setattr__(term, "_points", 1 + sum(part._points for part in parts))
         object.__setattr__(term, "_digest", hasher.digest())
     return root

@@ -2,61 +2,24 @@
 
 Equal terms at two places are two program points. `Points` lists them all, once, in preorder,
 with the operands of ``+ * and or`` in canonical order, so that equal terms have equal points
-however they were written. Canonical order compares the operands' canonical texts (prefix form,
-word by word); sub-terms that are equal are skipped, so a comparison costs no more than the
-distance to the first difference.
+however they were written; see `order`.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, overload
 
 from proxyuse.errors import LanguageError
 from proxyuse.lang.build import rebuild
-from proxyuse.lang.nodes import (
-    Associative,
-    Const,
-    Term,
-    children,
-    label,
-    postorder,
-)
+from proxyuse.lang.nodes import Associative, Const, Term, children
+from proxyuse.lang.order import canonical_order
+from proxyuse.lang.packed import Forest, PackedIte
 from proxyuse.lang.text import MOST_POINTS
-
-
-def canonical_order(root: Term) -> tuple[int, ...]:
-    """For each child in canonical order, its place in written order."""
-    if not hasattr(root, "_order"):
-        for term in postorder(root):
-            if not hasattr(term, "_order"):
-                parts = children(term)
-                order: Sequence[int] = range(len(parts))
-                if isinstance(term, Associative):
-                    key = cmp_to_key(_compare)
-                    order = sorted(order, key=lambda i: key(parts[i]))
-                object.__setattr__(term, "_order", tuple(order))
-    return root._order
-
-
-def _compare(first: Term, second: Term) -> int:
-    """-1, 0 or 1 by canonical text; both terms' inner orders are known already."""
-    stack = [(first, second)]
-    while stack:
-        a, b = stack.pop()
-        if a.digest == b.digest:
-            continue
-        word_a, word_b = label(a), label(b)
-        if word_a != word_b:
-            return -1 if word_a < word_b else 1
-        parts_a, parts_b = children(a), children(b)
-        pairs = zip(a._order, b._order, strict=True)
-        stack.extend(reversed([(parts_a[i], parts_b[j]) for i, j in pairs]))
-    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +72,103 @@ class Spot(NamedTuple):
     operands: tuple[int, ...] = ()
 
 
+class _Index:
+    """What stands at a point of a term that has packed trees in it.
+
+    `starts` are the points of all nodes that are not in a tree, and of the trees.
+    """
+
+    def __init__(
+        self, starts: list[int], terms: list[Term], columns: list[list[int]], size: int
+    ) -> None:
+        self.starts, self.terms, self.size = starts, terms, size
+        self.parents, self.steps, self.numbers = columns
+
+    def _tree(self, point: int) -> tuple[int, int, PackedIte | None]:
+        """The last start up to a point, how far the point is past it, and the tree it is in."""
+        if not 0 <= point < self.size:
+            raise IndexError(point)
+        index = bisect_right(self.starts, point) - 1
+        past, term = point - self.starts[index], self.terms[index]
+        return index, past, term if past and isinstance(term, PackedIte) else None
+
+    def term(self, point: int) -> Term:
+        index, past, tree = self._tree(point)
+        if tree is None:
+            return self.terms[index]
+        at = tree.forest.locate(tree.node, past)
+        if at.leaf >= 0:
+            return tree.forest.term(-1 - at.leaf)
+        if at.inside == 0:
+            return tree.forest.term(at.node)
+        return _points_of_test(tree.forest, at.node).terms[at.inside - 1]
+
+    def parent(self, point: int) -> int:
+        index, past, tree = self._tree(point)
+        if tree is None:
+            return self.parents[index]
+        forest = tree.forest
+        at = forest.locate(tree.node, past)
+        base = self.starts[index] - int(forest.offsets[tree.node])
+        if at.inside:
+            above = _points_of_test(forest, at.node).parents[at.inside - 1]
+            return base + int(forest.offsets[at.node]) + (1 + above if above >= 0 else 0)
+        spans = forest.spans
+        node = spans.leaf_parent[at.leaf] if at.leaf >= 0 else spans.parent[at.node]
+        return base + int(forest.offsets[node])
+
+    def step(self, point: int) -> int:
+        index, past, tree = self._tree(point)
+        if tree is None:
+            return self.steps[index]
+        forest = tree.forest
+        at = forest.locate(tree.node, past)
+        if at.inside:
+            return _points_of_test(forest, at.node).steps[at.inside - 1]
+        child = at.node if at.leaf < 0 else -1 - at.leaf
+        spans = forest.spans
+        above = spans.parent[at.node] if at.leaf < 0 else spans.leaf_parent[at.leaf]
+        return 1 if forest.then[above] == child else 2
+
+    def written(self, point: int) -> int:
+        index, past, tree = self._tree(point)
+        if tree is None:
+            return self.numbers[index]
+        at = tree.forest.locate(tree.node, past)
+        if at.inside:  # only inside a test may the written order be another one
+            inside = _points_of_test(tree.forest, at.node).written[at.inside - 1]
+            past += inside - (at.inside - 1)
+        return self.numbers[index] + past
+
+
+def _points_of_test(forest: Forest, node: int) -> Points:
+    return Points(forest.tests.term(int(forest.test[node])))
+
+
+T = TypeVar("T")
+
+
+class _Column(Sequence[T]):
+    """A column over all points, of which an entry is worked out when it is asked for."""
+
+    def __init__(self, index: _Index, at: Callable[[int], T]) -> None:
+        self._index, self._at = index, at
+
+    def __len__(self) -> int:
+        return self._index.size
+
+    @overload
+    def __getitem__(self, point: int) -> T: ...
+
+    @overload
+    def __getitem__(self, point: slice) -> list[T]: ...
+
+    def __getitem__(self, point: int | slice) -> T | list[T]:
+        if isinstance(point, slice):
+            return [self._at(i) for i in range(*point.indices(len(self)))]
+        return self._at(point + len(self) if point < 0 else point)
+
+
 class Points:
     """Every program point of a term in canonical preorder; point 0 is the term itself.
 
@@ -118,8 +178,10 @@ class Points:
     parents : the point above (-1 for the root).
     steps : which child of its parent, in canonical order.
     written : the number the point would have if children stood in written order.
+    trees : the packed trees, each with its first point.
 
-    Linear in the number of points, time and memory.
+    Linear in the number of points that are not in packed trees, time and memory. Those in packed
+    trees are worked out when they are asked for, O(log n) each.
     """
 
     def __init__(self, root: Term) -> None:
@@ -129,24 +191,42 @@ class Points:
                 "shared sub-terms make it far larger than it looks"
             )
         canonical_order(root)
-        self.terms: list[Term] = []
-        self.parents: list[int] = []
-        self.steps: list[int] = []
-        self.written: list[int] = []
+        self.terms: Sequence[Term]
+        self.parents: Sequence[int]
+        self.steps: Sequence[int]
+        self.written: Sequence[int]
+        terms: list[Term] = []
+        rows: list[tuple[int, int, int]] = []
+        starts: list[int] = []
+        self.trees: list[tuple[int, PackedIte]] = []
         stack: list[tuple[Term, int, int, int]] = [(root, -1, 0, 0)]
+        point = 0
         while stack:
             term, parent, step, written = stack.pop()
-            point = len(self.terms)
-            self.terms.append(term)
-            self.parents.append(parent)
-            self.steps.append(step)
-            self.written.append(written)
+            terms.append(term)
+            rows.append((parent, step, written))
+            starts.append(point)
+            if isinstance(term, PackedIte):
+                self.trees.append((point, term))
+                point += term.points
+                continue
             parts = children(term)
-            starts = [written + 1]
+            at = [written + 1]
             for part in parts[:-1]:
-                starts.append(starts[-1] + part.points)
-            rows = [(parts[i], point, step, starts[i]) for step, i in enumerate(term._order)]
-            stack.extend(reversed(rows))
+                at.append(at[-1] + part.points)
+            below = [(parts[i], point, step, at[i]) for step, i in enumerate(term._order)]
+            stack.extend(reversed(below))
+            point += 1
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        if self.trees:
+            index = _Index(starts, terms, columns, point)
+            self.terms = _Column(index, index.term)
+            self.parents, self.steps, self.written = (
+                _Column(index, at) for at in (index.parent, index.step, index.written)
+            )
+        else:
+            self.terms = terms
+            self.parents, self.steps, self.written = columns
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -157,11 +237,12 @@ class Points:
 
     def below(self, point: int) -> list[int]:
         """The points of the children, in canonical order."""
-        terms, end, child = self.terms, self.end(point), point + 1
+        term, child = self.terms[point], point + 1
+        parts = children(term)
         found = []
-        while child < end:
+        for step in term._order:
             found.append(child)
-            child += terms[child]._points  # known of every part of a term that has a digest
+            child += parts[step].points
         return found
 
     def path(self, point: int) -> tuple[int, ...]:

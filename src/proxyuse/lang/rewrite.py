@@ -31,13 +31,19 @@ from proxyuse.lang.nodes import (
     is_missing,
     postorder,
 )
+from proxyuse.lang.packed import Forest, PackedIte
 
 
-def rewritten(root: Term, rule: Callable[[Term], Term]) -> Term:
-    """Apply a rule to every node, children first; what does not change is shared."""
+def rewritten(
+    root: Term, rule: Callable[[Term], Term], *, enter_packed: bool = True
+) -> Term:
+    """Apply a rule to every node, children first; what does not change is shared.
+
+    The rule is applied to packed trees as they are, if they are not entered.
+    """
     new: dict[int, Term] = {}
-    for term in postorder(root):
-        parts = children(term)
+    for term in postorder(root, enter_packed=enter_packed):
+        parts = () if term.packed and not enter_packed else children(term)
         changed = tuple(new[id(part)] for part in parts)
         same = all(a is b for a, b in zip(parts, changed, strict=True))
         new[id(term)] = rule(term if same else rebuild(term, changed))
@@ -140,6 +146,14 @@ def without_missing_directions(root: Term, complete: Container[str]) -> Term:
 
     def rule(term: Term) -> Term:
         match term:
+            case PackedIte():
+                forest = term.forest
+                if id(forest) not in forests:
+                    shapes = forest.tests.shapes
+                    new = [rewritten(shape, rule) for shape in shapes]
+                    same = all(a is b for a, b in zip(shapes, new, strict=True))
+                    forests[id(forest)] = forest if same else forest.with_tests(new)
+                return forests[id(forest)].term(term.node)
             case Compare(relation, left, right, precision, True) if never_missing(
                 left
             ) and never_missing(right):
@@ -149,4 +163,5 @@ def without_missing_directions(root: Term, complete: Container[str]) -> Term:
             case _:
                 return term
 
-    return rewritten(root, rule)
+    forests: dict[int, Forest] = {}
+    return rewritten(root, rule, enter_packed=False)

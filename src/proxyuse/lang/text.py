@@ -38,6 +38,7 @@ from proxyuse.lang.nodes import (
     quoted,
     value_text,
 )
+from proxyuse.lang.packed import Forest, PackedIte
 
 LINE_WIDTH = 88
 MOST_POINTS = 50_000_000
@@ -386,11 +387,23 @@ class Texts:
                 assert_never(piece)
 
 
+def _tests(root: Term) -> Iterator[Term]:
+    """Every node object, with the shapes of tests for what is in packed trees."""
+    forests: dict[int, Forest] = {}
+    for term in postorder(root, enter_packed=False):
+        if isinstance(term, PackedIte):
+            forests[id(term.forest)] = term.forest
+        yield term
+    for forest in forests.values():
+        for shape in forest.tests.shapes:
+            yield from postorder(shape)
+
+
 def precision_of(term: Term) -> Precision:
     """The precision to print by: float32 if every comparison of numbers has it, else float64."""
     used = {
         node.precision
-        for node in postorder(term)
+        for node in _tests(term)
         if isinstance(node, Compare) and not compares_words(node)
     }
     return Precision.FLOAT32 if used == {Precision.FLOAT32} else Precision.FLOAT64

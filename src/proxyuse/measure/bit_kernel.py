@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.measure.compiled import bits_of, compiled
+from proxyuse.lang.compiled import bits_of, compiled
 
 WORDS = 1024  # of each set that are looked at before the next set, so that they stay in the cache
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.compiled import bits_of, called, compiled, inlined
+from proxyuse.lang.compiled import bits_of, called, compiled, inlined
 from proxyuse.measure.forest_wiring import Wiring
 
 

@@ -13,7 +13,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.compiled import called, compiled, inlined, intrinsic
+from proxyuse.lang.compiled import called, compiled, inlined, intrinsic
 from proxyuse.measure.forest_kernel import decide, exact_output, next_of, room_of
 from proxyuse.measure.forest_wiring import Wiring
 from proxyuse.measure.shallow_plan import ROWS, Slots

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.compiled import called, compiled
+from proxyuse.lang.compiled import called, compiled
 from proxyuse.measure.support import Support
 from proxyuse.measure.tally import Loops
 

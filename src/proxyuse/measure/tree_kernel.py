@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import models, register_model
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.compiled import compiled, intrinsic
+from proxyuse.lang.compiled import compiled, intrinsic
 from proxyuse.measure.tree_counts import CellSets, TreeCounts, digits_of
 from proxyuse.measure.tree_plan import TreePlan, Walk
 

@@ -69,3 +69,8 @@ def largest(scores: Term, classes: tuple[Value, ...]) -> Term:
 def shares_of_two(second: Term) -> Term:
     """The probabilities of two classes from that of the second."""
     return vector(add(Const(1.0), mul(Const(-1.0), second)), second)
+
+
+def is_zero(tree: Term) -> bool:
+    """Whether a tree is the constant 0, which adds nothing."""
+    return isinstance(tree, Const) and tree == Const(0.0)

@@ -15,7 +15,7 @@ from proxyuse.lang.bisection import last_with_first_answer
 from proxyuse.lang.build import add, conj, disj
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Not, Precision, Relation, Term, Value
-from proxyuse.models.body import DOUBLE, Body, Origins
+from proxyuse.models.body import DOUBLE, Body, Origins, is_zero
 from proxyuse.models.features import Bound, Coded, Feature, Fixed, Mapped, Raw, Stepped, Test
 from proxyuse.program import Origin
 
@@ -146,7 +146,7 @@ def summed(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Te
     """For each class its base and the trees of that class that add something, in their order."""
     operands: list[list[Term]] = [[Const(base)] if base else [] for base in bases]
     for number, tree in trees:
-        if tree != Const(0.0):
+        if not is_zero(tree):
             operands[number].append(tree)
     return [add(*terms) if terms else Const(0.0) for terms in operands]
 

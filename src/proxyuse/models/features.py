@@ -32,7 +32,7 @@ from typing import TypeVar
 import numpy as np
 
 from proxyuse.errors import TranslationError
-from proxyuse.lang.bisection import last_with_first_answer
+from proxyuse.lang.bisection import last_with_first_answer, last_with_first_answers
 from proxyuse.lang.build import conj, disj, lookup, member
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import (
@@ -50,6 +50,10 @@ from proxyuse.lang.nodes import (
     Var,
     is_missing,
 )
+
+
+ALWAYS_TRUE, ALWAYS_FALSE = -2, -3
+"""In place of a test: a question with the same answer for every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,66 @@ class Bound:
         return Test(Compare(relation, term, Const(self.threshold), self.precision, lost))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TestColumns:
+    """Many tests as columns.
+
+    Attributes
+    ----------
+    shapes : comparisons whose constant is not meant, or whole tests.
+    shape : which shape each test has, or `ALWAYS_TRUE` or `ALWAYS_FALSE`.
+    cut : the number it compares with; missing where the shape is the whole test.
+    opposite : whether what was asked for is the opposite of the test.
+    """
+
+    shapes: list[Term]
+    shape: Array
+    cut: Array
+    opposite: Array
+
+    @classmethod
+    def empty(cls, count: int) -> TestColumns:
+        """Columns to be filled."""
+        return cls(
+            [],
+            np.full(count, ALWAYS_TRUE, dtype=np.int32),
+            np.full(count, np.nan),
+            np.zeros(count, dtype=np.bool_),
+        )
+
+    def shape_of(self, term: Term) -> int:
+        """The number of a shape; equal shapes are one."""
+        for number, known in enumerate(self.shapes):
+            if known == term:
+                return number
+        self.shapes.append(term)
+        return len(self.shapes) - 1
+
+    def put(self, index: int, test: Test) -> None:
+        """Put a test in its row."""
+        self.opposite[index] = test.opposite
+        match test.term:
+            case Const(value):
+                self.shape[index] = ALWAYS_TRUE if value is True else ALWAYS_FALSE
+            case Compare(relation, left, Const(float() as cut), precision, missing):
+                shape = Compare(relation, left, Const(0.0), precision, missing)
+                self.shape[index], self.cut[index] = self.shape_of(shape), cut
+            case term:
+                self.shape[index] = self.shape_of(term)
+
+    def put_comparisons(
+        self, rows: Array, relation: Relation, column: Term, cut: Array, precision: Precision,
+        missing: Array,
+    ) -> None:  # fmt: skip
+        """Put comparisons of one column with several numbers in their rows."""
+        for lost in (False, True):
+            chosen = missing == lost
+            if chosen.any():
+                shape = Compare(relation, column, Const(0.0), precision, lost)
+                self.shape[rows[chosen]] = self.shape_of(shape)
+                self.cut[rows[chosen]] = cut[chosen]
+
+
 class Feature(ABC):
     """One input of a model."""
 
@@ -107,6 +171,16 @@ class Feature(ABC):
     @abstractmethod
     def within(self, bound: Bound) -> Test:
         """Whether it is within a bound, asked of the column it comes from."""
+
+    def each_at_most(
+        self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
+    ) -> TestColumns:
+        """The same question for each of many thresholds, each with its answer for missing."""
+        tests = TestColumns.empty(len(thresholds))
+        pairs = zip(thresholds.tolist(), missing.tolist(), strict=True)
+        for index, (threshold, lost) in enumerate(pairs):
+            tests.put(index, self.at_most(threshold, precision, lost, strict=strict))
+        return tests
 
     def at_most(
         self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
@@ -131,6 +205,12 @@ class Raw(Feature):
     def within(self, bound: Bound) -> Test:
         """The comparison itself."""
         return bound.of(Var(self.name))
+
+    def each_at_most(
+        self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
+    ) -> TestColumns:
+        """The comparisons themselves."""
+        return _comparisons(self.name, thresholds, precision, missing, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +245,15 @@ class Filled(Feature):
                 "encode it first"
             )
         return bound.of(Var(self.name), missing=bound.holds(self.fill))
+
+    def each_at_most(
+        self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
+    ) -> TestColumns:
+        """Comparisons of the column, answered where it is missing as for what stands in."""
+        if isinstance(self.fill, str):
+            return super().each_at_most(thresholds, precision, missing, strict=strict)
+        lost = _hold(np.full(len(thresholds), self.fill), thresholds, precision, missing, strict)
+        return _comparisons(self.name, thresholds, precision, lost, strict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,6 +323,44 @@ class Mapped(Feature):
         if switch == math.inf:
             return _only_missing(self.name, first, lost, numbers=True)
         return Test(up_to(self.name, switch, lost) if first else beyond(self.name, switch, lost))
+
+    def each_at_most(
+        self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
+    ) -> TestColumns:
+        """Comparisons of the column with the numbers at which the answers change."""
+
+        def answers(numbers: Array, some: Array) -> Array:
+            with np.errstate(all="ignore"):
+                features = np.asarray(self.function(numbers), dtype=np.float64)
+            return _hold(features, thresholds[some], precision, missing[some], strict)
+
+        guess = None
+        if self.affine is not None and self.affine[0] != 0:
+            with np.errstate(all="ignore"):
+                guess = (thresholds - self.affine[1]) / self.affine[0]
+        switch, first = last_with_first_answers(answers, len(thresholds), guess)
+        lost = answers(np.full(len(thresholds), np.nan), np.arange(len(thresholds)))
+        tests = TestColumns.empty(len(thresholds))
+        for index in np.flatnonzero(switch == math.inf).tolist():
+            test = _only_missing(self.name, bool(first[index]), bool(lost[index]), numbers=True)
+            tests.put(index, test)
+        after = np.nextafter(switch, math.inf)
+        with np.errstate(all="ignore"):
+            rounder = _is_short(after) & ~_is_short(switch)
+        column = Var(self.name)
+        for upper in (True, False):
+            for shorter in (True, False):
+                chosen = (first == upper) & (rounder == shorter) & (switch < math.inf)
+                rows = np.flatnonzero(chosen)
+                if upper:
+                    relation = Relation.LT if shorter else Relation.LE
+                else:
+                    relation = Relation.GE if shorter else Relation.GT
+                cut = after if shorter else switch
+                tests.put_comparisons(
+                    rows, relation, column, cut[rows], Precision.FLOAT64, lost[rows]
+                )
+        return tests
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,8 +470,39 @@ def beyond(name: str, cut: float, missing: bool) -> Term:
 
 def _shorter(cut: float) -> float | None:
     """The next number, if it is far shorter to write: 30 instead of 29.999999999999996."""
-    after = float(np.nextafter(cut, math.inf))
-    return after if len(repr(after)) + 3 < len(repr(cut)) else None
+    after = np.nextafter(cut, math.inf)
+    short, long = _is_short(np.array([after, cut])).tolist()
+    return float(after) if short and not long else None
+
+
+def _is_short(numbers: Array) -> Array:
+    """Which numbers can be written with 12 digits."""
+    with np.errstate(all="ignore"):
+        size = np.floor(np.log10(np.abs(numbers)))
+        scale = 10.0 ** (11 - np.clip(size, -11, 33))  # a power of ten that float64 holds
+        return (numbers == 0) | (np.rint(numbers * scale) / scale == numbers)
+
+
+def _hold(
+    numbers: Array, thresholds: Array, precision: Precision, missing: Array, strict: bool
+) -> Array:
+    """Whether each number is at most its threshold; see `Bound.hold`."""
+    with np.errstate(all="ignore"):
+        if precision is Precision.FLOAT32:
+            numbers = numbers.astype(np.float32).astype(np.float64)
+        below = numbers < thresholds if strict else numbers <= thresholds
+    return np.where(np.isnan(numbers), missing, below)
+
+
+def _comparisons(
+    name: str, thresholds: Array, precision: Precision, missing: Array, strict: bool
+) -> TestColumns:
+    """Comparisons of a column with each threshold."""
+    tests = TestColumns.empty(len(thresholds))
+    relation = Relation.LT if strict else Relation.LE
+    rows = np.arange(len(thresholds))
+    tests.put_comparisons(rows, relation, Var(name), thresholds, precision, missing)
+    return tests
 
 
 def _only_missing(name: str, present: bool, lost: bool, *, numbers: bool) -> Test:

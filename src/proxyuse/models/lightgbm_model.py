@@ -32,7 +32,7 @@ from proxyuse.models.boosted import Lost, Scores, chosen, one_where, summed
 from proxyuse.models.features import Feature, Inputs
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import origin_of
-from proxyuse.models.tree_table import LEAF, TreeTable
+from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.program import Origin
 
 ZERO = float(np.float32(1e-35))
@@ -145,15 +145,14 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     # Nodes for which zeros are missing ask the second half of the features.
     features: list[Feature] = [*inputs.features]
     features += [Lost(feature, -ZERO, ZERO) for feature in inputs.features]
-    terms: list[tuple[int, Term]] = []
-    origins: Origins = {}
-    for number, section in enumerate(trees):
-        table = _table(section, names, len(inputs.features), origin)
+    tables = [_table(section, names, len(inputs.features), origin) for section in trees]
+    for table in tables:
         table.check(len(features))
-        term, places = table.term(features, Origin(origin.step, number))
-        terms.append((number % width, term))
-        origins |= places
-    sums = summed([0.0] * width, terms)
+    terms: list[Term] = []
+    origins: Origins = {}
+    if tables:
+        terms, origins = packed_trees(tables, features, origin.step, range(len(tables)))
+    sums = summed([0.0] * width, [(number % width, term) for number, term in enumerate(terms)])
     if "average_output" in header:
         rounds = float(max(len(trees) // width, 1))
         sums = [Call(Function.DIV, (total, Const(rounds))) for total in sums]

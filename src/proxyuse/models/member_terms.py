@@ -26,6 +26,7 @@ from proxyuse.lang.nodes import (
     children,
     postorder,
 )
+from proxyuse.lang.packed import PackedIte
 from proxyuse.models.body import Origins
 from proxyuse.program import Origin
 
@@ -53,7 +54,7 @@ def kept(origins: Mapping[int, Origin], *terms: Term | None) -> Origins:
     found: Origins = {}
     for term in terms:
         if term is not None:
-            nodes = (id(node) for node in postorder(term))
+            nodes = (id(node) for node in postorder(term, enter_packed=False))
             found.update((node, origins[node]) for node in nodes if node in origins)
     return found
 
@@ -61,10 +62,12 @@ def kept(origins: Mapping[int, Origin], *terms: Term | None) -> Origins:
 def copied(root: Term, origins: Traced) -> Term:
     """The same term made of other node objects; their origins are added to `origins`."""
     new: dict[int, Term] = {}
-    for term in postorder(root):
+    for term in postorder(root, enter_packed=False):
         match term:
+            case PackedIte():  # knows its origins itself
+                made: Term = term
             case Const(value):
-                made: Term = Const(value)
+                made = Const(value)
             case Var(name):
                 made = Var(name)
             case _:
@@ -75,7 +78,7 @@ def copied(root: Term, origins: Traced) -> Term:
 
 def _own(term: Term, origins: Traced) -> Term:
     """A term for one more place: a copy, unless nothing in it has an origin."""
-    traced = any(id(node) in origins for node in postorder(term))
+    traced = any(id(node) in origins for node in postorder(term, enter_packed=False))
     return copied(term, origins) if traced else term
 
 
@@ -94,12 +97,14 @@ def mapped_values(
     while stack:
         term, ready = stack.pop()
         match term:
+            case PackedIte():
+                new: Term = term.forest.only(term.node).mapped(of_constant).term(0)
             case Ite(_, then, otherwise) if not ready:
                 stack += [(term, True), (otherwise, False), (then, False)]
                 continue
             case Ite(guard):
                 new_otherwise, new_then = built.pop(), built.pop()
-                new: Term = Ite(_own(guard, origins), new_then, new_otherwise)
+                new = Ite(_own(guard, origins), new_then, new_otherwise)
             case Const(value):
                 new = Const(of_constant(value))
             case Lookup(operand, entries, default):
@@ -119,6 +124,8 @@ def width(term: Term) -> int:
                 return len(value) if isinstance(value, tuple) else 0
             case Vector(items):
                 return len(items)
+            case PackedIte():
+                return len(value) if isinstance(value := term.forest.value(0), tuple) else 0
             case Ite(_, part):
                 term = part
             case Add((part, *_)):

@@ -19,11 +19,11 @@ import numpy as np
 from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.nodes import Call, Const, Function, Term, Value
-from proxyuse.models.body import Body, above_zero, labels, largest
+from proxyuse.models.body import Body, above_zero, is_zero, labels, largest
 from proxyuse.models.features import Inputs
 from proxyuse.models.member_terms import Traced, entries, entry, kept, mapped_values, two_shares
 from proxyuse.models.registry import check_fitted, find, model_body
-from proxyuse.models.sklearn_tree import leaf_numbers, origin_of, tree_term
+from proxyuse.models.sklearn_tree import leaf_numbers, origin_of, tree_terms
 
 TINY = float(np.finfo(np.float64).eps)
 
@@ -37,13 +37,13 @@ def translate_gradient_boosting(model: Any, inputs: Inputs) -> Body:
     stages = model.estimators_
     origins = Traced()
     sums = [[start] for start in _starts(model, inputs, origins)]
-    for number, estimator in enumerate(stages.ravel()):
-        origin = origin_of(model, inputs, tree=number)
-        leaves = [Const(model.learning_rate * leaf.value) for leaf in leaf_numbers(estimator.tree_)]
-        tree, places = tree_term(estimator.tree_, leaves, inputs, origin, missing=False)
-        if tree != Const(0.0):
+    fitted = [estimator.tree_ for estimator in stages.ravel()]
+    leaves = (model.learning_rate * leaf_numbers(tree) for tree in fitted)
+    trees, places = tree_terms(fitted, leaves, inputs, origin_of(model, inputs), missing=False)
+    origins |= places
+    for number, tree in enumerate(trees):
+        if not is_zero(tree):
             sums[number % stages.shape[1]].append(tree)
-        origins |= places
     scores = [add(*parts) for parts in sums]
     for score in scores:
         origins.setdefault(id(score), origin_of(model, inputs))

@@ -14,26 +14,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from proxyuse.lang.nodes import Term
-from proxyuse.models.body import Body, Origins, labels, largest
+from proxyuse.models.body import Body, labels, largest
 from proxyuse.models.features import Inputs
 from proxyuse.models.members import divided_sum
 from proxyuse.models.registry import check_fitted
-from proxyuse.models.sklearn_tree import leaf_numbers, leaf_shares, origin_of, tree_term
+from proxyuse.models.sklearn_tree import leaf_numbers, leaf_shares, origin_of, tree_terms
 
 
 def translate_forest(model: Any, inputs: Inputs) -> Body:
     """Translate a forest of trees, random or extremely random, classifier or regressor."""
     check_fitted(model, "estimators_", inputs)
     votes = hasattr(model, "classes_")
-    trees: list[Term] = []
-    origins: Origins = {}
-    for number, estimator in enumerate(model.estimators_):
-        leaves = leaf_shares(estimator.tree_) if votes else leaf_numbers(estimator.tree_)
-        origin = origin_of(model, inputs, tree=number)
-        term, places = tree_term(estimator.tree_, leaves, inputs, origin)
-        trees.append(term)
-        origins |= places
+    leaves = leaf_shares if votes else leaf_numbers
+    fitted = [estimator.tree_ for estimator in model.estimators_]
+    trees, origins = tree_terms(fitted, map(leaves, fitted), inputs, origin_of(model, inputs))
     mean = divided_sum(trees, len(trees))
     origins.setdefault(id(mean), origin_of(model, inputs))
     if not votes:

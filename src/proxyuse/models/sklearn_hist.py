@@ -18,14 +18,13 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, const
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Call, Const, Function, Precision, Term, Value, is_missing
-from proxyuse.models.body import Body, Origins
+from proxyuse.models.body import Body, is_zero
 from proxyuse.models.features import Feature, Inputs
 from proxyuse.models.member_terms import Traced
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_boosting import boosted_classes
 from proxyuse.models.sklearn_tree import origin_of
-from proxyuse.models.tree_table import LEAF, TreeTable
-from proxyuse.program import Origin
+from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 
 
 def translate_hist(model: Any, inputs: Inputs) -> Body:
@@ -39,13 +38,14 @@ def translate_hist(model: Any, inputs: Inputs) -> Body:
     sums: list[list[Term]] = [
         [Const(start)] for start in model._baseline_prediction.ravel().tolist()
     ]
-    for i, stage in enumerate(model._predictors):
-        for k, predictor in enumerate(stage):
-            origin = origin_of(model, inputs, tree=i * len(stage) + k)
-            tree, places = _tree(predictor, features, categories, origin)
-            if tree != Const(0.0):
-                sums[k].append(tree)
-            origins |= places
+    fitted = [predictor for stage in model._predictors for predictor in stage]
+    tables = [_table(predictor, len(features), categories) for predictor in fitted]
+    step, numbers = origin_of(model, inputs).step, range(len(tables))
+    trees, places = packed_trees(tables, features, step, numbers) if tables else ([], {})
+    origins |= places
+    for number, tree in enumerate(trees):
+        if not is_zero(tree):
+            sums[number % len(sums)].append(tree)
     scores = [add(*parts) for parts in sums]
     for score in scores:
         origins.setdefault(id(score), origin_of(model, inputs))
@@ -82,12 +82,9 @@ def _columns(model: Any, inputs: Inputs) -> tuple[list[Feature], list[tuple[Valu
     return [inputs.features[place] for place in order], known
 
 
-def _tree(
-    predictor: Any,
-    features: Sequence[Feature],
-    categories: Sequence[tuple[Value, ...]],
-    origin: Origin,
-) -> tuple[Term, Origins]:
+def _table(
+    predictor: Any, n_features: int, categories: Sequence[tuple[Value, ...]]
+) -> TreeTable:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(np.bool_)
     left = np.where(leaf, LEAF, nodes["left"].astype(np.int64))
@@ -107,12 +104,12 @@ def _tree(
         feature=feature,
         threshold=nodes["num_threshold"].astype(np.float64),
         missing_left=missing_left,
-        leaves=[Const(value) for value in nodes["value"].tolist()],
+        leaves=nodes["value"].astype(np.float64),
         precision=Precision.FLOAT64,
         members=members,
     )
-    table.check(len(features))
-    return table.term(features, origin)
+    table.check(n_features)
+    return table
 
 
 def _members(categories: Sequence[Value], bits: Array, on_the_left: bool) -> tuple[Value, ...]:

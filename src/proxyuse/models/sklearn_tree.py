@@ -7,16 +7,17 @@ What all models made of such trees share stands here too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from proxyuse.lang.nodes import Const, Precision, Term
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Precision, Term, Value
 from proxyuse.models.body import Body, Origins, labels
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import check_fitted
-from proxyuse.models.tree_table import TreeTable
+from proxyuse.models.tree_table import TreeTable, packed_trees
 from proxyuse.program import Origin
 
 
@@ -24,14 +25,14 @@ def translate_tree(model: Any, inputs: Inputs) -> Body:
     """Translate a DecisionTreeClassifier or DecisionTreeRegressor."""
     check_fitted(model, "tree_", inputs)
     tree = model.tree_
-    origin = origin_of(model, inputs, tree=0)
+    origin = origin_of(model, inputs)
     if not hasattr(model, "classes_"):
-        term, origins = tree_term(tree, leaf_numbers(tree), inputs, origin)
+        (term,), origins = tree_terms([tree], [leaf_numbers(tree)], inputs, origin)
         return Body(term, origins=origins)
     classes = labels(model.classes_)
-    said = [Const(classes[best]) for best in np.argmax(tree.value[:, 0, :], axis=1)]
-    term, origins = tree_term(tree, said, inputs, origin)
-    shares, more = tree_term(tree, leaf_shares(tree), inputs, origin)
+    best = np.argmax(tree.value[:, 0, :], axis=1)
+    (term,), origins = tree_terms([tree], [best], inputs, origin, labels=classes)
+    (shares,), more = tree_terms([tree], [leaf_shares(tree)], inputs, origin)
     return Body(term, classes, shares, origins=origins | more)
 
 
@@ -40,33 +41,43 @@ def origin_of(model: Any, inputs: Inputs, **numbers: int) -> Origin:
     return Origin(inputs.step or type(model).__name__, **numbers)
 
 
-def leaf_shares(tree: Any) -> list[Const]:
+def leaf_shares(tree: Any) -> Array:
     """For each node the share of each class."""
-    return [Const(tuple(shares)) for shares in tree.value[:, 0, :].tolist()]
+    return np.asarray(tree.value[:, 0, :], dtype=np.float64)
 
 
-def leaf_numbers(tree: Any) -> list[Const]:
+def leaf_numbers(tree: Any) -> Array:
     """For each node the number a regressor says."""
-    return [Const(number) for number in tree.value[:, 0, 0].tolist()]
+    return np.asarray(tree.value[:, 0, 0], dtype=np.float64)
 
 
-def tree_term(
-    tree: Any, leaves: Sequence[Const], inputs: Inputs, origin: Origin, *, missing: bool = True
-) -> tuple[Term, Origins]:
-    """A fitted `tree_` as a term, its nodes saying `leaves`, with the origins of its parts.
+def tree_terms(
+    trees: Sequence[Any],
+    leaves: Iterable[Array],
+    inputs: Inputs,
+    origin: Origin,
+    *,
+    missing: bool = True,
+    labels: tuple[Value, ...] = (),
+) -> tuple[list[Term], Origins]:
+    """Fitted `tree_`s as terms, their nodes saying `leaves`, with the origins of constants.
 
     `missing` is whether the model takes missing values; its nodes have ways for them anyway.
     """
-    left = np.asarray(tree.children_left)
-    nowhere = np.zeros(len(left), dtype=np.bool_)
-    table = TreeTable(
-        left=left,
-        right=np.asarray(tree.children_right),
-        feature=np.asarray(tree.feature),
-        threshold=np.asarray(tree.threshold),
-        missing_left=np.asarray(tree.missing_go_to_left) if missing else nowhere,
-        leaves=leaves,
-        precision=Precision.FLOAT32,
-    )
-    table.check(len(inputs.features))
-    return table.term(inputs.features, origin)
+    tables = []
+    for tree, said in zip(trees, leaves, strict=True):
+        left = np.asarray(tree.children_left)
+        nowhere = np.zeros(len(left), dtype=np.bool_)
+        table = TreeTable(
+            left=left,
+            right=np.asarray(tree.children_right),
+            feature=np.asarray(tree.feature),
+            threshold=np.asarray(tree.threshold),
+            missing_left=np.asarray(tree.missing_go_to_left) if missing else nowhere,
+            leaves=said,
+            precision=Precision.FLOAT32,
+            labels=labels,
+        )
+        table.check(len(inputs.features))
+        tables.append(table)
+    return packed_trees(tables, inputs.features, origin.step, range(len(tables)))

@@ -13,9 +13,10 @@ import numpy as np
 from proxyuse.errors import TranslationError
 from proxyuse.lang.build import member
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import TRUE, Const, Ite, Precision, Term, Value, postorder
+from proxyuse.lang.nodes import Const, Precision, Term, Value
+from proxyuse.lang.packed import Forest, Tests
 from proxyuse.models.body import Origins
-from proxyuse.models.features import Coded, Feature, Fixed, Raw, Test
+from proxyuse.models.features import Coded, Feature, Fixed, Raw, Test, TestColumns
 from proxyuse.program import Origin
 
 LEAF = -1
@@ -30,11 +31,13 @@ class TreeTable:
     left, right : children; LEAF in both for a leaf.
     feature, threshold : what an inner node compares.
     missing_left : whether a missing value goes left.
-    leaves : for each node the constant, or number, it says if it is a leaf.
+    leaves : for each node what it says if it is a leaf: a number, a row of numbers, or an index
+        of `labels`.
     precision : the float type to which features are rounded before they are compared.
     strict : whether a feature equal to its threshold goes right.
     members : for each node that asks for categories those that go left.
     cut_off : leaves that no node leads to any more.
+    labels : constants, if leaves are indices.
     """
 
     left: Array
@@ -42,11 +45,12 @@ class TreeTable:
     feature: Array
     threshold: Array
     missing_left: Array
-    leaves: Sequence[Const] | Array
+    leaves: Array
     precision: Precision
     strict: bool = False
     members: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
     cut_off: frozenset[int] = frozenset()
+    labels: tuple[Value, ...] = ()
 
     def check(self, n_features: int) -> None:
         """Refuse a table that is not a tree over `n_features` features."""
@@ -77,41 +81,6 @@ class TreeTable:
             raise TranslationError("a node of the tree asks for categories and names none")
         self._from_the_root()
 
-    def term(self, features: Sequence[Feature], origin: Origin) -> tuple[Term, Origins]:
-        """The tree as nested ites, and the origin of each by the identity of the node object.
-
-        A node of which every row goes the same way is left out.
-        """
-        lefts, rights, tests = self.left.tolist(), self.right.tolist(), self._tests(features)
-        said, step, tree = self._said(), origin.step, origin.tree
-        built: dict[int, Term] = {}
-        origins: Origins = {}
-        dropped: list[Term] = []  # not let go before their origins: identities are used again
-        for node in reversed(self._from_the_root()):
-            test = tests[node]
-            if test is None:
-                term: Term = Const(said[node])
-            else:
-                then, otherwise = built.pop(lefts[node]), built.pop(rights[node])
-                if test.opposite:
-                    then, otherwise = otherwise, then
-                if isinstance(test.term, Const):
-                    taken, never = (then, otherwise) if test.term == TRUE else (otherwise, then)
-                    built[node] = taken
-                    dropped.append(never)
-                    continue
-                term = Ite(test.term, then, otherwise)
-            built[node] = term
-            origins[id(term)] = Origin(step, tree, node)
-        for part in (part for term in dropped for part in postorder(term)):
-            origins.pop(id(part), None)
-        return built[0], origins
-
-    def _said(self) -> list[Value]:
-        if isinstance(self.leaves, np.ndarray):
-            return list(self.leaves.astype(np.float64).tolist())
-        return [leaf.value for leaf in self.leaves]
-
     def _from_the_root(self) -> Sequence[int]:
         """The nodes, each before its children.
 
@@ -130,25 +99,129 @@ class TreeTable:
             raise TranslationError("the tree has a cycle")
         return order
 
-    def _tests(self, features: Sequence[Feature]) -> list[Test | None]:
-        """What each node asks, None for a leaf; equal questions are one object."""
-        kept: dict[tuple[int, float, bool], Test] = {}
-        tests: list[Test | None] = []
-        columns = (self.left, self.feature, self.threshold.astype(np.float64), self.missing_left)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for node, (left, feature, threshold, missing) in enumerate(rows):
-            if left == LEAF:
-                tests.append(None)
-            elif node in self.members:
-                tests.append(among(features[feature], self.members[node], bool(missing)))
-            else:
-                key = (feature, threshold, bool(missing))
-                if key not in kept:
-                    kept[key] = features[feature].at_most(
-                        threshold, self.precision, key[2], strict=self.strict
-                    )
-                tests.append(kept[key])
-        return tests
+
+def packed_trees(
+    tables: Sequence[TreeTable], features: Sequence[Feature], step: str, numbers: Sequence[int]
+) -> tuple[list[Term], Origins]:
+    """The trees of one model as terms, packed in one forest; a tree of one leaf is a constant.
+
+    `step` and `numbers` say where the trees come from. Equal tests are one, in whichever trees
+    they stand. A node that every row leaves to the same side is left out. The forest knows the
+    origins of its parts; those of constants are returned. O(n log n) for n nodes.
+    """
+    from proxyuse.lang import packed_loops  # loads numba
+
+    sizes = [len(table.left) for table in tables]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    left, right = (
+        np.concatenate([np.where(side != LEAF, side + begin, LEAF) for side, begin in pairs])
+        for pairs in (
+            zip([table.left for table in tables], begins, strict=False),
+            zip([table.right for table in tables], begins, strict=False),
+        )
+    )
+    inner = np.flatnonzero(left != LEAF)
+    questions = _questions(tables, features, begins, inner)
+    test, opposite = np.full(len(left), -1, dtype=np.int32), np.zeros(len(left), dtype=np.bool_)
+    real = questions.shape >= 0
+    tests, index = Tests.distinct(
+        questions.shapes, questions.shape[real], questions.cut[real]
+    )
+    test[inner] = questions.shape
+    test[inner[real]] = index
+    opposite[inner] = questions.opposite
+    nodes, leaves = len(inner), len(left) - len(inner)
+    columns = [np.empty(size, dtype=np.int32) for size in (nodes, nodes, nodes, nodes, leaves)]
+    ends = [np.empty(len(tables) + extra, dtype=np.int32) for extra in (0, 1, 1)]
+    packed_loops.lay_out(
+        left.astype(np.int32), right.astype(np.int32), test, opposite, begins[:-1], *columns, *ends
+    )
+    starts, first_node, first_leaf = ends
+    new_test, then, otherwise, source, leaf_source = (
+        column[: first[-1]].copy()
+        for column, first in zip(columns, (*[first_node] * 4, first_leaf), strict=True)
+    )
+    said = np.concatenate([table.leaves for table in tables])[leaf_source]
+    forest = Forest(
+        tests=tests,
+        test=new_test,
+        then=then,
+        otherwise=otherwise,
+        starts=starts,
+        first_node=first_node,
+        first_leaf=first_leaf,
+        leaves=said if tables[0].labels else said.astype(np.float64),
+        labels=tables[0].labels,
+        step=step,
+        trees=np.array(numbers, dtype=np.int32),
+        sources=_own_numbers(source, begins),
+        leaf_sources=_own_numbers(leaf_source, begins),
+    )
+    terms = [forest.tree(number) for number in range(len(tables))]
+    origins = {
+        id(term): Origin(step, number, int(forest.leaf_sources[-1 - start]))
+        for term, number, start in zip(terms, numbers, starts.tolist(), strict=True)
+        if start < 0
+    }
+    return terms, origins
+
+
+def _own_numbers(nodes: Array, begins: Array) -> Array:
+    """The numbers that nodes have in their trees."""
+    tree = np.searchsorted(begins, nodes, side="right") - 1
+    return (nodes - begins[tree]).astype(np.int32)
+
+
+def _questions(
+    tables: Sequence[TreeTable], features: Sequence[Feature], begins: Array, inner: Array
+) -> TestColumns:
+    """What each inner node asks, with the same shapes for all features."""
+    feature = np.concatenate([table.feature for table in tables])[inner]
+    threshold = np.concatenate([table.threshold for table in tables])[inner].astype(np.float64)
+    missing = np.concatenate([table.missing_left for table in tables])[inner].astype(np.bool_)
+    found = TestColumns.empty(len(inner))
+    listed = {
+        int(begin) + node: values
+        for table, begin in zip(tables, begins, strict=False)
+        for node, values in table.members.items()
+    }
+    rows = np.searchsorted(inner, np.array(list(listed), dtype=np.int64))
+    asked: dict[tuple[int, tuple[Value, ...], bool], Test] = {}
+    for row, values in zip(rows.tolist(), listed.values(), strict=True):
+        key = (int(feature[row]), values, bool(missing[row]))
+        if key not in asked:
+            asked[key] = among(features[key[0]], values, key[2])
+        found.put(row, asked[key])
+    compared = np.ones(len(inner), dtype=np.bool_)
+    compared[rows] = False
+    compared_rows = np.flatnonzero(compared)
+    order = compared_rows[np.argsort(feature[compared_rows], kind="stable")]
+    for number in np.unique(feature[compared_rows]).tolist():
+        first, last = np.searchsorted(feature[order], [number, number + 1])
+        own = order[first:last]
+        columns = features[number].each_at_most
+        keys = np.stack([threshold[own].view(np.int64), missing[own]], axis=1)
+        distinct, index = _distinct(keys)
+        thresholds = np.ascontiguousarray(distinct[:, 0]).view(np.float64)
+        tests = columns(
+            thresholds, tables[0].precision, distinct[:, 1] == 1, strict=tables[0].strict
+        )
+        shapes = np.array([found.shape_of(shape) for shape in tests.shapes] or [0], dtype=np.int32)
+        shape = np.where(tests.shape >= 0, shapes[tests.shape], tests.shape)
+        found.shape[own], found.cut[own] = shape[index], tests.cut[index]
+        found.opposite[own] = tests.opposite[index]
+    return found
+
+
+def _distinct(keys: Array) -> tuple[Array, Array]:
+    """The distinct rows of two columns, and which one each row is."""
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    ordered = keys[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    index = np.empty(len(order), dtype=np.int64)
+    index[order] = np.cumsum(new) - 1
+    return ordered[new], index
 
 
 def among(feature: Feature, values: Sequence[Value], missing: bool) -> Test:

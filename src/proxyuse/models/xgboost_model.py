@@ -56,7 +56,7 @@ from proxyuse.models.features import (
 )
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import origin_of
-from proxyuse.models.tree_table import LEAF, TreeTable
+from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.models.weighted import weighted_terms
 from proxyuse.program import Origin
 
@@ -214,8 +214,7 @@ def _boosted(
     if not math.isnan(missing):
         rounded = float(np.float32(missing))
         features = [Lost(feature, rounded, rounded) for feature in features]
-    trees: list[tuple[int, Term]] = []
-    origins: Origins = {}
+    tables = []
     for number in range(_tree_count(model, rounds, len(bases))):
         weight = 1.0 if weights is None else weights[number]
         table = _table(model["trees"][number], weight, names, origin)
@@ -225,10 +224,12 @@ def _boosted(
                 "categories; replace it by NaN in the data and fit without `missing`"
             )
         table.check(len(features))
-        term, places = table.term(features, Origin(origin.step, number))
-        trees.append((model["tree_info"][number], term))
-        origins |= places
-    sums = summed(bases, trees)
+        tables.append(table)
+    terms: list[Term] = []
+    origins: Origins = {}
+    if tables:
+        terms, origins = packed_trees(tables, features, origin.step, range(len(tables)))
+    sums = summed(bases, list(zip(model["tree_info"], terms, strict=False)))
     for total in sums:
         origins.setdefault(id(total), origin)
     return sums, origins

@@ -133,8 +133,7 @@ def _facts(audit: Audit, document: Found) -> dict[str, Any]:
     data = about["data"] if isinstance(about.get("data"), dict) else {}
     files = data.get("files")
     given = files if isinstance(files, list) else []
-    origins = list(audit.program.origins.values())
-    steps = [step for step in dict.fromkeys(o.step for o in origins) if step]
+    steps = [step for step in dict.fromkeys(o.step for o in audit.program.origins.steps) if step]
     return {
         "model": said(model["file"], 60) if isinstance(model.get("file"), str) else "",
         "steps": said(", ".join(steps), 120) if steps else "",
