@@ -66,14 +66,12 @@ class Origins(Mapping[int, Origin]):
         self._starts = [written for written, _ in self._trees]
 
     def __getitem__(self, written: int) -> Origin:
-        if written in self._given:
-            return self._given[written]
         index = bisect_right(self._starts, written) - 1
         if index >= 0:
             start, tree = self._trees[index]
             if written < start + tree.points and len(tree.forest.sources):
                 return self._in_tree(tree, written - start, written)
-        raise KeyError(written)
+        return self._given[written]
 
     def _in_tree(self, tree: PackedIte, past: int, written: int) -> Origin:
         forest = tree.forest
@@ -86,19 +84,17 @@ class Origins(Mapping[int, Origin]):
         return Origin(forest.step, int(forest.trees[number]), int(source))
 
     def __iter__(self) -> Iterator[int]:
-        yield from self._given
+        own = dict.fromkeys(self._given)
         for start, tree in self._trees:
             forest, base = tree.forest, start - int(tree.forest.offsets[tree.node])
             if not len(forest.sources):
                 continue
             spans = forest.spans
-            for node in range(tree.node, int(spans.end[tree.node])):
-                if (written := base + int(forest.offsets[node])) not in self._given:
-                    yield written
+            nodes = range(tree.node, int(spans.end[tree.node]))
+            own.update((base + int(forest.offsets[node]), None) for node in nodes)
             leaves = range(int(spans.first_leaf[tree.node]), int(spans.last_leaf[tree.node]))
-            for leaf in leaves:
-                if (written := base + forest.leaf_offset(leaf)) not in self._given:
-                    yield written
+            own.update((base + forest.leaf_offset(leaf), None) for leaf in leaves)
+        yield from own
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -167,7 +163,7 @@ class Program:
         self.term = term
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
-        self.origins = Origins(term, origins or {})
+        self.origins = Origins(term, {} if origins is None else origins)
         self.fitting_kinds: set[frozenset[tuple[str, str]]] = set()
         self._specialised: dict[frozenset[str], Program] = {}
         self._kept: dict[tuple[object, ...], Any] = {}

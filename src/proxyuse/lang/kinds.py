@@ -35,7 +35,7 @@ from proxyuse.lang.nodes import (
     postorder,
     value_text,
 )
-from proxyuse.lang.packed import Forest, PackedIte
+from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.text import shortened
 
 NUMBER, BOOLEAN, CATEGORY, MISSING_KIND = "number", "boolean", "category", "missing"
@@ -56,22 +56,26 @@ def check_kinds(root: Term, variables: Mapping[str, str]) -> str:
 compare it with == or `in {...}`, or convert the column
     """
     kinds: dict[int, str] = {}
-    forests: dict[int, str] = {}
+    checked: set[tuple[int, int]] = set()
     for term in postorder(root, enter_packed=False):
         if isinstance(term, PackedIte):
-            forest = term.forest
-            if id(forest) not in forests:
-                forests[id(forest)] = _forest_kind(forest, variables)
-            kinds[id(term)] = forests[id(forest)]
+            kinds[id(term)] = _tree_kind(term, variables, checked)
         else:
             parts = children(term)
             kinds[id(term)] = _kind(term, [kinds[id(part)] for part in parts], variables)
     return kinds[id(root)]
 
 
-def _forest_kind(forest: Forest, variables: Mapping[str, str]) -> str:
-    """The kind of what trees say; their tests are checked by shape."""
-    for shape in forest.tests.shapes:
+def _tree_kind(
+    tree: PackedIte, variables: Mapping[str, str], checked: set[tuple[int, int]]
+) -> str:
+    """The kind of what a packed tree says; its tests are checked by shape, each once."""
+    forest = tree.forest
+    for number in forest.shapes_below(tree.node):
+        shape = forest.tests.shapes[number]
+        if (id(forest.tests), number) in checked:
+            continue
+        checked.add((id(forest.tests), number))
         kind = check_kinds(shape, variables)
         if kind not in (BOOLEAN, MISSING_KIND):
             raise KindError(f"{_where(shape)}: a test must be true or false, not a {kind}")

@@ -183,7 +183,16 @@ class Forest:
         )  # fmt: skip
 
     def only(self, node: int) -> Forest:
-        """The subtree at a node as a forest of its own."""
+        """The subtree at a node as a forest of its own, with the tests that it has; made once."""
+        if node not in self._parts:
+            self._parts[node] = self._only(node)
+        return self._parts[node]
+
+    @cached_property
+    def _parts(self) -> dict[int, Forest]:
+        return {}
+
+    def _only(self, node: int) -> Forest:
         spans = self.spans
         nodes = slice(node, int(spans.end[node]))
         leaves = slice(int(spans.first_leaf[node]), int(spans.last_leaf[node]))
@@ -192,8 +201,17 @@ class Forest:
             for side in (self.then[nodes], self.otherwise[nodes])
         )
         tree = int(np.searchsorted(self.first_node, node, side="right")) - 1
+        kept, test = np.unique(self.test[nodes], return_inverse=True)
+        used = self.shapes_below(node)
+        renumbered = np.zeros(len(self.tests.shapes), dtype=np.int32)
+        renumbered[used] = np.arange(len(used))
+        tests = Tests(
+            tuple(self.tests.shapes[number] for number in used),
+            renumbered[self.tests.shape[kept]],
+            self.tests.cut[kept],
+        )
         return Forest(
-            self.tests, self.test[nodes], then, otherwise, np.zeros(1, dtype=np.int32),
+            tests, test.astype(np.int32), then, otherwise, np.zeros(1, dtype=np.int32),
             np.array([0, len(then)], dtype=np.int32),
             np.array([0, leaves.stop - leaves.start], dtype=np.int32),
             self.leaves[leaves], self.labels, self.step, self.trees[tree : tree + 1],
@@ -273,12 +291,23 @@ class Forest:
             return Location(node=found, inside=past)
         return Location(leaf=int(self.spans.first_leaf[found]) + past - 1 - guard)
 
+    def shapes_below(self, node: int) -> list[int]:
+        """The shapes of the tests of a subtree, in order of first appearance."""
+        if node not in self._shapes:
+            shape = self.tests.shape[self.test[node : self.spans.end[node]]]
+            first = np.full(len(self.tests.shapes), len(shape))
+            first[shape[::-1]] = np.arange(len(shape))[::-1]
+            count = int(np.sum(first < len(shape)))
+            self._shapes[node] = np.argsort(first, kind="stable")[:count].tolist()
+        return self._shapes[node]
+
+    @cached_property
+    def _shapes(self) -> dict[int, list[int]]:
+        return {}
+
     def names(self, node: int) -> Iterator[str]:
         """The variables of a subtree, in order of first appearance."""
-        shape = self.tests.shape[self.test[node : self.spans.end[node]]]
-        first = np.full(len(self.tests.shapes), len(shape))
-        first[shape[::-1]] = np.arange(len(shape))[::-1]
-        for number in np.argsort(first, kind="stable")[: int(np.sum(first < len(shape)))].tolist():
+        for number in self.shapes_below(node):
             yield from variables(self.tests.shapes[number])
 
     def digest(self, node: int) -> bytes:

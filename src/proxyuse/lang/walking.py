@@ -22,7 +22,7 @@ from proxyuse.lang.evaluate import (
     stacked_constants,
     truth_of,
 )
-from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term, Var
+from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term, Var, variables
 from proxyuse.lang.packed import Forest, PackedIte
 
 _UPPER = (Relation.GT, Relation.GE, Relation.NE)
@@ -73,8 +73,9 @@ class CodeColumn:
             return np.where(truth_of(values), np.int32(0), np.int32(1))
         if values.dtype != np.int32:  # nothing but missing values
             return np.full(len(values), -1, dtype=np.int32)
+        numbers = [vocabulary.code(word) for word in self.words]  # which may add words
         known = np.full(len(vocabulary.words) + 1, len(self.words), dtype=np.int32)
-        known[[vocabulary.code(word) for word in self.words]] = np.arange(len(self.words))
+        known[numbers] = np.arange(len(self.words))
         known[-1] = -1
         assert NO_CATEGORY == -1
         return known[values]
@@ -221,8 +222,7 @@ def codes_of(
     forest: Forest, columns: Mapping[str, Array], vocabulary: Vocabulary, n_rows: int
 ) -> Array:
     """The codes of rows; kept for the last rows asked for, as long as the arrays are the same."""
-    names = {name for shape in forest.tests.shapes for name in _names(shape)}
-    arrays = [columns[name] for name in sorted(names)]
+    arrays = [columns[name] for name in _all_names(forest)]
     kept = forest.encoded
     if kept and kept[0] is vocabulary and len(kept[1]) == len(arrays):
         if all(a is b for a, b in zip(kept[1], arrays, strict=True)):
@@ -232,10 +232,9 @@ def codes_of(
     return codes
 
 
-def _names(shape: Term) -> tuple[str, ...]:
-    from proxyuse.lang.nodes import variables
-
-    return variables(shape)
+def _all_names(forest: Forest) -> list[str]:
+    """The variables that the trees of a forest look at."""
+    return sorted({name for shape in forest.tests.shapes for name in variables(shape)})
 
 
 def tree_values(
@@ -244,11 +243,13 @@ def tree_values(
     """What a packed tree says of each row."""
     from proxyuse.lang import packed_loops  # loads numba
 
-    forest = term.forest
-    n_rows = max((len(columns[name]) for name in forest.names(term.node)), default=1)
+    forest, node = term.forest, term.node
+    if any(name not in columns for name in _all_names(forest)):
+        forest, node = forest.only(node), 0
+    n_rows = max((len(columns[name]) for name in _all_names(forest)), default=1)
     codes = codes_of(forest, columns, vocabulary, n_rows)
     leaves = np.empty(len(codes), dtype=np.int32)
-    packed_loops.find_leaves(forest.wiring.nodes, codes, term.node, leaves)
+    packed_loops.find_leaves(forest.wiring.nodes, codes, node, leaves)
     return leaf_values(forest, vocabulary)[leaves]
 
 

@@ -207,7 +207,7 @@ def _questions(
             thresholds, tables[0].precision, distinct[:, 1] == 1, strict=tables[0].strict
         )
         shapes = np.array([found.shape_of(shape) for shape in tests.shapes] or [0], dtype=np.int32)
-        shape = np.where(tests.shape >= 0, shapes[tests.shape], tests.shape)
+        shape = np.where(tests.shape >= 0, shapes[np.maximum(tests.shape, 0)], tests.shape)
         found.shape[own], found.cut[own] = shape[index], tests.cut[index]
         found.opposite[own] = tests.opposite[index]
     return found

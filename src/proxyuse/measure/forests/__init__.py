@@ -1,0 +1,1 @@
+"""Trees and sums of trees, measured on packed columns."""

@@ -1,0 +1,413 @@
+"""How trees become a decision, and the whole numbers in which that can be counted.
+
+Recognized is a program that depends on its variables through trees alone, whose leaves are
+constants, put together in one of these ways:
+
+- a vote: ``argmax`` of a sum of vectors, divided by a number or not (soft-voting forests);
+- one sum per class: ``argmax`` of a vector of sums of numbers (boosting with several classes);
+- a threshold: a sum of numbers that meets one comparison with a constant through monotone steps
+  (boosting with two classes), with anything above the comparison;
+- one tree alone with a label at each leaf;
+- a number: one tree, or a sum of trees, divided by a number or not (regressors).
+
+All but the last become scores of K classes of which the first largest wins. Two classes of a
+threshold are "below" and "not below" the smallest sum for which the comparison says something
+else; it is found by bisection with the program's own operations.
+
+Scores are kept as whole numbers, relative to the first class: the leaf values times a power of
+two. Sums of whole numbers are exact in any order, so parts can be taken out and put in. The
+program adds in float64 and rounds on its way. Its scores differ from the whole numbers by no more
+than a slack; where the winner leads by less, the program's own sum decides. Where all leaf values
+are multiples of one power of two and small enough, float64 sums are exact themselves and the
+slack is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from proxyuse.lang.bisection import last_with_first_answer
+from proxyuse.lang.evaluate import Array, Vocabulary, evaluate, first_value, truth_of
+from proxyuse.lang.nodes import (
+    Add,
+    Argmax,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Mul,
+    Relation,
+    Term,
+    Value,
+    Var,
+    Vector,
+    children,
+    value_text,
+)
+from proxyuse.lang.packed import Forest
+from proxyuse.lang.positions import Points, Spot
+
+MOST_CLASSES = 256
+_HOLE = Var("sum of trees")
+
+
+class Sums(NamedTuple):
+    """How the program adds up what trees say, as arrays for compiled loops.
+
+    Attributes
+    ----------
+    operands : for each sum the trees, in the order of the sum; -1 for a constant.
+    constants : for each operand its value if it is a constant.
+    firsts : where each sum's operands begin, and the end of the last.
+    columns : which entry of the trees' values each sum adds.
+    divisors : what each sum is divided by.
+    threshold : the smallest sum of the second class; missing where the largest sum wins.
+    outputs : for each class the number of what the program then says; equal for equal outputs.
+        Empty where the output is the sum itself.
+    values : the leaves' own values (leaves x entries).
+    """
+
+    operands: Array
+    constants: Array
+    firsts: Array
+    columns: Array
+    divisors: Array
+    threshold: float
+    outputs: Array
+    values: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """How the trees' values become a decision.
+
+    Attributes
+    ----------
+    sums : the program's own operations.
+    scores : what each leaf adds to each class's lead over the first class, as whole numbers; for a
+        number, what it adds to it.
+    base : the leads without any tree.
+    slack : by how much the program's own scores may differ, in the same unit.
+    """
+
+    sums: Sums
+    scores: Array
+    base: Array
+    slack: int
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the output is a number rather than one of some classes."""
+        return len(self.sums.outputs) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Where the sums of a program stand.
+
+    Attributes
+    ----------
+    core : the lowest point with all variables below it: a tree, a sum, or a vector of sums.
+    above : the points above it, from the root on.
+    sums : for each sum what it is divided by, and the points of its operands as written.
+    """
+
+    core: int
+    above: tuple[int, ...]
+    sums: tuple[tuple[float, tuple[int, ...]], ...]
+
+
+def form_of(points: Points) -> Form | None:
+    """Find the sums that a program may be made of."""
+    point, above = 0, list[int]()
+    while True:
+        term = points.terms[point]
+        if isinstance(term, Vector):
+            return Form(point, tuple(above), tuple(_sum(points, p) for p in points.below(point)))
+        if isinstance(term, Add) or _is_tree(term):
+            return Form(point, tuple(above), (_sum(points, point),))
+        varying = [p for p in points.below(point) if not isinstance(points.terms[p], Const)]
+        if len(varying) != 1:
+            return None
+        above.append(point)
+        point = varying[0]
+
+
+def _is_tree(term: Term) -> bool:
+    """Whether a term looks like a tree at its root: a choice by a test, not by a sum of trees."""
+    if not isinstance(term, Ite):
+        return False
+    match term.guard:
+        case Compare(_, left, right):
+            return not any(isinstance(side, Add | Ite | Call) for side in (left, right))
+        case _:
+            return True
+
+
+def _sum(points: Points, point: int) -> tuple[float, tuple[int, ...]]:
+    divisor = 1.0
+    match points.terms[point]:
+        case Call(Function.DIV, (_, Const(float() as number))) if _plain(number):
+            divisor, point = number, points.below(point)[0]
+    term = points.terms[point]
+    if not isinstance(term, Add):
+        return divisor, (point,)
+    below = points.below(point)
+    written = sorted(range(len(below)), key=lambda step: term._order[step])
+    return divisor, tuple(below[step] for step in written)
+
+
+def _plain(divisor: float) -> bool:
+    """Whether quotients are in the order of what is divided, and neither vanish nor overflow."""
+    return 1e-100 < divisor < 1e100
+
+
+def decision_of(
+    points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest
+) -> Decision | None:
+    """How the sums decide, or None where it is in none of the ways above."""
+    if not form.above and form.core in tree_at and (forest.labels or forest.leaves.ndim == 1):
+        if forest.labels:
+            return _label_decision(forest)
+    sums = None
+    for index, point in enumerate(form.above):
+        between = [points.terms[p] for p in form.above[index + 1 :]]
+        match points.terms[point]:
+            case Argmax(_, labels):
+                sums = _largest(points, form, point, labels, between, tree_at, forest)
+                break
+            case Compare():
+                sums = _threshold(points, form, point, between, tree_at, forest)
+                break
+    else:
+        sums = _number(points, form, tree_at, forest)
+    return None if sums is None else _fixed_point(sums, forest)
+
+
+def _label_decision(forest: Forest) -> Decision | None:
+    """One tree alone: the label at the leaf wins."""
+    numbers = _numbered(list(forest.labels))
+    outputs = np.arange(int(numbers.max()) + 1)
+    missing = any(isinstance(v, float) and math.isnan(v) for v in forest.labels)
+    if missing or not 2 <= len(outputs) <= MOST_CLASSES:
+        return None
+    none = np.empty(0, dtype=np.int64)
+    classes = numbers[forest.leaves]
+    values = classes[:, None].astype(np.float64)
+    sums = Sums(none, np.empty(0), np.zeros(1, dtype=np.int64), none, np.empty(0), math.nan,
+                outputs, values)  # fmt: skip
+    scores = (classes[:, None] == outputs[1:]).astype(np.int64)
+    return Decision(sums, scores, np.zeros(len(outputs) - 1, dtype=np.int64), 0)
+
+
+def _largest(
+    points: Points, form: Form, judge: int, labels: tuple[Value, ...], between: list[Term],
+    tree_at: Mapping[int, int], forest: Forest,
+) -> Sums | None:  # fmt: skip
+    """The class with the largest score wins: of one sum of vectors, or of a vector of sums."""
+    sums, columns = list(form.sums), [0] * len(form.sums)
+    if not isinstance(points.terms[form.core], Vector):
+        if forest.leaves.ndim != 2 or not all(point in tree_at for point in sums[0][1]):
+            return None
+        columns = list(range(forest.leaves.shape[1]))
+        sums = sums * len(columns)
+    elif forest.leaves.ndim != 1:
+        return None
+    match between:
+        case []:
+            pass
+        case [Call(Function.DIV, (_, Const(float() as number)))] if _plain(number):
+            if any(divisor != 1 for divisor, _ in sums):
+                return None
+            sums = [(number, operands) for _, operands in sums]
+        case _:
+            return None
+    if len({divisor for divisor, _ in sums}) > 1:  # the largest sum need not win
+        return None
+    classes = list(labels) or [float(c) for c in range(len(columns))]
+    if len(classes) != len(columns) or not 2 <= len(classes) <= MOST_CLASSES:
+        return None
+    return _sums(points, sums, columns, tree_at, _outputs(points, judge, classes), math.nan, forest)
+
+
+def _threshold(
+    points: Points, form: Form, judge: int, between: list[Term], tree_at: Mapping[int, int],
+    forest: Forest,
+) -> Sums | None:  # fmt: skip
+    """One side of a threshold wins."""
+    plain = len(form.sums) == 1 and form.sums[0][0] == 1 and forest.leaves.ndim == 1
+    if not plain or not all(map(_monotone, between)):
+        return None
+    switch = _switch(points, judge, form.core)
+    if switch is None:
+        return None
+    threshold, below = switch
+    outputs = _outputs(points, judge, [below, not below])
+    return _sums(points, list(form.sums), [0], tree_at, outputs, threshold, forest)
+
+
+def _number(
+    points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest
+) -> Sums | None:
+    """The sum, divided by a number or not, is the output."""
+    if len(form.sums) != 1 or forest.leaves.ndim != 1:
+        return None
+    divisor, operands = form.sums[0]
+    match [points.terms[point] for point in form.above]:
+        case []:
+            pass
+        case [Call(Function.DIV, (_, Const(float() as number)))] if divisor == 1 and _plain(number):
+            divisor = number
+        case _:
+            return None
+    none = np.empty(0, dtype=np.int64)
+    return _sums(points, [(divisor, operands)], [0], tree_at, none, math.nan, forest)
+
+
+def _sums(
+    points: Points, sums: list[tuple[float, tuple[int, ...]]], columns: list[int],
+    tree_at: Mapping[int, int], outputs: Array, threshold: float, forest: Forest,
+) -> Sums | None:  # fmt: skip
+    if forest.labels or not np.isfinite(forest.leaves).all():
+        return None
+    operands = [point for _, places in sums for point in places]
+    constants = []
+    for point in operands:
+        term = points.terms[point]
+        value = term.value if isinstance(term, Const) else 0.0
+        if type(value) is not float or not math.isfinite(value):
+            return None
+        constants.append(value)
+    return Sums(
+        operands=np.array([tree_at.get(point, -1) for point in operands], dtype=np.int64),
+        constants=np.array(constants),
+        firsts=np.cumsum([0, *(len(places) for _, places in sums)]),
+        columns=np.array(columns, dtype=np.int64),
+        divisors=np.array([divisor for divisor, _ in sums]),
+        threshold=threshold,
+        outputs=outputs,
+        values=np.ascontiguousarray(forest.leaves.reshape(len(forest.leaves), -1)),
+    )
+
+
+def _monotone(term: Term) -> bool:
+    """Whether a number of which all else is constant passes in order, or in opposite order."""
+    others = [part.value for part in children(term) if isinstance(part, Const)]
+    finite = all(type(value) is float and math.isfinite(value) for value in others)
+    match term:
+        case Add():
+            return finite
+        case Mul():
+            return finite and 0.0 not in others
+        case Call(Function.DIV, (_, Const())):
+            return finite and 0.0 not in others
+        case Call(Function.EXP | Function.SIGMOID):
+            return True
+        case _:
+            return False
+
+
+def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
+    """The smallest sum for which a comparison says something else than for small sums.
+
+    With it, what it says below.
+    """
+    comparison = points.terms[judge]
+    assert isinstance(comparison, Compare)
+    others = [part.value for part in children(comparison) if isinstance(part, Const)]
+    plain = len(others) == 1 and type(others[0]) is float and others[0] == others[0]
+    if not plain or comparison.relation in (Relation.EQ, Relation.NE):
+        return None
+    whole = points.replace({Spot(core): _HOLE})
+    compare = Points(whole).terms[judge]  # what stands above the core keeps its number
+
+    def answers(numbers: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return truth_of(evaluate(compare, {_HOLE.name: numbers}, Vocabulary()))
+
+    last, first = last_with_first_answer(answers)
+    return None if last == math.inf else (float(np.nextafter(last, math.inf)), first)
+
+
+def _outputs(points: Points, judge: int, answers: Sequence[Value]) -> Array:
+    """What the program says for each answer of the point that decides."""
+    vocabulary = Vocabulary()
+    outputs = []
+    for value in answers:
+        term = points.replace({Spot(judge): Const(value)})
+        outputs.append(first_value(evaluate(term, {}, vocabulary), vocabulary))
+    return _numbered(outputs)
+
+
+def _numbered(values: list[Value]) -> Array:
+    """Equal numbers for equal values; 0 and -0 are one."""
+    numbers: dict[str, int] = {}
+    texts = (value_text(0.0 if type(value) is float and value == 0 else value) for value in values)
+    return np.array([numbers.setdefault(text, len(numbers)) for text in texts])
+
+
+def _fixed_point(sums: Sums, forest: Forest) -> Decision | None:
+    """The leads of all classes over the first one as whole numbers."""
+    trees = len(forest.starts)
+    values = sums.values
+    largest = np.zeros(trees)
+    for tree in range(trees):
+        own = values[forest.first_leaf[tree] : forest.first_leaf[tree + 1]]
+        largest[tree] = np.abs(own).max()
+    threshold = 0.0 if math.isnan(sums.threshold) else abs(sums.threshold)
+    size = float(largest.sum() + np.abs(sums.constants).sum() + threshold)
+    if size == 0:
+        size = 1.0
+    if not 1e-100 < size < 1e100:
+        return None
+    digits = 50 - math.frexp(size)[1]
+    exact = all(_multiples(numbers, digits) for numbers in (values, sums.constants))
+    if not exact:
+        digits += 8
+    unit = math.ldexp(1.0, digits)
+    numbers = np.rint(values * unit).astype(np.int64)
+    constants = np.rint(sums.constants * unit).astype(np.int64)
+    rounding = 0.0 if exact else 8.0 * (trees + len(sums.constants) + 4) * 2.0**-53 * size * unit
+    slack = 0 if exact else math.ceil(rounding) + 2 * len(sums.constants) + 4
+    if not math.isnan(sums.threshold):
+        # From the threshold on the second class wins, and it wins if its lead is above 0.
+        base = np.array([constants.sum() + 1 - math.ceil(sums.threshold * unit)])
+        scores = numbers
+    elif len(sums.outputs) == 0:
+        base, scores = np.array([constants.sum()]), numbers
+        if slack:  # of two sums, each is off by as much, and a quotient is rounded once more
+            slack = 2 * slack + math.ceil(size * unit * 2.0**-50)
+    else:
+        scores, base = _leads(numbers, constants, sums, forest.first_leaf)
+    return Decision(
+        sums, np.ascontiguousarray(scores), np.asarray(base, dtype=np.int64), int(slack)
+    )
+
+
+def _multiples(numbers: Array, digits: int) -> bool:
+    """Whether all are whole multiples of ``2 ** -digits``."""
+    scaled = numbers * math.ldexp(1.0, digits)
+    return bool(np.all(scaled == np.rint(scaled)))
+
+
+def _leads(
+    numbers: Array, constants: Array, sums: Sums, first_leaf: Array
+) -> tuple[Array, Array]:
+    classes = len(sums.columns)
+    totals = np.zeros((len(numbers), classes), dtype=np.int64)
+    base = np.zeros(classes, dtype=np.int64)
+    for c in range(classes):
+        for index in range(sums.firsts[c], sums.firsts[c + 1]):
+            tree = sums.operands[index]
+            if tree < 0:
+                base[c] += constants[index]
+            else:
+                leaves = slice(first_leaf[tree], first_leaf[tree + 1])
+                totals[leaves, c] += numbers[leaves, sums.columns[c]]
+    return totals[:, 1:] - totals[:, :1], base[1:] - base[0]

@@ -1,0 +1,343 @@
+"""Trees and sums of trees: influence from counts of packed columns.
+
+The idea. A row's output depends on a tree only through the leads it gives the classes. Leads are
+whole numbers (`decision`), so "what if this tree said something else" is an addition:
+
+- a test at some nodes: where does the row end if these nodes go the other way?
+- a variable at some nodes: the same for each cell of its values, all cells in one walk;
+- a subtree at some nodes: the same for each value that the subtree takes on some row.
+
+Bounds come first: a row whose winner leads by more than some nodes can move is not looked at, and
+most nodes are passed by few rows. So everything is bounded in one pass (`bounds`), and what is
+then asked for is counted exactly, for the rows near enough.
+
+The cost for n rows, T trees of depth D: O(n T D) for the pass, once; then for each question
+O(k D) with k the rows near enough times the trees that the question is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, Vocabulary
+from proxyuse.lang.nodes import Var
+from proxyuse.lang.positions import Points, Spot
+from proxyuse.measure.effects import Effects
+from proxyuse.measure.forests import counting
+from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
+from proxyuse.measure.forests.plan import ForestPlan, forest_plan
+from proxyuse.measure.parallel import mapped
+from proxyuse.program import Program
+
+T = TypeVar("T")
+
+
+class Rows(Protocol):
+    """What the engine needs to know of a program on a population."""
+
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def points(self) -> Points: ...
+
+    @property
+    def weights(self) -> Array: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    @property
+    def frame(self) -> Any: ...
+
+
+class Target(NamedTuple):
+    """What some positions are about: a test, a variable or a subtree, at some nodes."""
+
+    kind: str
+    nodes: Array
+
+
+class Counted(NamedTuple):
+    """What a computation changes.
+
+    Attributes
+    ----------
+    by_row : for each row the mass of the values that change its output.
+    by_value : for each row the mass of the rows whose output its value changes.
+    reached : which rows evaluate one of the positions.
+    """
+
+    by_row: Array
+    by_value: Array
+    reached: Array
+
+
+class ForestEngine:
+    """Measures of a program that is made of trees; see the module's docstring for how."""
+
+    method = "from counts of the trees"
+
+    def __init__(self, sample: Rows, plan: ForestPlan) -> None:
+        self.sample, self.plan = sample, plan
+        self.masses, self.total = counting.whole_masses(sample.weights)
+        self._kept: dict[tuple[str, bytes], Counted] = {}
+
+    @classmethod
+    def of(cls, sample: Rows) -> ForestEngine | None:
+        """An engine for a program on a population, if it is made of trees."""
+        plan = forest_plan(sample.program)
+        return None if plan is None else cls(sample, plan)
+
+    # Rows, in blocks
+
+    @cached_property
+    def codes(self) -> Array:
+        """The codes of all rows."""
+        sample = self.sample
+        return self.plan.wiring.encode(sample.frame.arrays, sample.vocabulary, sample.n_rows)
+
+    @cached_property
+    def blocks(self) -> list[tuple[Block, Standing]]:
+        """The rows in blocks, each with where they stand."""
+        size, rows = counting.BLOCK, self.sample.n_rows
+        starts = range(0, rows, size)
+        codes = self.codes
+        blocks = [Block(codes[s : s + size], self.masses[s : s + size]) for s in starts]
+        standing = mapped(lambda b: counting.stand(self.plan, b), blocks, self.sample.threads)
+        return list(zip(blocks, standing, strict=True))
+
+    def _map(self, count: Callable[[Block, Standing], T]) -> list[T]:
+        """Count each block, in as many threads as there may be."""
+        return list(mapped(lambda pair: count(*pair), self.blocks, self.sample.threads))
+
+    @cached_property
+    def totals(self) -> Array:
+        """The program's own sums, by row and sum."""
+        return np.concatenate([standing.totals for _, standing in self.blocks])
+
+    @cached_property
+    def ends(self) -> Array:
+        """The leaf at which each row ends, by tree."""
+        return np.concatenate([standing.ends for _, standing in self.blocks], axis=1)
+
+    # Bounds
+
+    @cached_property
+    def passing(self) -> tuple[Array, Array]:
+        """The mass that passes each node, and of it what subtree and test there might change."""
+        parts = self._map(lambda b, s: counting.count_passing(self.plan, b, s))
+        by_leaf, near = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+        upto = np.concatenate([[0], np.cumsum(by_leaf)])
+        spans = self.plan.forest.spans
+        return upto[spans.last_leaf] - upto[spans.first_leaf], near
+
+    def together(self, number: Array, count: int) -> tuple[Array, Array]:
+        """Of computations at several nodes: the mass they might change, and that meets them.
+
+        `number` says which one stands at each node, -1 for none.
+        """
+        parts = self._map(lambda b, s: counting.count_meeting(self.plan, b, s, number, count))
+        near, reach = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+        return near, reach
+
+    # Questions about positions
+
+    def target(self, spots: Sequence[Spot]) -> Target | None:
+        """What positions are about, if it is something that is counted here."""
+        kinds, nodes = set(), []
+        for spot in spots:
+            at = None if spot.operands else self.plan.locate(spot.point)
+            if at is None or at.leaf >= 0:
+                return None
+            kinds.add(self._kind(at.node, at.inside))
+            nodes.append(at.node)
+        kind = kinds.pop()
+        return None if kinds or kind is None else Target(kind, np.array(nodes))
+
+    def _kind(self, node: int, inside: int) -> str | None:
+        if inside == 0:
+            return "subtree"
+        if inside == 1:
+            return "test"
+        test = Points(self.plan.forest.tests.term(int(self.plan.forest.test[node])))
+        column = self.plan.wiring.nodes[node, 0]
+        plain = isinstance(test.terms[inside - 1], Var) and test.parents[inside - 1] == 0
+        return "variable" if plain and self._only_variable(int(column), test) else None
+
+    def _only_variable(self, column: int, test: Points) -> bool:
+        """Whether a test reads one variable, at one place."""
+        return sum(isinstance(term, Var) for term in test.terms) == 1
+
+    def influence(self, spots: Sequence[Spot]) -> float | None:
+        """The influence of one computation through disjoint positions at which it stands."""
+        counted = self.counted(spots)
+        if counted is None:
+            return None
+        pairs = counting.product(self.masses, counted.by_row)
+        return pairs / (self.total * self.total)
+
+    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+        """The influence of what stands at each position, through that position alone."""
+        return [self.influence([spot]) for spot in spots]
+
+    def reach(self, spots: Sequence[Spot]) -> float | None:
+        """The share of rows that evaluate at least one of the positions."""
+        target = self.target(spots)
+        if target is None:
+            return None
+        if len(target.nodes) == 1:
+            return int(self.passing[0][target.nodes[0]]) / self.total
+        hole = Hole.at(self.plan, target.nodes)
+        span = self.plan.spans[0]
+        reached = self._map(lambda b, s: counting.movable_rows(self.plan, s, hole, span)[0])
+        return int(self.masses[np.concatenate(reached)].sum()) / self.total
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+        """The share of rows that evaluate each position."""
+        return [self.reach([spot]) for spot in spots]
+
+    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+        """The influence of one computation row by row."""
+        counted = self.counted(spots)
+        if counted is None:
+            return None
+        return Effects(counted.by_row / self.total, counted.by_value / self.total)
+
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+        """An upper bound on the influence through any set of these disjoint positions."""
+        target = self.target(spots)
+        if target is None:
+            return None
+        hole = Hole.at(self.plan, target.nodes)
+        span = self.plan.spans[0]
+        rows = self._map(
+            lambda b, s: int(b.masses[counting.movable_rows(self.plan, s, hole, span)[1]].sum())
+        )
+        return sum(rows) / self.total
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
+        """An upper bound on the influence of any subset of some trees of a sum."""
+        below = self.sample.points.below(operator)
+        starts, order = self.plan.by_point
+        tree_at = dict(zip(starts, order, strict=True))
+        trees = [tree_at.get(below[step]) for step in operands]
+        if None in trees:
+            return None
+        span = int(self.plan.spans[2][trees].sum())
+        near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))
+        return sum(near) / self.total
+
+    # Counting what a computation changes
+
+    def counted(self, spots: Sequence[Spot]) -> Counted | None:
+        """What the computation at some positions changes, row by row; None if not known here."""
+        target = self.target(spots)
+        if target is None:
+            return None
+        return self.count(target)
+
+    def count(self, target: Target) -> Counted:
+        """What a computation at some nodes changes, row by row."""
+        match target.kind:
+            case "subtree":
+                return self._count_subtree(target.nodes)
+            case "variable" if len(target.nodes) > 1:
+                return self._count_variable(target.nodes)
+            case _:  # a variable at one node acts through its test
+                return self._count_test(target.nodes)
+
+    def _count_test(self, nodes: Array) -> Counted:
+        plan = self.plan
+        hole = Hole.at(plan, nodes)
+        column, first, count = plan.wiring.nodes[nodes[0], :3].tolist()
+        others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
+        others[0, column], others[1, column] = first, first + count  # in the range, and behind it
+        own = self.codes[:, column] - first
+        holds = (own >= 0) & (own < count)
+        mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())
+
+        def changed(block: Block, standing: Standing) -> tuple[Array, Array]:
+            reached, rows = counting.movable_rows(plan, standing, hole, plan.spans[1])
+            code = block.codes[rows, column] - first
+            chosen = ((code >= 0) & (code < count)).astype(np.int64)
+            moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
+            every = np.zeros(len(block), dtype=np.bool_)
+            every[rows[moved]] = True
+            return every, reached
+
+        flags, reached = (
+            np.concatenate(column) for column in zip(*self._map(changed), strict=True)
+        )
+        by_row = np.where(flags, np.where(holds, mass[1], mass[0]), 0)
+        with_true = int(self.masses[flags & ~holds].sum())
+        with_false = int(self.masses[flags & holds].sum())
+        return Counted(by_row, np.where(holds, with_true, with_false), reached)
+
+    def _count_variable(self, nodes: Array) -> Counted:
+        plan = self.plan
+        columns = np.unique(plan.wiring.nodes[nodes, 0])
+        hole = Hole.at(plan, nodes)
+        if len(columns) > 1:
+            return self._count_columns(hole, columns)
+        column = int(columns[0])
+        codes = self.codes[:, column]
+        cells = Cells.of(codes, self.masses, plan.wiring.columns[column].count)
+
+        def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
+            reached, rows = counting.movable_rows(plan, standing, hole, plan.spans[0])
+            by_row, by_cell = counting.sweep(plan, block, standing, hole, rows, column, cells)
+            return by_row, by_cell, reached
+
+        by_row, by_cell, reached = zip(*self._map(swept), strict=True)
+        changing = np.sum(by_cell, axis=0)[cells.below[codes + 1]]
+        return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
+
+    def _count_columns(self, hole: Hole, columns: Array) -> Counted:
+        """A variable whose tests look at several columns: one row of each kind is tried."""
+        plan = self.plan
+        _, first, kinds = np.unique(
+            self.codes[:, columns], axis=0, return_index=True, return_inverse=True
+        )
+        kinds, others = kinds.ravel(), self.codes[first]
+        masses = np.bincount(kinds, self.masses).astype(np.int64)
+
+        def tried(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
+            reached, rows = counting.movable_rows(plan, standing, hole, plan.spans[0])
+            by_row = np.zeros(len(block), dtype=np.int64)
+            by_kind = np.zeros(len(first), dtype=np.int64)
+            for kind in range(len(first)):
+                chosen = np.full(len(rows), kind, dtype=np.int64)
+                moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
+                by_row[rows[moved]] += masses[kind]
+                by_kind[kind] = block.masses[rows[moved]].sum()
+            return by_row, by_kind, reached
+
+        by_row, by_kind, reached = zip(*self._map(tried), strict=True)
+        changing = np.sum(by_kind, axis=0)[kinds]
+        return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
+
+    def values_of(self, graft: Graft) -> Array:
+        """Which of a subtree's values each row has, whether it comes there or not."""
+        parts = self._map(lambda b, s: counting.count_values(self.plan, b, graft))
+        return np.concatenate(parts)
+
+    def _count_subtree(self, nodes: Array) -> Counted:
+        plan = self.plan
+        graft = Graft.at(plan, nodes)
+        values = self.values_of(graft)
+        masses = np.bincount(values, self.masses, minlength=len(graft.leaf_of)).astype(np.int64)
+        parts = self._map(lambda b, s: counting.count_graft(plan, b, s, graft, masses))
+        by_row, by_value, reached = zip(*parts, strict=True)
+        changing = np.sum(by_value, axis=0)[values]
+        return Counted(np.concatenate(by_row), changing, np.concatenate(reached))

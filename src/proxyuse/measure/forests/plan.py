@@ -1,0 +1,136 @@
+"""A program that is trees, or a sum of trees: all that follows from the program alone.
+
+Everything here is plain arrays, so a plan can be sent to another process and rows can be counted
+there; see `counting`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Const
+from proxyuse.lang.packed import Forest, Location
+from proxyuse.lang.packing import pack_trees
+from proxyuse.lang.walking import Wiring
+from proxyuse.measure.forests.decision import Decision, Form, decision_of, form_of
+from proxyuse.program import Program, kept
+
+
+@dataclass(frozen=True, eq=False)
+class ForestPlan:
+    """Trees, where they stand in the program, and how they decide.
+
+    Attributes
+    ----------
+    forest : the trees.
+    form : where the sums of the program stand.
+    decision : how what trees say becomes the output.
+    points : the program point of each tree.
+    """
+
+    forest: Forest
+    form: Form
+    decision: Decision
+    points: Array
+
+    @property
+    def wiring(self) -> Wiring:
+        """The trees joined to columns of codes."""
+        return self.forest.wiring
+
+    @cached_property
+    def tree_of(self) -> Array:
+        """The tree of each inner node."""
+        counts = np.diff(self.forest.first_node)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+    @cached_property
+    def spans(self) -> tuple[Array, Array, Array]:
+        """How far leads can move below each node, through its test, and in each tree.
+
+        At least 1 where leaves differ at all.
+        """
+        forest, scores = self.forest, self.decision.scores
+        ends = np.stack([forest.spans.first_leaf, forest.spans.last_leaf], axis=1)
+        padded = np.vstack([scores, scores[-1:]])
+        if len(ends) == 0:
+            none = np.empty(0, dtype=np.int64)
+            return none, none, np.zeros(len(forest.starts), dtype=np.int64)
+        low, high = (f.reduceat(padded, ends.ravel())[::2] for f in (np.minimum, np.maximum))
+        factor = 1 if scores.shape[1] == 1 else 2
+        below = np.maximum((high - low).max(axis=1) * factor, 1)
+        roots = forest.starts >= 0
+        trees = np.zeros(len(roots), dtype=np.int64)
+        trees[roots] = below[forest.starts[roots]]
+        return below, below, trees
+
+    @cached_property
+    def by_point(self) -> tuple[list[int], list[int]]:
+        """The points at which trees begin, ascending, and which trees these are."""
+        order = np.argsort(self.points)
+        return self.points[order].tolist(), order.tolist()
+
+    def locate(self, point: int) -> Location | None:
+        """What stands at a program point, if it is inside a tree."""
+        starts, trees = self.by_point
+        index = bisect_right(starts, point) - 1
+        if index < 0:
+            return None
+        start = int(self.forest.starts[trees[index]])
+        past = point - starts[index]
+        if start < 0 or past >= self.forest.extent(start):
+            return None
+        return self.forest.locate(start, past)
+
+    def point_of(self, node: int) -> int:
+        """The program point of an inner node."""
+        tree = int(self.tree_of[node])
+        start = int(self.forest.starts[tree])
+        offsets = self.forest.offsets
+        return int(self.points[tree]) + int(offsets[node] - offsets[start])
+
+    @cached_property
+    def nodes_by_test(self) -> tuple[Array, Array]:
+        """Nodes sorted by test, and where each test's nodes begin."""
+        order = np.argsort(self.forest.test, kind="stable").astype(np.int32)
+        counts = np.bincount(self.forest.test, minlength=len(self.forest.tests))
+        return order, np.concatenate([[0], np.cumsum(counts)])
+
+    def nodes_of_test(self, test: int) -> Array:
+        """The nodes that have a test."""
+        order, starts = self.nodes_by_test
+        return order[starts[test] : starts[test + 1]]
+
+    @cached_property
+    def variable_of_column(self) -> list[str | None]:
+        """The variable that each column of codes holds, if it holds one."""
+        return [column.variable for column in self.wiring.columns]
+
+
+@kept
+def forest_plan(program: Program) -> ForestPlan | None:
+    """The plan of a program that is made of trees, else None.
+
+    Linear in the number of nodes that are not packed, and in the columns of those that are.
+    """
+    points = program.points
+    form = form_of(points)
+    if form is None:
+        return None
+    operands = dict.fromkeys(point for _, some in form.sums for point in some)
+    trees = [point for point in operands if not isinstance(points.terms[point], Const)]
+    if not trees:
+        return None
+    forest = pack_trees([points.terms[point] for point in trees])
+    if forest is None or len(forest.test) == 0:
+        return None
+    tree_at = {point: tree for tree, point in enumerate(trees)}
+    decision = decision_of(points, form, tree_at, forest)
+    if decision is None:
+        return None
+    return ForestPlan(forest, form, decision, np.array(trees, dtype=np.int64))
