@@ -18,10 +18,11 @@ from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Vocabulary
 from proxyuse.measure.association import Association, AssociationLike, for_weights
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.other_associations import association_from
+from proxyuse.measure.sample import Sample
 from proxyuse.measure.support import BINS, MAX_SUPPORT
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.models.decisions import Decision
 from proxyuse.models.subject import Subject, subject_of
 from proxyuse.population import Population, is_name
@@ -149,9 +150,9 @@ def case_of(
 
 def engine_for(
     case: Case, program: Program, clock: Clock, vocabulary: Vocabulary | None = None
-) -> TrialEngine:
-    """The fast engine for a program on the rows of a case."""
-    return TrialEngine(
+) -> Measurement:
+    """The measures of a program on the rows of a case."""
+    sample = Sample(
         program,
         case.population,
         vocabulary=vocabulary,
@@ -162,6 +163,7 @@ def engine_for(
         tick=clock.tick,
         threads=case.threads,
     )
+    return Measurement(sample)
 
 
 def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:

@@ -15,30 +15,8 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite, Value
 from proxyuse.lang.positions import Points
 from proxyuse.measure.cells import Test, by_variable, tested_variable
-from proxyuse.measure.places import Places
 from proxyuse.measure.vote import Vote, fixed_point, form_of, leaf_numbers, vote_of
 from proxyuse.program import Program, kept
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Each leaf with each node above it, from the root down, leaf by leaf.
-
-    Attributes
-    ----------
-    first : where each leaf's pairs begin, and the end of the last.
-    node, leaf : of each pair.
-    order : the pairs sorted by node, then by value.
-    groups : in that order, where each distinct value of a node begins.
-    starts : which group is each node's first.
-    """
-
-    first: Array
-    node: Array
-    leaf: Array
-    order: Array
-    groups: Array
-    starts: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +31,12 @@ class ForestPlan:
     tests, test_of : the distinct tests, and which one each node has.
     variables, variable_of : the variables, and which one each test reads.
     tests_of : the tests of each variable.
-    places : which terms are tests and subtrees.
     left, right : children of a node: an inner node, or -1 - leaf.
     first_node, first_leaf : where each tree's nodes and leaves begin, and the end of the last.
     leaf_from, leaf_to : the leaves below each node.
     leaves : the constant at each leaf.
     values : the same as numbers (leaves x entries).
     value_of : equal for leaves of one tree that hold the same value.
-    pairs : each leaf with the nodes above it.
     parent, leaf_parent : the node above each node (-1 for a root) and each leaf.
     vote : how the values become a decision.
     scores : what each leaf adds to each class's lead over the first class, as whole numbers.
@@ -77,7 +53,6 @@ class ForestPlan:
     variables: tuple[str, ...]
     variable_of: Array
     tests_of: tuple[tuple[Test, ...], ...]
-    places: Places
     left: Array
     right: Array
     first_node: Array
@@ -87,7 +62,6 @@ class ForestPlan:
     leaves: tuple[Value, ...]
     values: Array
     value_of: Array
-    pairs: Pairs
     parent: Array
     leaf_parent: Array
     vote: Vote
@@ -194,10 +168,6 @@ class _Layout:
             variables=names,
             variable_of=variable_of,
             tests_of=tests_of,
-            places=Places(
-                tests={test.digest: i for i, test in enumerate(tests)},
-                nodes={self.points.terms[p].digest: node for node, p in enumerate(self.nodes)},
-            ),
             left=np.array(self.sides[0]),
             right=np.array(self.sides[1]),
             first_node=np.array(self.first_node),
@@ -207,7 +177,6 @@ class _Layout:
             leaves=tuple(self.leaves),
             values=values,
             value_of=value_of,
-            pairs=_pairs(np.array(self.depth), parent, leaf_parent, value_of),
             parent=parent,
             leaf_parent=leaf_parent,
             vote=vote,
@@ -234,22 +203,3 @@ def _parents(left: list[int], right: list[int], leaves: int) -> tuple[Array, Arr
         parent[children_[inner]] = nodes[inner]
         leaf_parent[-1 - children_[~inner]] = nodes[~inner]
     return parent, leaf_parent
-
-
-def _pairs(depth: Array, parent: Array, leaf_parent: Array, value_of: Array) -> Pairs:
-    heights = depth[leaf_parent] + 1
-    first = np.concatenate([[0], np.cumsum(heights)])
-    leaf = np.repeat(np.arange(len(leaf_parent)), heights)
-    node = np.empty(len(leaf), dtype=np.intp)
-    at, place = leaf_parent.copy(), first[1:] - 1
-    while len(at):
-        node[place] = at
-        up = parent[at] >= 0
-        at, place = parent[at][up], place[up] - 1
-    order = np.lexsort((value_of[leaf], node))
-    nodes, values = node[order], value_of[leaf[order]]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(nodes) != 0) | (np.diff(values) != 0)
-    groups = np.flatnonzero(new)
-    starts = np.searchsorted(nodes[groups], np.arange(len(parent)))
-    return Pairs(first, node, leaf, order, groups, starts)

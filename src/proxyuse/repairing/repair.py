@@ -446,16 +446,16 @@ def _said(utility: Utility, program: Program) -> float:
 def _utility(
     case: Case, program: Program, X: object, y: object, named: object, clock: Clock
 ) -> Utility:
-    engine = engine_for(case, program, clock)
-    outputs = engine.outputs()
+    sample = engine_for(case, program, clock).sample
+    outputs = sample.outputs()
     column = None
     if y is not None:
         column = _answers(Table.of(X, program.inputs), y)
         kept = case.population.kept
         column = column if kept is None else column.take(kept)
-    right = outputs if column is None else right_answers(column, outputs, engine.frame)
+    right = outputs if column is None else right_answers(column, outputs, sample.frame)
     measure = _measure(named, outputs, right, y is not None)
-    return Utility(measure, right, case.population.weights, engine.frame)
+    return Utility(measure, right, case.population.weights, sample.frame)
 
 
 def _answers(table: Table, y: object) -> Column:
