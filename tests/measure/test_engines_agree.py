@@ -126,9 +126,7 @@ def population(program: Program, rows: int, seed: int) -> Population:
     weights = {0: None, 1: rng.integers(1, 4, rows), 2: rng.random(rows) + 0.1}[seed % 3]
     data = people(rows, seed)
     protected = ["z", "age", "sex"][: 1 + seed % 3]
-    return Population.build(
-        data, protected=protected, weights=weights, variables=program.variables
-    )
+    return Population.build(data, protected=protected, weights=weights, variables=program.variables)
 
 
 def check_many_rows(text: str, rows: int, seed: int) -> None:
