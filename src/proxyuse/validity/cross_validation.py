@@ -108,6 +108,9 @@ def validation_rows(strata: Array, share: float, rng: np.random.Generator) -> Ar
 
 def _split(evidence: Evidence, validation: Array) -> Split:
     """Detect on one part of the rows, and measure what was found on the other."""
+    if any(_undefined(evidence, part) for part in (validation, ~validation)):
+        fewest = min(int(validation.sum()), int((~validation).sum()))
+        return Split({}, fewest, _lacking(evidence, validation))
     analysis = evidence.again(~validation)
     engine = evidence.engine.on(evidence.population.taking(validation))
     found = {w.key: w.decomposition for w in analysis.witnesses}
@@ -116,6 +119,16 @@ def _split(evidence: Evidence, validation: Array) -> Split:
     found |= _passing(analysis.engine, evidence, missed)
     sizes = engine.sample.n_rows, analysis.engine.sample.n_rows
     return Split(_passing(engine, evidence, found), min(sizes), _lacking(evidence, validation))
+
+
+def _undefined(evidence: Evidence, rows: Array) -> bool:
+    """Whether influence is undefined on some rows; then nothing is a witness there."""
+    sample = evidence.engine.sample
+    try:
+        sample.loss.scale(sample.outputs()[rows], sample.weights[rows])
+    except DataError:
+        return True
+    return False
 
 
 def _passing(engine: Measurement, evidence: Evidence, some: Found) -> Found:
