@@ -224,3 +224,13 @@ def test_a_certificate_speaks_of_the_model_that_is_handed_out():
         assert repair.deployed.native
         verified = pu.verify(repair.certificate, repair.model, people, original=model)
         assert verified.ok, str(verified)
+
+
+def test_a_repair_that_makes_all_outputs_equal_is_measured_by_decisions() -> None:
+    """Squared change is undefined there, and the search must not stop for it."""
+    x = np.arange(80) % 2
+    data = {"x": x, "y": x, "v": np.arange(80) % 5, "z": x}
+    program = pu.Program.parse("ite(x <= 0, 1.5, 2.5) * ite(y <= 5, 1, 2) + ite(v <= 9, 0, 1)")
+    options = {"protected": "z", "epsilon": 0.3, "delta": 0.05}
+    repair = pu.repair(program, data, influence=pu.SquaredChange(), **options)
+    assert not repair.after.witnesses

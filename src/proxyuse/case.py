@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -164,6 +164,21 @@ def engine_for(
         threads=case.threads,
     )
     return Measurement(sample)
+
+
+def with_defined_influence(case: Case, program: Program, clock: Clock) -> Case:
+    """The case, with quantitative input influence if its own is undefined for a program.
+
+    Repair can make all outputs equal, and squared change is undefined then.
+    """
+    if isinstance(case.influence, QuantitativeInputInfluence):
+        return case
+    sample = engine_for(case, case.specialised(program), clock).sample
+    try:
+        case.influence.scale(sample.outputs(), sample.weights)
+    except DataError:
+        return replace(case, influence=QuantitativeInputInfluence())
+    return case
 
 
 def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:

@@ -117,9 +117,7 @@ class DistinctValues:
         if len(spots) == 1 and self.sample.counts_changes:
             return self._tries_at(spots[0], values)
         sample = self.sample
-        support = support_of(values, sample.n_rows, signed_zero=True)
-        kinds = kinds_of_value(sample, spots, support)
-        first = np.unique(kinds, return_index=True)[1]
+        support, kinds, first = self._kinds(spots, values)
         context = sample.points.replace(dict.fromkeys(spots, sample.hole))
         known = sample.inside(context)
         actual = self._output(context, known, values)
@@ -132,6 +130,12 @@ class DistinctValues:
 
         masses = np.bincount(kinds, support.masses(sample.weights))
         return Tries(np.arange(sample.n_rows), kinds[support.codes], masses, map(losses, first))
+
+    def _kinds(self, spots: Sequence[Spot], values: Array) -> tuple[Support, Array, Array]:
+        """The distinct values, the kind of each, and the first value of each kind."""
+        support = support_of(values, self.sample.n_rows, signed_zero=True)
+        kinds = kinds_of_value(self.sample, spots, support)
+        return support, kinds, np.unique(kinds, return_index=True)[1]
 
     def _output(self, context: Term, known: Values, values: Array) -> Array:
         sample = self.sample
@@ -182,7 +186,9 @@ class DistinctValues:
         """An upper bound on the influence through any set of these disjoint positions."""
         sample = self.sample
         values = sample.values(sample.points.term_at(spots[0]))
-        moved = self._movable.pairs(spots, values, sample.tick)
+        support, kinds, first = self._kinds(spots, values)
+        masses = np.bincount(kinds, support.masses(sample.weights))
+        moved = self._movable.pairs(spots, values, support.values[first], masses, sample.tick)
         return self._bound(moved / (sample.total * sample.total))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:

@@ -24,7 +24,6 @@ from proxyuse.measure.possible import (
     possible_values,
     reordered,
 )
-from proxyuse.measure.support import support_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,20 +46,27 @@ class Movable:
     weights: Array
     hole: Var
 
-    def pairs(self, spots: Sequence[Spot], values: Array, tick: Callable[[int], None]) -> float:
-        """The mass of pairs of row and value with which some choice changes the output.
+    def pairs(
+        self,
+        spots: Sequence[Spot],
+        values: Array,
+        new: Array,
+        masses: Array,
+        tick: Callable[[int], None],
+    ) -> float:
+        """The mass of pairs of row and new value with which some choice changes the output.
 
         At each of some positions stands the old or the new value, independently of the others.
+        Costs one evaluation on sets of values for each new value.
         """
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(spots))]
         context = self.points.replace(dict(zip(spots, holes, strict=True)))
         known = self.known(context)
-        support = support_of(values, len(self.weights), signed_zero=True)
+        old = exactly(values)
         moved = 0.0
-        for value, mass in enumerate(support.masses(self.weights)):
+        for index, mass in enumerate(masses.tolist()):
             tick(0)
-            new = support.values[value : value + 1]
-            choice = either(exactly(values), exactly(new))
+            choice = either(old, exactly(new[index : index + 1]))
             moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
         return moved
 

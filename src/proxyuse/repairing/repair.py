@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
-from proxyuse.case import Case, case_of, engine_for
+from proxyuse.case import Case, case_of, engine_for, with_defined_influence
 from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
 from proxyuse.columns import Column, as_column
@@ -397,7 +397,8 @@ def _searched(search: Search, before: Audit) -> tuple[Found, Audit]:
     while True:
         population = search.case.population.having(found.program.variables)
         case = replace(search.case, population=population)
-        after = examine(case, found.program, clock=search.clock)
+        defined = with_defined_influence(case, found.program, search.clock)
+        after = examine(defined, found.program, clock=search.clock)
         search.detections += 1
         if not after.violations(search.oracle):
             return found, after

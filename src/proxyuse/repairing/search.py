@@ -28,7 +28,7 @@ from itertools import count
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.case import Case, engine_for
+from proxyuse.case import Case, engine_for, with_defined_influence
 from proxyuse.detect.detection import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
@@ -307,7 +307,8 @@ class Search:
 
     def _detect(self, program: Program) -> Audit:
         self.detections += 1
-        return examine(self._light, program, clock=self.clock, known=self.known)
+        case = with_defined_influence(self._light, program, self.clock)
+        return examine(case, program, clock=self.clock, known=self.known)
 
     def _scene(self, audit: Audit) -> Scene:
         """What trials are made in; the last is kept."""
