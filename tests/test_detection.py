@@ -424,6 +424,8 @@ def test_squared_change_is_its_definition(case):
 def test_squared_change_on_a_small_budget_never_truncates_silently(case, delta, budget):
     outputs = [interpret(case.term, row) for row in case.sample.rows]
     assume(all(isinstance(v, float | bool) and math.isfinite(v) for v in outputs))
+    if len(set(outputs)) == 1:  # squared change is undefined
+        return
     truth = Truth(case)
     try:
         audit = audited(

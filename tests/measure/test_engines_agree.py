@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import pickle
 from typing import Any
 
@@ -16,6 +18,7 @@ from proxyuse.lang.build import add
 from proxyuse.lang.nodes import Compare, Const, Relation
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import Spot
+from proxyuse.measure import reference
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.engine import ENGINES
 from proxyuse.measure.forest_plan import forest_plan
@@ -132,12 +135,12 @@ def population(program: Program, rows: int, seed: int) -> Population:
 def check_many_rows(text: str, rows: int, seed: int) -> None:
     program = Program.parse(text)
     people = population(program, rows, seed)
-    reference, together = defined(program, people), measured(program, people)
+    definition, together = defined(program, people), measured(program, people)
     spots = [Spot(p) for p, term in enumerate(program.points.terms) if not isinstance(term, Const)]
     terms = [program.points.terms[spot.point] for spot in spots]
-    wanted = [reference.influence([spot]) for spot in spots]
+    wanted = [definition.influence([spot]) for spot in spots]
     assert together.influences(spots) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
-    associations = np.array([reference.associations(term) for term in terms])
+    associations = np.array([definition.associations(term) for term in terms])
     np.testing.assert_allclose(together.associations(terms, NMI), associations, rtol=0, atol=1e-9)
 
 
@@ -180,8 +183,8 @@ def test_a_filled_number_meets_a_threshold_without_trying_its_values() -> None:
     data = Population.build({"a": a, "b": b}, protected={"z": a > 0})
     together = measured(program, data)
     spots = [Spot(p) for p, term in enumerate(program.points.terms) if not isinstance(term, Const)]
-    reference = defined(program, data)
-    assert together.influences(spots) == pytest.approx([reference.influence([s]) for s in spots])
+    definition = defined(program, data)
+    assert together.influences(spots) == pytest.approx([definition.influence([s]) for s in spots])
     assert list(together.methods) == ["from thresholds and branches"]
 
 
@@ -222,6 +225,12 @@ def test_most_random_sums_of_trees_have_a_plan() -> None:
 def test_no_engine_inherits_from_another() -> None:
     for kind in ENGINES:
         assert kind.__bases__ == (object,)
+
+
+def test_the_definition_shares_no_code_with_the_engines() -> None:
+    tree = ast.parse(inspect.getsource(reference))
+    modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not [module for module in modules if module.startswith("proxyuse.measure")]
 
 
 # Samples
