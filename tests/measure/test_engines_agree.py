@@ -106,6 +106,8 @@ TEXTS = (
     "ite(job == 'x', ite(a <= 0, 1, 2), ite(a <= b, 2, 3))",
     "ite(a <= 0.1, ite(b <= 0, 0, 1), ite(job == 'y', 1, 0))",
     "float32: ite(fill(a, 0) * 3 + b <= 0.125, 1, 0)",
+    "fill(flag and a <= 0.5, 1)",
+    "fill(not flag, 0) + fill(flag, 1)",
 )
 
 
@@ -117,7 +119,7 @@ def people(rows: int, seed: int) -> dict[str, Any]:
         "a": np.where(rng.random(rows) < 0.15, np.nan, a),
         "b": rng.normal(size=rows).round(1 if few else 3),
         "job": rng.choice(["x", "y", "z"], rows),
-        "flag": rng.random(rows) < 0.4,
+        "flag": rng.choice(np.array([True, False, None], dtype=object), rows, p=[0.4, 0.5, 0.1]),
         "z": rng.integers(0, 3, rows),
         "age": rng.normal(size=rows),
         "sex": rng.choice(["f", "m"], rows),

@@ -28,7 +28,7 @@ from proxyuse.program import Frame, Program
 MOST_BYTES = 1 << 28
 """Memory for values of the program's nodes."""
 
-MOST_REACHED = 1 << 12
+MOST_REACHED = 1 << 10
 """Points whose set of reaching rows is kept."""
 
 MANY_ROWS = 1 << 12

@@ -80,7 +80,7 @@ class Descent:
         if isinstance(term, Ite):
             return self._inside_ite(point, term, context, chosen[0])
         if isinstance(term, And | Or | Not | Compare | Member) and context.form is Form.PASS:
-            context = replace(context, form=Form.FLIP)
+            context = Context(Form.FLIP, context.rows)
         others = [sample.values(part) for i, part in enumerate(parts) if i not in chosen]
         match term:
             case Not() if context.form is Form.FLIP:
