@@ -30,7 +30,8 @@ import proxyuse as pu
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.measure.engine import Measurement
+from proxyuse.measure.sample import Sample as Rows
 from proxyuse.population import Population
 from proxyuse.validity.association_bounds import information_bounds
 from proxyuse.validity.influence_bounds import influence_bounds
@@ -219,7 +220,7 @@ def influences(runs: int, sizes: Sequence[int] = (100, 1000)) -> dict[tuple[str,
             for run in range(runs):
                 rows = np.random.default_rng([4, number, n, run]).integers(20_000, size=n)
                 engine = _engine(program, {key: values[rows] for key, values in people.items()})
-                observed = Observed(True, engine.weights, engine.weights)
+                observed = Observed(True, engine.sample.weights, engine.sample.weights)
                 bounds = influence_bounds(
                     engine.influence(spots), engine.effects(spots), observed, ALPHA
                 )
@@ -233,11 +234,11 @@ def _read(program: pu.Program, name: str) -> list[Spot]:
     return [Spot(point) for point, term in enumerate(terms) if str(program.text_of(term)) == name]
 
 
-def _engine(program: pu.Program, columns: dict[str, Array]) -> TrialEngine:
+def _engine(program: pu.Program, columns: dict[str, Array]) -> Measurement:
     n = len(columns["a"])
     data = columns | {"z": np.arange(n) % 2}
     population = Population.build(data, protected="z", variables=program.variables)
-    return TrialEngine(program, population)
+    return Measurement(Rows(program, population))
 
 
 # Adult as the population

@@ -474,13 +474,11 @@ class Sample:
         return mass_of(changed) / self.total**2
 
     def squared_change(self, tree: Tree, places: frozenset[Place]) -> Fraction:
-        """``E (p - p2(X, p1(X')))^2 / (2 Var p)``; 0 where the output never varies."""
+        """``E (p - p2(X, p1(X')))^2 / (2 Var p)``; undefined if the output never varies."""
         outputs = [Fraction(number(v)) for v in self.values(tree.root)]
         pairs = list(zip(outputs, self.weights, strict=True))
         mean = mass_of([w * p for p, w in pairs]) / self.total
         variance = mass_of([w * (p - mean) ** 2 for p, w in pairs]) / self.total
-        if variance == 0:
-            return Fraction(0)
         squares = [
             mass * (Fraction(number(old)) - Fraction(number(new))) ** 2
             for mass, old, new in self.changes(tree, places)

@@ -20,7 +20,7 @@ from xgboost import XGBClassifier
 import proxyuse as pu
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Add, Compare, Const, Lookup, Member, Relation, Var, postorder
-from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.reference import Reference
 
 ADULT = load_adult()
 ADULT["married"] = ADULT["marital_status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
@@ -191,9 +191,9 @@ def test_the_strongest_witness_is_as_strong_by_the_definition(name):
         pipeline(name), some, "married", witnesses_only=True, budget=ONLY_SINGLE_PARTS
     )
     strongest = result.witnesses[0]
-    naive = NaiveEngine(result.program, result.population)
+    reference = Reference(result.program, result.population)
     assert strongest.influence == pytest.approx(
-        naive.influence(list(strongest.decomposition.spots)), abs=1e-12
+        reference.influence(list(strongest.decomposition.spots)), abs=1e-12
     )
 
 

@@ -34,8 +34,7 @@ from proxyuse.measure.association import (
 )
 from proxyuse.measure.chance import expected_by_row, expected_information, rounded
 from proxyuse.measure.correlation import SquaredCorrelation
-from proxyuse.measure.forests import ForestEngine
-from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.other_associations import (
     NAMED,
     AdjustedMutualInformation,
@@ -45,7 +44,8 @@ from proxyuse.measure.other_associations import (
     association_from,
     own_association,
 )
-from proxyuse.measure.trees import TreeEngine
+from proxyuse.measure.reference import Reference
+from proxyuse.measure.sample import Sample
 from proxyuse.population import Population
 from proxyuse.program import Program
 from tests.forest_cases import forest_case
@@ -382,13 +382,15 @@ def test_measures_by_name(name: str) -> None:
 # Through engines and audits
 
 
-def check_engines(program: Program, population: Population, engine: Any) -> None:
-    naive, fast = NaiveEngine(program, population), engine(program, population)
+def check_definition(program: Program, population: Population) -> None:
+    together = Measurement(Sample(program, population))
     terms = [candidate.term for candidate in Candidates(program.points, 64)]
     for measure in MEASURES:
         measure = for_weights(measure, population.weights)
-        expected = naive.associations(terms, measure)
-        found = fast.associations(terms, measure)
+        reference = Reference(program, population, association=measure)
+        expected = np.array([reference.associations(term) for term in terms])
+        found = together.associations(terms, measure)
+        expected = expected.reshape(found.shape)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=measure.name)
         assert ((found >= 0) & (found <= 1)).all()
 
@@ -399,13 +401,13 @@ def test_engines_agree_on_random_programs(case: Case) -> None:
     population = Population.build(
         case.data, protected=case.protected, weights=case.weights, variables=program.variables
     )
-    check_engines(program, population, TreeEngine)
+    check_definition(program, population)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_engines_agree_on_sums_of_trees(seed: int) -> None:
     case = forest_case(seed)
-    check_engines(case.program, case.population, ForestEngine)
+    check_definition(case.program, case.population)
 
 
 @pytest.fixture(scope="module")
@@ -444,10 +446,10 @@ def test_every_measure_audits_every_kind_of_model(
     found = pu.audit(program, people, ["z", "age"], 0.05, 0.01, association=given, weights=weights)
     assert found.measures[0] == measure.name
     assert found.witnesses
-    naive = NaiveEngine(found.program, found.population)
     used = for_weights(measure, found.population.weights)
+    reference = Reference(found.program, found.population, association=used)
     some = list(found.decompositions)[:: max(1, len(found.decompositions) // 40)]
-    expected = naive.associations([d.expression for d in some], used)
+    expected = [reference.associations(d.expression) for d in some]
     actual = [list(d.associations.values()) for d in some]
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
     if kind == "tree":

@@ -22,7 +22,6 @@ from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import NormalizedMutualInformation
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.other_associations import AdjustedMutualInformation, CramersV
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.population import Population
 from proxyuse.validity.association_bounds import (
     _information,
@@ -33,6 +32,7 @@ from proxyuse.validity.association_bounds import (
 from proxyuse.validity.confirmation import share_of_level
 from proxyuse.validity.influence_bounds import influence_bounds
 from proxyuse.validity.sample import Observed, Sample, spread
+from tests.measure.agreement import measured
 
 nmi = NormalizedMutualInformation()
 
@@ -302,13 +302,13 @@ def test_the_spread_is_that_of_the_jackknife(text):
         people = Population.build(
             frame.iloc[rows], protected="z", weights=weights[rows], variables=program.variables
         )
-        return TrialEngine(program, people).influence(spots)
+        return measured(program, people).influence(spots)
 
     everyone = np.arange(n)
     people = Population.build(
         frame.iloc[:n], protected="z", weights=weights[:n], variables=program.variables
     )
-    engine = TrialEngine(program, people)
+    engine = measured(program, people)
     observed = Observed(False, people.weights, people.weights**2)
     for spots in ([Spot(1)], [Spot(2)]):
         effects = engine.effects(spots)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,58 +12,35 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Points, Spot
-from proxyuse.measure import fast, shallow_plan
+from proxyuse.measure import distinct_values
 from proxyuse.measure.effects import Alike, Effects, Ranges, Shape, Tries, effects_of
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Sampling, SquaredChange
-from proxyuse.measure.naive import NaiveEngine
-from proxyuse.measure.trees import TreeEngine
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.models.registry import translate
 from proxyuse.population import Population
 from proxyuse.program import Program
 from tests.brute import Place, key
 from tests.forest_cases import forest_case
+from tests.measure.agreement import defined, measured, population_of, sets_of
+from tests.measure.agreement import effects_of as by_definition
 from tests.strategies import Case, cases
 
 
-def population_of(case: Case) -> Population:
-    return Population.build(
-        case.data,
-        protected=case.protected,
-        weights=case.weights,
-        variables=case.program.variables,
-    )
-
-
-def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[Spot]]:
-    """Each position of each computation by itself, some two together, and all of them."""
-    for candidate in Candidates(points, subsets):
-        yield from ([spot] for spot in candidate.spots)
-        pairs = [list(p) for p in combinations(candidate.spots, 2) if points.disjoint(*p)]
-        yield from pairs[:most]
-        plain = [spot for spot in candidate.spots if not spot.operands]
-        if len(plain) > 2:
-            yield plain
-
-
-def check(engine: NaiveEngine, spots: Sequence[Spot], wanted: Effects) -> None:
+def check(engine: Measurement, spots: Sequence[Spot], wanted: Effects) -> None:
     where = str(engine.program), spots
-    found = engine.effects(spots)
-    assert found is not None, where
-    for half, right in zip(found, wanted, strict=True):
+    effects = engine.effects(spots)
+    assert effects is not None, where
+    for half, right in zip(effects, wanted, strict=True):
         np.testing.assert_allclose(half, right, rtol=0, atol=1e-12, err_msg=str(where))
-        mean = float(np.average(half, weights=engine.weights))
+        mean = float(np.average(half, weights=engine.sample.weights))
         assert mean == pytest.approx(engine.influence(spots), abs=1e-12), where
 
 
-def check_engines(naive: NaiveEngine, *engines: NaiveEngine) -> None:
-    for spots in sets_of(naive.points):
-        wanted = naive.effects(spots)
-        assert wanted is not None
-        for engine in (naive, *engines):
-            check(engine, spots, wanted)
+def check_effects(program: Program, population: Population, **options: Any) -> None:
+    reference, engine = defined(program, population), measured(program, population, **options)
+    for spots in sets_of(program.points):
+        check(engine, spots, by_definition(reference, spots))
 
 
 # Against all pairs of rows
@@ -90,9 +66,13 @@ def by_brute_force(case: Case, spots: Sequence[Spot]) -> Effects:
 @settings(max_examples=40)
 @given(cases(most_rows=5))
 def test_the_definition_is_a_mean_over_all_pairs_of_rows(case: Case) -> None:
-    naive = NaiveEngine(case.program, population_of(case))
-    for spots in sets_of(naive.points, most=3):
-        check(naive, spots, by_brute_force(case, spots))
+    reference = defined(case.program, population_of(case))
+    engine = measured(case.program, population_of(case))
+    for spots in sets_of(reference.points, most=3):
+        wanted = by_brute_force(case, spots)
+        check(engine, spots, wanted)
+        for half, right in zip(by_definition(reference, spots), wanted, strict=True):
+            np.testing.assert_allclose(half, right, rtol=0, atol=1e-12)
 
 
 # Against the definition
@@ -101,43 +81,20 @@ def test_the_definition_is_a_mean_over_all_pairs_of_rows(case: Case) -> None:
 @settings(max_examples=50)
 @given(cases(most_rows=8))
 def test_every_engine_says_what_the_definition_says(case: Case) -> None:
-    program, population = case.program, population_of(case)
-    check_engines(
-        NaiveEngine(program, population),
-        TreeEngine(program, population),
-        TrialEngine(program, population, compiled=False),
-    )
+    check_effects(case.program, population_of(case))
 
 
 @pytest.mark.slow
 @settings(max_examples=1500)
 @given(cases(most_rows=12))
 def test_every_engine_says_what_the_definition_says_of_thousands(case: Case) -> None:
-    program, population = case.program, population_of(case)
-    check_engines(
-        NaiveEngine(program, population), TrialEngine(program, population, compiled=False)
-    )
+    check_effects(case.program, population_of(case))
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
-def test_sums_of_trees_say_what_the_definition_says(seed: int, compiled: bool) -> None:
+def test_sums_of_trees_say_what_the_definition_says(seed: int) -> None:
     case = forest_case(seed)
-    options: dict[str, Any] = {"compiled": compiled, "threads": 1 + seed % 3}
-    check_engines(
-        NaiveEngine(case.program, case.population),
-        TrialEngine(case.program, case.population, **options),
-    )
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_trees_with_many_leaves_say_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shallow_plan, "MOST_LEAVES", 0)
-    case = forest_case(seed)
-    check_engines(
-        NaiveEngine(case.program, case.population),
-        TrialEngine(case.program, case.population, compiled=True),
-    )
+    check_effects(case.program, case.population, threads=1 + seed % 3)
 
 
 @pytest.mark.slow
@@ -145,10 +102,7 @@ def test_trees_with_many_leaves_say_the_same(seed: int, monkeypatch: pytest.Monk
 def test_sums_of_trees_say_what_the_definition_says_of_hundreds(first: int) -> None:
     for seed in range(first, first + 100):
         case = forest_case(seed)
-        check_engines(
-            NaiveEngine(case.program, case.population),
-            TrialEngine(case.program, case.population, compiled=seed % 2 == 0),
-        )
+        check_effects(case.program, case.population)
 
 
 # Models, with rows missing and weights that are not whole
@@ -188,9 +142,7 @@ def test_models_have_the_effects_of_the_definition(name: str, weighted: bool) ->
     data = dict(zip("abc", X.T, strict=True))
     weights = np.random.default_rng(0).random(ROWS) + 0.1 if weighted else None
     population = Population.build(data, protected={"z": np.arange(ROWS) % 3}, weights=weights)
-    check_engines(
-        NaiveEngine(program, population), TrialEngine(program, population, compiled=False)
-    )
+    check_effects(program, population)
 
 
 def test_categories_and_sums_that_meet_a_threshold() -> None:
@@ -208,15 +160,15 @@ def test_categories_and_sums_that_meet_a_threshold() -> None:
         "ite(job == 'x', ite(a <= 0, 1, 2), ite(a <= b, 2, 3))",
     ):
         program = Program.parse(text)
-        check_engines(NaiveEngine(program, population), TrialEngine(program, population))
+        check_effects(program, population)
 
 
 # What there is no answer for
 
 
-def small_engine(**options: Any) -> TrialEngine:
+def small_engine(**options: Any) -> Measurement:
     population = Population.build({"x": [1, 2, 3, 4]}, protected={"z": [0, 0, 1, 1]})
-    return TrialEngine(Program.parse("ite(x <= 1, 0, 1)"), population, **options)
+    return measured(Program.parse("ite(x <= 1, 0, 1)"), population, **options)
 
 
 def test_the_effects_of_a_test_by_hand() -> None:
@@ -230,7 +182,7 @@ def test_a_row_that_changes_nothing_may_undergo_much() -> None:
     population = Population.build(
         {"x": [1, 1, 1, 2], "y": [1, 2, 2, 2]}, protected={"z": [0, 0, 1, 1]}
     )
-    engine = TrialEngine(Program.parse("ite(x <= 1, ite(y <= 1, 0, 1), 2)"), population)
+    engine = measured(Program.parse("ite(x <= 1, ite(y <= 1, 0, 1), 2)"), population)
     at = [Spot(4)]
     assert str(engine.points.terms[4]) == "ite(y <= 1, 0, 1)"
     found = engine.effects(at)
@@ -242,12 +194,8 @@ def test_a_row_that_changes_nothing_may_undergo_much() -> None:
 @pytest.mark.parametrize(
     "options", [{"influence": SquaredChange()}, {"sampling": Sampling(alpha=0.1)}]
 )
-@pytest.mark.parametrize("kind", [NaiveEngine, TrialEngine])
-def test_other_measures_and_samples_of_pairs_have_none(
-    kind: type[NaiveEngine], options: dict[str, Any]
-) -> None:
-    engine = small_engine()
-    assert kind(engine.program, engine.population, **options).effects([Spot(1)]) is None
+def test_other_measures_and_samples_of_pairs_have_none(options: dict[str, Any]) -> None:
+    assert small_engine(**options).effects([Spot(1)]) is None
 
 
 @pytest.mark.parametrize(
@@ -256,13 +204,12 @@ def test_other_measures_and_samples_of_pairs_have_none(
 def test_what_takes_very_many_tries_has_none(
     values: int, most: int, answered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fast, "MOST_WORK", most)
+    monkeypatch.setattr(distinct_values, "MOST_WORK", most)
     x = np.arange(200.0) % values
     population = Population.build({"x": x, "y": x[::-1]}, protected={"z": x > 3})
-    engine = TrialEngine(Program.parse("ite(x == y, 0, 1)"), population)
+    engine = measured(Program.parse("ite(x == y, 0, 1)"), population)
     (at,) = (Spot(p) for p, term in enumerate(engine.points.terms) if str(term) == "x")
     assert (engine.effects([at]) is not None) == answered
-    assert NaiveEngine(engine.program, population).effects([at]) is not None
 
 
 # Shapes

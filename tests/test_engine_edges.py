@@ -10,10 +10,12 @@ import pytest
 import proxyuse as pu
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.naive import NaiveEngine
-from proxyuse.measure.trees import TreeEngine
+from proxyuse.measure.association import NormalizedMutualInformation
+from proxyuse.measure.engine import Measurement
+from proxyuse.measure.reference import Reference
 from proxyuse.population import Population
 from proxyuse.program import Program
+from tests.measure.agreement import defined, measured
 
 RNG = np.random.default_rng(5)
 ROWS = 100
@@ -21,13 +23,13 @@ ROWS = 100
 
 def engines(
     text: str, data: dict[str, Any], weights: Any = None
-) -> tuple[Program, NaiveEngine, TreeEngine]:
+) -> tuple[Program, Reference, Measurement]:
     program = Program.parse(text)
     rows = len(next(iter(data.values())))
     population = Population.build(
         data, protected={"z": np.arange(rows) % 2}, weights=weights, variables=program.variables
     )
-    return program, NaiveEngine(program, population), TreeEngine(program, population)
+    return program, defined(program, population), measured(program, population)
 
 
 HUGE = np.array([1e38, 3.3e38, 3.41e38, 5e38, 2e39, 1e300, -1e39, 7.0])
@@ -52,24 +54,23 @@ EDGES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("text", "data"), EDGES, ids=[text for text, _ in EDGES])
 def test_both_engines_count_the_same_pairs(text: str, data: dict[str, Any]) -> None:
-    program, naive, fast = engines(text, data)
+    program, reference, together = engines(text, data)
     for candidate in Candidates(program.points, 64):
         for spot in candidate.spots:
-            wanted = round(naive.influence([spot]) * ROWS**2)
-            assert round(fast.influence([spot]) * ROWS**2) == wanted, str(candidate.term)
-        tables = zip(naive.tables(candidate.term), fast.tables(candidate.term), strict=True)
-        for one, other in tables:
-            np.testing.assert_array_equal(one.masses, other.masses)
+            wanted = round(reference.influence([spot]) * ROWS**2)
+            assert round(together.influence([spot]) * ROWS**2) == wanted, str(candidate.term)
+        found = together.associations([candidate.term], NormalizedMutualInformation())[0]
+        np.testing.assert_allclose(found, reference.associations(candidate.term), atol=1e-12)
 
 
 def test_the_sign_of_zero_survives_where_all_zeros_are_negative() -> None:
     x = np.array([-0.0, 1.0, 2.0, 3.0])[np.arange(ROWS) % 4]
-    program, naive, fast = engines("div(1, x) <= 0", {"x": x})
+    program, reference, together = engines("div(1, x) <= 0", {"x": x})
     quotient = program.points.below(0)[0]
     variable = [str(term) for term in program.points.terms].index("x")
-    for engine in (naive, fast):
-        singles = engine.influences([Spot(quotient), Spot(variable)])
-        assert singles == [pytest.approx(2 * 0.25 * 0.75)] * 2
+    for point in (quotient, variable):
+        assert reference.influence([Spot(point)]) == pytest.approx(2 * 0.25 * 0.75)
+        assert together.influence([Spot(point)]) == pytest.approx(2 * 0.25 * 0.75)
 
 
 def test_masses_too_large_to_count_pairs_in_64_bits_are_left_to_the_contexts() -> None:

@@ -13,10 +13,9 @@ from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.build import add
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Relation, Term, Var
 from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.forests import ForestEngine
-from proxyuse.measure.naive import NaiveEngine
 from proxyuse.population import Population
 from proxyuse.program import Program
+from tests.measure.agreement import defined, measured
 
 X = np.arange(8.0)
 Y = np.array([3.0, 1, 4, 1, 5, 9, 2, 6])
@@ -37,22 +36,20 @@ VOTES = "ite(x <= 3, [1, 0], [0, 1]) + ite(y <= 3, [1, 0], [0, 1.25])"
         "ite(ite(x >=? 5, 1, ite(x >= -inf, 0, 1)) + ite(y <= 3, 0, 0.25) > 0.5, 'a', 'b')",
     ],
 )
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
-def test_all_sets_of_positions_agree_with_the_definition(text: str, compiled: bool) -> None:
+def test_all_sets_of_positions_agree_with_the_definition(text: str) -> None:
     program = Program.parse(text)
     x = np.where(X == 5, np.nan, X)
     population = Population.build({"x": x, "y": Y}, protected={"z": Z}, variables=program.variables)
-    naive = NaiveEngine(program, population)
-    fast = ForestEngine(program, population, compiled=compiled)
+    reference, together = defined(program, population), measured(program, population)
     for candidate in Candidates(program.points, 8):
         sets = [s for k in (1, 2, 3) for s in combinations(candidate.spots, k)]
         found = []
         for spots in sets:
             if all(program.points.disjoint(*pair) for pair in combinations(spots, 2)):
-                found.append(naive.influence(spots))
-                assert fast.influence(spots) == pytest.approx(found[-1], abs=1e-12), spots
+                found.append(reference.influence(spots))
+                assert together.influence(spots) == pytest.approx(found[-1], abs=1e-12), spots
         if len(candidate.spots) > 1 and not any(spot.operands for spot in candidate.spots):
-            assert fast.occurrence_bound(candidate.spots) >= max(found) - 1e-12
+            assert together.occurrence_bound(candidate.spots) >= max(found) - 1e-12
 
 
 def at_most(name: str, limit: float) -> Term:
@@ -92,13 +89,11 @@ def test_one_tree_of_numbers_is_cut_into_bins_too() -> None:
     program = Program.parse("ite(x <= 1, 0.5, ite(x <= 2, 1.5, ite(x <= 3, 2.5, 3.5)))")
     data = {"x": [1, 2, 3, 4] * 2}
     population = Population.build(data, protected={"z": [0, 0, 0, 1, 0, 0, 1, 1]})
-    engines = [
-        kind(program, population, max_support=2, bins=2) for kind in (NaiveEngine, ForestEngine)
-    ]
-    nmi = NormalizedMutualInformation()
-    first, second = (engine.associations([program.term], nmi).item() for engine in engines)
-    assert first == pytest.approx(second, abs=1e-12)
-    assert all(program.term in engine.binned for engine in engines)
+    reference = defined(program, population, max_support=2, bins=2)
+    together = measured(program, population, max_support=2, bins=2)
+    association = together.associations([program.term], NormalizedMutualInformation()).item()
+    assert association == pytest.approx(reference.associations(program.term).item(), abs=1e-12)
+    assert program.term in together.joint.binned
 
 
 @pytest.mark.parametrize("option", ["variables", "all_sets", "witnesses_only", "opaque"])

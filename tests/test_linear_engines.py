@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from itertools import combinations
 from typing import Any
 
@@ -13,12 +12,18 @@ import proxyuse as pu
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add
 from proxyuse.lang.positions import Spot
+from proxyuse.measure import sample as sample_module
 from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.naive import NaiveEngine
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.population import Population
+from tests.measure.agreement import defined, measured
 
 ROWS = 120
+
+
+@pytest.fixture(params=[0, 10**9], ids=["compiled", "NumPy"], autouse=True)
+def many_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count with compiled loops however few rows there are, and without them."""
+    monkeypatch.setattr(sample_module, "MANY_ROWS", request.param)
 
 
 def column(rng: np.random.Generator, kind: str) -> Array:
@@ -75,25 +80,26 @@ def spots(program: pu.Program) -> list[Spot]:
     return every
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
 @pytest.mark.parametrize("seed", range(24))
-def test_subsets_of_sums_agree_with_the_definition(seed: int, compiled: bool) -> None:
+def test_subsets_of_sums_agree_with_the_definition(seed: int) -> None:
     program, population = case(seed)
-    naive = NaiveEngine(program, population)
-    fast = TrialEngine(program, population, compiled=compiled)
+    reference, together = defined(program, population), measured(program, population)
     measure = NormalizedMutualInformation()
     every = spots(program)
     terms = [program.points.term_at(spot) for spot in every]
-    assert fast.influences(every) == naive.influences(every), str(program)
-    np.testing.assert_array_equal(
-        fast.associations(terms, measure), naive.associations(terms, measure)
+    wanted = [reference.influence([spot]) for spot in every]
+    assert together.influences(every) == pytest.approx(wanted, rel=1e-12, abs=0), str(program)
+    np.testing.assert_allclose(
+        together.associations(terms, measure),
+        [reference.associations(term) for term in terms],
+        rtol=0,
+        atol=1e-12,
     )
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
 @pytest.mark.parametrize("seed", range(40))
 def test_values_on_the_edge_of_a_bin_fall_where_the_definition_puts_them(
-    seed: int, compiled: bool
+    seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(4, 40))
@@ -106,15 +112,14 @@ def test_values_on_the_edge_of_a_bin_fall_where_the_definition_puts_them(
         weights=rng.integers(1, 4, rows) / 10,
     )
     options: dict[str, Any] = {"bins": 2, "max_support": 2}
-    naive = NaiveEngine(program, population, **options)
-    fast = TrialEngine(program, population, compiled=compiled, **options)
+    reference = defined(program, population, **options)
+    together = measured(program, population, **options)
     (total,) = (term for term in program.points.terms if isinstance(term, Add))
     measure = NormalizedMutualInformation()
-    expected = naive.associations([total], measure)
-    np.testing.assert_allclose(fast.associations([total], measure), expected, atol=1e-12)
+    expected = [reference.associations(total)]
+    np.testing.assert_allclose(together.associations([total], measure), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "NumPy"])
 @pytest.mark.parametrize(
     ("text", "data"),
     [
@@ -130,21 +135,12 @@ def test_values_on_the_edge_of_a_bin_fall_where_the_definition_puts_them(
         ),
     ],
 )
-def test_products_too_large_or_small_to_be_held(
-    text: str, data: dict[str, list[float]], compiled: bool
-) -> None:
+def test_products_too_large_or_small_to_be_held(text: str, data: dict[str, list[float]]) -> None:
     program = pu.Program.parse(text)
     columns = {name: np.array(values, dtype=float) for name, values in data.items()}
     population = Population.build(
         columns, protected={"z": [0, 1, 0, 1]}, variables=program.variables
     )
-    naive = NaiveEngine(program, population)
-    fast = TrialEngine(program, population, compiled=compiled)
-    assert fast.influences(spots(program)) == naive.influences(spots(program))
-
-
-def test_a_copy_of_an_engine_does_not_ask_for_numba() -> None:
-    program, population = case(0)
-    engine = TrialEngine(program, population, compiled=True)
-    engine.influences(spots(program))
-    assert b"tally_kernel" not in pickle.dumps(engine)
+    reference, together = defined(program, population), measured(program, population)
+    wanted = [reference.influence([spot]) for spot in spots(program)]
+    assert together.influences(spots(program)) == wanted

@@ -109,7 +109,7 @@ def test_too_few_permutations_for_any_answer(correction):
     by_term, remarks = verdicts(enough // 3, exact=True)
     assert by_term["a <= 3"] is Verdict.CONFIRMED  # two values
     assert by_term["a"] is Verdict.UNDECIDED  # ten
-    two = sum(z.shape == (2, 2) for (z,) in evidence.engine.masses(computations))
+    two = sum(z.shape == (2, 2) for (z,) in evidence.engine.joint.masses(computations))
     assert f"{two} p-values are exact." in remarks
     assert remarks[-1].endswith("Draw more, or use the Westfall-Young correction.")
 
@@ -161,12 +161,12 @@ def test_rows_keep_their_weights(correction):
     weights = np.random.default_rng(0).choice([0.1, 3.0], 300)
     evidence = evidence_of(weights=weights, protected=["z"])
     answer = permute(evidence, Permutation(199, correction))
-    ((_, z),) = evidence.engine.protected
+    ((_, z),) = evidence.engine.sample.protected
     shuffles = Shuffles([z], 0)
     (permuted,), (observed,) = shuffles.drawn(range(199)), shuffles.as_they_are()
     seen = set()
     for witness in evidence.witnesses:
-        x = evidence.engine.association_support(witness.expression)
+        x = evidence.engine.sample.association_support(witness.expression)
         observed_one, *values = (
             NMI(
                 np.bincount(

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.measure.bit_counts import common, counter
-from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.bit_counts import common
 from proxyuse.measure.row_sets import RowSets, packed
-from proxyuse.measure.trial_engine import TrialEngine
+from tests.measure.agreement import measured
 from tests.small_programs import PROGRAMS, people
 
 
@@ -19,30 +18,25 @@ def in_some_order(tables):
 
 @pytest.mark.parametrize("weights", [None, "whole", "any"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_engines_agree_on_tables_and_rows(name, weights):
+def test_tables_and_row_sets_agree(name, weights):
     rng = np.random.default_rng(5)
     chosen = {"whole": rng.integers(1, 5, 300), "any": rng.integers(1, 9, 300) / 8}.get(weights)
     data, program = people(), pu.Program.parse(PROGRAMS[name])
     population = pu.Population.build(data, protected=["z", "q"], weights=chosen)
-    naive = NaiveEngine(program, population, max_support=20, bins=4)
-    fast = TrialEngine(program, population, max_support=20, bins=4)
+    joint = measured(program, population, max_support=20, bins=4).joint
     terms = pu.audit(program, data, ["z", "q"]).decompositions.computations
-    expected = [in_some_order([t.masses for t in naive.tables(term)]) for term in terms]
-    assert [in_some_order(tables) for tables in naive.masses(terms)] == expected
-    few = terms[:3]
-    assert [in_some_order(tables) for tables in fast.masses(few)] == expected[:3]
-    assert [in_some_order(tables) for tables in fast.masses(terms)] == expected
-    for engine in (naive, fast):
-        seen = {}
-        for place, sets in engine.row_sets(terms):
-            codes = sets.codes_of(300)
-            seen[place] = in_some_order(
-                np.bincount(
-                    codes * len(z) + z.codes, population.weights, sets.size * len(z)
-                ).reshape(sets.size, len(z))
-                for _, z in engine.protected
+    expected = [in_some_order([t.masses for t in joint.tables(term)]) for term in terms]
+    assert [in_some_order(tables) for tables in joint.masses(terms)] == expected
+    seen = {}
+    for index, sets in joint.row_sets(terms):
+        codes = sets.codes_of(300)
+        seen[index] = in_some_order(
+            np.bincount(codes * len(z) + z.codes, population.weights, sets.size * len(z)).reshape(
+                sets.size, len(z)
             )
-        assert [seen[i] for i in range(len(terms))] == expected
+            for z in joint.sample.attributes
+        )
+    assert [seen[i] for i in range(len(terms))] == expected
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 300])
@@ -55,9 +49,7 @@ def test_row_sets_are_the_rows(size):
 
 @pytest.mark.parametrize("rows", [1, 64, 700, 70_000])
 def test_bits_are_counted_alike(rows):
-    pytest.importorskip("numba")
     rng = np.random.default_rng(0)
     first, second = rng.random((7, rows)) < 0.4, rng.random((6, rows)) < 0.6
     expected = first.astype(np.int64) @ second.T.astype(np.int64)
     assert common(packed(first), packed(second)).tolist() == expected.tolist()
-    assert counter(0, compiled=True)(packed(first), packed(second)).tolist() == expected.tolist()

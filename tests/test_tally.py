@@ -16,19 +16,10 @@ from proxyuse.measure.cells import Test as CellTest
 from proxyuse.measure.cells import cells_of
 from proxyuse.measure.support import cut, support_of
 from proxyuse.measure.tables import joint_masses
-from proxyuse.measure.tally import Loops, tally_column
+from proxyuse.measure.tally import tally_column
+from proxyuse.measure.tally_kernel import crossed
 
 SPECIAL = [0.0, -0.0, 0.1, -2.5, 1e300, -1e300, 5e-324, float("inf"), float("-inf"), float("nan")]
-
-
-@pytest.fixture(params=["NumPy", "compiled"], scope="module")
-def loops(request: Any) -> Loops:
-    if request.param == "NumPy":
-        return Loops()
-    pytest.importorskip("numba")
-    from proxyuse.measure.tally_kernel import CompiledLoops
-
-    return CompiledLoops()
 
 
 @st.composite
@@ -85,16 +76,14 @@ def some_tests(values: Array) -> list[CellTest]:
     max_support=st.sampled_from([2, 30, 256]),
 )
 def test_a_column_is_counted_as_its_support_and_cells_say(
-    loops: Loops, values: Array, weighted: bool, bins: int | None, max_support: int
+    values: Array, weighted: bool, bins: int | None, max_support: int
 ) -> None:
     rng = np.random.default_rng(len(values))
     rows = len(values)
     weights = rng.integers(1, 9, rows).astype(float) if weighted else None
     mass = np.ones(rows) if weights is None else weights
     protected = [support_of(rng.integers(0, k, rows).astype(float), rows) for k in (1, 2, 5)]
-    found = tally_column(
-        values, some_tests(values), words(), protected, weights, bins, max_support, loops
-    )
+    found = tally_column(values, some_tests(values), words(), protected, weights, bins, max_support)
     support = cut(support_of(values, rows), mass, bins, max_support)
     np.testing.assert_equal(found.support.values, support.values)
     np.testing.assert_equal(found.support.upper, support.upper)
@@ -110,7 +99,7 @@ def test_a_column_is_counted_as_its_support_and_cells_say(
 
 
 @given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["normal", "crowded", "whole", "few"]))
-def test_numbers_beyond_thresholds_are_counted(loops: Loops, seed: int, kind: str) -> None:
+def test_numbers_beyond_thresholds_are_counted(seed: int, kind: str) -> None:
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(2, 400))
     values = {
@@ -123,14 +112,15 @@ def test_numbers_beyond_thresholds_are_counted(loops: Loops, seed: int, kind: st
     low = rng.random(rows) < 0.5
     below = (values < thresholds[:, None]).sum(axis=1)
     expected = int(np.where(low, rows - below, below).sum())
-    assert loops.crossed(values, thresholds, low, np.full(rows, 1e-12)) == expected
+    count = crossed(values, thresholds, low, np.full(rows, 1e-12))
+    assert count == expected or (count is None and kind != "normal")  # equal numbers crowd
 
 
 @pytest.mark.parametrize("distance", [0.0, 1e-9, -1e-9])
-def test_numbers_near_a_threshold_are_not_counted(loops: Loops, distance: float) -> None:
+def test_numbers_near_a_threshold_are_not_counted(distance: float) -> None:
     values = np.arange(10.0)
     thresholds = np.array([2.5, 4.0 + distance, 7.5])
     low = np.array([True, False, True])
     slack = np.array([0.4, 1e-6, 0.4])
-    assert loops.crossed(values, thresholds, low, slack) is None
-    assert loops.crossed(values, thresholds + 0.25, low, slack / 4) == 7 + 5 + 2
+    assert crossed(values, thresholds, low, slack) is None
+    assert crossed(values, thresholds + 0.25, low, slack / 4) == 7 + 5 + 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
 from proxyuse.auditing import Audit
-from proxyuse.measure.naive import NaiveEngine
 from proxyuse.measure.other_associations import CramersV
 from proxyuse.population import Population
 from proxyuse.program import Program
 from proxyuse.validity.cross_validation import strata_of, validation_rows
 from proxyuse.validity.options import CrossValidation
 from proxyuse.verdict import Verdict
+from tests.measure.agreement import defined
 
 
 def people(rows: int, seed: int = 0) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def test_a_single_row_goes_to_a_part_at_random_and_so_does_every_other() -> None
 def test_strata_are_the_joint_values_of_all_protected_attributes_as_they_are_cut() -> None:
     data = people(600)
     found = audited(DecisionTreeClassifier(max_depth=1), data, ["z", "s", "long"])
-    engine = found._evidence.engine  # type: ignore[union-attr]
-    bins = engine.protected[2][1].codes
-    strata = strata_of(engine)
+    sample = found._evidence.engine.sample  # type: ignore[union-attr]
+    bins = sample.protected[2][1].codes
+    strata = strata_of(sample)
     joint = list(zip(data["z"], data["s"], bins, strict=True))
     pairs = set(zip(strata.tolist(), joint, strict=True))
     assert len(pairs) == len(set(strata.tolist())) == len(set(joint))
@@ -95,23 +95,24 @@ def test_some_of_the_rows_of_a_population() -> None:
 
 
 def by_definition(found: Audit, options: CrossValidation, **engine: Any) -> dict[Any, int]:
-    """In how many splits each witness is one in both parts, by the naive engine."""
+    """In how many splits each witness is one in both parts, by the definition."""
     evidence = found._evidence
     assert evidence is not None
-    strata = strata_of(evidence.engine)
+    measure = cast("Any", evidence.association)
+    strata = strata_of(evidence.engine.sample)
     counts = dict.fromkeys([(w.protected, w.id) for w in found.witnesses], 0)
     for split in range(options.splits):
         rng = np.random.default_rng([options.seed, split])
         rows = validation_rows(strata, options.share, rng)
         parts = [
-            NaiveEngine(found.program, found.population.taking(part), **engine)
+            defined(found.program, found.population.taking(part), association=measure, **engine)
             for part in (rows, ~rows)
         ]
         for w in found.witnesses:
             place = evidence.engine.protected_names.index(w.protected)
             spots = w.decomposition.spots
             counts[w.protected, w.id] += all(
-                part.associations([w.expression], evidence.association)[0, place] >= found.epsilon
+                part.associations(w.expression)[place] >= found.epsilon
                 and part.influence(spots) > found.delta
                 for part in parts
             )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.measure.engine import Way
+from proxyuse.measure.engine import ENGINES
 from proxyuse.notes import NoteKind
 
 ROWS = 40
@@ -39,41 +36,32 @@ CATEGORIES = "ite(c == 'a', x, y)"
 
 
 @pytest.mark.parametrize(
-    ("program", "ways"),
+    ("program", "methods"),
     [
-        (TREE, ["from counts of the whole tree"]),
-        (FOREST, ["from counts of the sum of trees", "from thresholds and branches"]),
-        (VOTE, ["from counts of the sum of trees", "from thresholds and branches"]),
+        (TREE, ["from thresholds and branches", "by trying each distinct value"]),
+        (FOREST, ["from thresholds and branches", "by trying each distinct value"]),
+        (VOTE, ["from thresholds and branches", "by trying each distinct value"]),
         (LINEAR, ["from thresholds and branches"]),
         (NESTED, ["from thresholds and branches", "by trying each distinct value"]),
         (CATEGORIES, ["by trying each distinct value", "from thresholds and branches"]),
     ],
     ids=["tree", "sum", "vote", "linear", "repeated", "categories"],
 )
-def test_the_ways_are_named_and_no_others(program: str, ways: list[str]) -> None:
+def test_the_methods_are_named_and_no_others(program: str, methods: list[str]) -> None:
     text = method(program)
-    for way in ways:
-        assert way in text
-    others = {way.value for way in Way} - set(ways)
-    assert not [way for way in others if way in text]
+    assert {engine.method for engine in ENGINES if engine.method in text} == set(methods)
 
 
-def test_fractional_weights_of_a_tree_are_counted_as_a_sum_of_one() -> None:
-    text = method(TREE, weights=RNG.uniform(0.5, 2, ROWS))
-    assert "from counts of the sum of trees" in text
-    assert "whole tree" not in text
-
-
-def test_other_measures_are_left_to_the_definition() -> None:
+def test_other_losses_and_drawn_pairs_have_engines_of_their_own() -> None:
     text = method("x + y", influence=pu.SquaredChange())
-    assert text.endswith("by evaluating the program for each distinct value")
+    assert text.endswith(": 3 by trying each distinct value")
     text = method(FOREST, sampling=pu.Sampling(alpha=0.1, beta=0.1))
     assert text.endswith("from sampled pairs of rows")
 
 
 def test_the_note_is_not_among_those_a_reader_is_shown() -> None:
     found = pu.audit(pu.Program.parse(TREE), DATA, Z)
-    assert "from counts" not in str(found)
+    assert "thresholds and branches" not in str(found)
 
 
 def test_variables_can_be_left_out_and_that_is_said() -> None:
@@ -100,23 +88,3 @@ def test_threads_change_nothing(program: str) -> None:
 def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
     with pytest.raises(pu.DataError, match=r"threads is .* whole number of 1 or more"):
         pu.audit(pu.Program.parse(TREE), DATA, Z, threads=threads)
-
-
-@pytest.mark.parametrize(("seconds", "kept", "expected"), [
-    (0.5, True, False), (5, True, True), (5, False, False), (50, False, True),
-])  # fmt: skip
-def test_loops_are_compiled_for_long_work_and_then_used_for_shorter(
-    seconds, kept, expected, tmp_path
-):
-    if kept:
-        (tmp_path / "measure_1").mkdir()
-        (tmp_path / "measure_1" / "forest_kernel.stand-1.py311.nbi").touch()
-    code = (
-        "from proxyuse.measure.parallel import worth_compiling;"
-        f"print(worth_compiling({seconds}, 'forest_kernel'))"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-    )  # fmt: skip
-    assert found.stdout.strip() == str(expected)

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from proxyuse.measure.association import NormalizedMutualInformation, mutual_information
-from proxyuse.measure.bit_counts import counter
 from proxyuse.measure.other_associations import AdjustedMutualInformation, CramersV
 from proxyuse.measure.row_sets import RowSets, packed, row_codes, unpacked
 from proxyuse.measure.support import Support, support_of
@@ -121,10 +120,9 @@ def family(sizes=(2, 2, 3, 2, 6), n=120, seed=0, related=(0,)):
 
 
 def joint(given, codes, permutations=99, *, seed=0, measure=NMI, weights=None, **options):
-    compiled = options.pop("compiled", False)
     n = len(given[0].codes)
     sets = [(i, RowSets.of(c, int(c.max()) + 1)) for i, c in enumerate(codes)]
-    comparison = Comparison(measure, given, weights, counter(0, compiled))
+    comparison = Comparison(measure, given, weights)
     return westfall_young(
         lambda: blocks_of(iter(sets), n), len(codes), comparison, Shuffles(given, seed),
         permutations, **options,
@@ -185,17 +183,14 @@ def test_the_joint_test_is_the_one_written_out(seed, weighted):
         {(joint_test, "CHUNK"): 7},
         {(joint_test, "KEPT_BYTES"): 1},
         {"threads": 2},
-        {"compiled": True},
     ],
-    ids=["small blocks", "small chunks", "nothing kept", "threads", "compiled"],
+    ids=["small blocks", "small chunks", "nothing kept", "threads"],
 )
-def test_blocks_threads_and_compiled_loops_change_nothing(change, monkeypatch):
+def test_blocks_and_threads_change_nothing(change, monkeypatch):
     given, codes = family(sizes=(2, 3, 300, 2, 5, 2, 1), n=400)
     before = joint(given, codes)
     options = {}
     for what, value in change.items():
-        if what == "compiled":
-            pytest.importorskip("numba")
         if isinstance(what, str):
             options[what] = value
         else:

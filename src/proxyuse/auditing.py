@@ -22,10 +22,9 @@ from proxyuse.measure.association import (
     AssociationLike,
     NormalizedMutualInformation,
 )
-from proxyuse.measure.forests import ForestEngine
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.models.decisions import Decision
 from proxyuse.notes import Note, NoteKind
 from proxyuse.oracle.judgement import Judgement, Oracle, Violation
@@ -412,8 +411,8 @@ def examine(
     engine = engine_for(case, program, clock)
     notes: tuple[Note, ...] = _opaque_notes(case.subject.opaque)
     if own:
-        population = case.population
-        notes = (*case.subject.check(engine.outputs, engine.frame, population.kept), *notes)
+        sample, kept = engine.sample, case.population.kept
+        notes = (*case.subject.check(sample.outputs, sample.frame, kept), *notes)
     detection, evidence = _found(case, engine, clock, known)
     return Audit(
         program,
@@ -432,7 +431,7 @@ def examine(
 
 
 def _found(
-    case: Case, engine: TrialEngine, clock: Clock, known: dict[bytes, Array] | None = None
+    case: Case, engine: Measurement, clock: Clock, known: dict[bytes, Array] | None = None
 ) -> tuple[Detection, Evidence]:
     """What is detected with an engine on the rows of a case, and how to ask it of fewer rows."""
     settings = case.settings
@@ -493,26 +492,26 @@ def _opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:
 def _notes(
     program: Program,
     population: Population,
-    engine: ForestEngine,
+    engine: Measurement,
     detection: Detection,
     settings: Settings,
 ) -> tuple[Note, ...]:
     sampling, bins = settings.sampling, settings.bins
     notes = [*population.notes]
-    for z, (_, support) in zip(population.protected, engine.protected, strict=True):
+    for z, (_, support) in zip(population.protected, engine.sample.protected, strict=True):
         if z.source in program.variables:
             text = f"the program reads the protected attribute {z.name!r} itself"
             notes.append(Note(NoteKind.EXPLICIT_USE, text))
         if support.binned:
             text = f"the values of the protected attribute {z.name!r} were cut into {bins} bins"
             notes.append(Note(NoteKind.BINNED, text))
-    if engine.binned:
-        count = len(engine.binned)
+    if engine.joint.binned:
+        count = len(engine.joint.binned)
         text = f"for association, values were cut into {bins} bins in {count} of the computations"
         notes.append(Note(NoteKind.BINNED, text))
-    if engine.long:
+    if engine.joint.long:
         text = (
-            f"{len(engine.long)} of the computations have more than {settings.max_support} "
+            f"{len(engine.joint.long)} of the computations have more than {settings.max_support} "
             "distinct values that were not cut into bins; a sample overestimates their association"
         )
         notes.append(Note(NoteKind.LONG_SUPPORT, text))
@@ -527,7 +526,8 @@ def _notes(
                 f"{max(0.0, 1 - count * sampling.beta):.4g}",
             )
         )
-    ways = ", ".join(f"{count:,} {way}" for way, count in engine.ways.most_common())
+    methods = engine.methods.most_common()
+    ways = ", ".join(f"{count:,} {method}" for method, count in methods)
     notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
     notes += detection.notes
     notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]

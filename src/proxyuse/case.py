@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -18,10 +18,11 @@ from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Vocabulary
 from proxyuse.measure.association import Association, AssociationLike, for_weights
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.other_associations import association_from
+from proxyuse.measure.sample import Sample
 from proxyuse.measure.support import BINS, MAX_SUPPORT
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.models.decisions import Decision
 from proxyuse.models.subject import Subject, subject_of
 from proxyuse.population import Population, is_name
@@ -149,9 +150,9 @@ def case_of(
 
 def engine_for(
     case: Case, program: Program, clock: Clock, vocabulary: Vocabulary | None = None
-) -> TrialEngine:
-    """The fast engine for a program on the rows of a case."""
-    return TrialEngine(
+) -> Measurement:
+    """The measures of a program on the rows of a case."""
+    sample = Sample(
         program,
         case.population,
         vocabulary=vocabulary,
@@ -162,6 +163,22 @@ def engine_for(
         tick=clock.tick,
         threads=case.threads,
     )
+    return Measurement(sample)
+
+
+def with_defined_influence(case: Case, program: Program, clock: Clock) -> Case:
+    """The case, with quantitative input influence if its own is undefined for a program.
+
+    Repair can make all outputs equal, and squared change is undefined then.
+    """
+    if isinstance(case.influence, QuantitativeInputInfluence):
+        return case
+    sample = engine_for(case, case.specialised(program), clock).sample
+    try:
+        case.influence.scale(sample.outputs(), sample.weights)
+    except DataError:
+        return replace(case, influence=QuantitativeInputInfluence())
+    return case
 
 
 def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int | None) -> None:

@@ -1,8 +1,8 @@
 """Some decompositions, measured again by the definition.
 
-The fast engine made the claim and repeats it; `measure/naive.py` is small enough to be read, and
-shares neither contexts nor counts with it. Its cost is that of evaluating what stands above a
-computation once for each distinct value, so it is asked about a sample, unless all is little.
+`measure/reference.py` is short enough to be checked by reading it, and shares no code with the
+engines that made the claim. It evaluates the nodes above a computation once for each distinct
+value, so only a sample of the decompositions is checked, unless there are few of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,15 @@ import numpy as np
 from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import Difference, close
 from proxyuse.detect.measured import Decomposition
-from proxyuse.measure.association import Association, for_weights
-from proxyuse.measure.forests import ForestEngine
-from proxyuse.measure.influence import Influence, QuantitativeInputInfluence
-from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.association import (
+    Association,
+    NormalizedMutualInformation,
+    for_weights,
+)
+from proxyuse.measure.engine import Measurement
+from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, SquaredChange
+from proxyuse.measure.reference import Reference
+from proxyuse.measure.sample import Sample
 from proxyuse.population import Population, Protected
 
 SMALL = 2_000_000  # rows times decompositions up to which all are measured
@@ -61,7 +66,7 @@ def remeasured(
 
     All of them where they are few or `everything` is asked for; else `always`, and a sample.
     Where the values of all parts of the program do not fit into memory, a sample of the rows, on
-    which both engines are asked.
+    which the definition and the engines are compared.
     """
     measured, n_rows = audit.decompositions, audit.population.n_rows
     every = everything or n_rows * len(measured) <= SMALL
@@ -107,16 +112,22 @@ class _Check:
         self.association = for_weights(association, audit.population.weights)
         asked = audit.settings
         options: dict[str, Any] = {
-            "influence": influence,
-            "sampling": asked.sampling,
-            "max_support": asked.max_support,
-            "bins": asked.bins,
-            "tick": tick,
-        }
-        self.naive = NaiveEngine(audit.program, population, **options)
-        self.fast = None
+            "max_support": asked.max_support, "bins": asked.bins, "tick": tick,
+        }  # fmt: skip
+        self.reference = Reference(
+            audit.program,
+            population,
+            loss=_loss(influence),
+            pairs=asked.sampling.draw(population.weights) if asked.sampling else None,
+            association=_formula(self.association),
+            **options,
+        )
+        self.engines = None
         if population is not audit.population:
-            self.fast = ForestEngine(audit.program, population, **options)
+            sample = Sample(
+                audit.program, population, influence=influence, sampling=asked.sampling, **options
+            )
+            self.engines = Measurement(sample)
         self.tick = tick
         whole = population.whole_weights and population.total**2 < _COUNTABLE
         exact = asked.sampling is None and isinstance(influence, QuantitativeInputInfluence)
@@ -150,26 +161,28 @@ class _Check:
                 above += 2
         if self.audit.settings.sampling is not None:
             return self.audit.settings.sampling.pairs * self.audit.program.size
-        return len(self.naive.support(found.expression)) * self.population.n_rows * (4 + above)
+        values = self.reference.values(found.expression)
+        distinct = len(np.unique(values, axis=0))
+        return distinct * self.population.n_rows * (4 + above)
 
     def _associations(self, found: Decomposition) -> list[Difference]:
-        tables = self.naive.tables(found.expression)
-        expected = list(found.associations.values())
-        if self.fast is not None:
-            expected = self.fast.associations([found.expression], self.association)[0].tolist()
-        again = self.naive.associations([found.expression], self.association)[0].tolist()
+        names = [attribute.name for attribute in self.population.protected]
+        expected = [found.associations[name] for name in names]
+        if self.engines is not None:
+            expected = self.engines.associations([found.expression], self.association)[0].tolist()
+        again = self.reference.associations(found.expression).tolist()
         return [
-            Difference(f"association of {found.id} with {table.protected}", fast, naive)
-            for table, fast, naive in zip(tables, expected, again, strict=True)
-            if not close(fast, naive)
+            Difference(f"association of {found.id} with {name}", stated, defined)
+            for name, stated, defined in zip(names, expected, again, strict=True)
+            if not close(stated, defined)
         ]
 
     def _influence(self, found: Decomposition) -> list[Difference]:
         expected = found.influence
-        if self.fast is not None:
-            expected = self.fast.influence(found.spots)
+        if self.engines is not None:
+            expected = self.engines.influence(found.spots)
         assert expected is not None
-        again = self.naive.influence(found.spots)
+        again = self.reference.influence(found.spots)
         if close(expected, again) and self._counted(expected) == self._counted(again):
             return []
         return [Difference(f"influence of {found.id}", expected, again)]
@@ -177,3 +190,15 @@ class _Check:
     def _counted(self, influence: float) -> int | None:
         """The number of pairs of rows that an influence stands for, where it is one."""
         return None if self.pairs is None else round(influence * self.pairs)
+
+
+def _loss(influence: Influence) -> Any:
+    """The loss as the definition states it; a loss of the user's is used as it is."""
+    if isinstance(influence, QuantitativeInputInfluence):
+        return "change"
+    return "squared change" if isinstance(influence, SquaredChange) else influence
+
+
+def _formula(association: Association) -> Association | None:
+    """None for the association that the definition states itself."""
+    return None if isinstance(association, NormalizedMutualInformation) else association

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
 
-NEEDED = ("numpy", "narwhals")
+NEEDED = ("numpy", "narwhals", "numba")
 USEFUL = {
     "pandas": ("files", "read data files"),
     "pyarrow": ("files", "read Parquet, Arrow and Feather"),
@@ -20,7 +20,6 @@ USEFUL = {
     "xgboost": ("xgboost", "audit models of XGBoost"),
     "lightgbm": ("lightgbm", "audit models of LightGBM"),
     "imodels": ("imodels", "audit rule lists"),
-    "numba": ("numba", "make large audits several times faster"),
 }
 OTHER_NAMES = {"xgboost": "xgboost-cpu"}
 

@@ -24,7 +24,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Term, children
 from proxyuse.lang.positions import Points, Position, Spot
 from proxyuse.measure.association import Association
-from proxyuse.measure.engine import Engine
+from proxyuse.measure.engine import Measurement
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 
@@ -96,7 +96,7 @@ class Detection:
 
 
 def detect(
-    engine: Engine,
+    engine: Measurement,
     program: Program,
     association: Association,
     *,
@@ -127,7 +127,7 @@ def detect(
 class _Detector:
     def __init__(
         self,
-        engine: Engine,
+        engine: Measurement,
         program: Program,
         association: Association,
         epsilon: float,
@@ -218,8 +218,6 @@ class _Detector:
         asked = np.flatnonzero(suspicious)
         some = [listing.candidates[i] for i in asked.tolist()]
         chosen = Listing(some, self.program.points)
-        if self.known is not None:
-            self.engine.expect(chosen.terms)
         owners, spots, influences, reaches = self._measure_all(chosen, suspicious[asked])
         if self.known is not None:
             return asked[owners], spots, influences, reaches

@@ -24,7 +24,7 @@ from itertools import combinations, pairwise
 
 from proxyuse.lang.nodes import Ite
 from proxyuse.lang.positions import Points, Spot
-from proxyuse.measure.engine import Engine
+from proxyuse.measure.engine import Measurement
 
 EFFORT_WHEN_FOUND = 32
 SpotSet = frozenset[Spot]
@@ -76,7 +76,7 @@ class Measured:
 
 
 def measure_occurrences(
-    engine: Engine,
+    engine: Measurement,
     arrangement: Arrangement,
     singles: Sequence[float],
     *,
@@ -132,7 +132,7 @@ def measure_occurrences(
 
 
 def _excluded(
-    engine: Engine,
+    engine: Measurement,
     arrangement: Arrangement,
     listed: dict[SpotSet, float],
     singles: Sequence[float],

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from proxyuse.detect.candidates import LargeOperator
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import entropy, mutual_information
-from proxyuse.measure.engine import Engine
+from proxyuse.measure.engine import Measurement
 
 SLACK = 1e-9  # more than rounding can make of a mutual information
 
@@ -30,7 +30,7 @@ class Settled:
 
 
 def settle_operator(
-    engine: Engine,
+    engine: Measurement,
     operator: LargeOperator,
     measure: Callable[[tuple[int, ...]], float],
     *,
@@ -55,7 +55,7 @@ def settle_operator(
 
 
 def _remaining(
-    engine: Engine, operator: LargeOperator, epsilon: float | None, delta: float, budget: int
+    engine: Measurement, operator: LargeOperator, epsilon: float | None, delta: float, budget: int
 ) -> list[tuple[int, ...]] | None:
     """The subsets that cannot be excluded, or None if there are more than `budget`.
 
@@ -81,7 +81,7 @@ def _remaining(
 
 
 def _excluded(
-    engine: Engine,
+    engine: Measurement,
     operator: LargeOperator,
     subset: tuple[int, ...],
     epsilon: float | None,

@@ -100,9 +100,8 @@ def evaluate_all(
     vocabulary: Vocabulary,
     known: Mapping[int, Array] | None = None,
 ) -> Values:
-    """The values of `root` and of every node object below it, down to what is known."""
-    found = known or {}
-    return {**found, **_evaluated(root, columns, vocabulary, found, keep=True)}
+    """The values of `root` and of every node object below it, except those already known."""
+    return _evaluated(root, columns, vocabulary, known or {}, keep=True)
 
 
 def _evaluated(

@@ -1,82 +1,222 @@
-"""What detection asks of an engine.
+"""Engines: who measures influence, reach and bounds, and in which order they are asked.
 
-An engine is made for one program and one population. Engines differ in speed, never in what
-they answer.
+Each engine answers a question about a sample or declines with None. `ENGINES` is the whole list;
+the first answer counts. Engines differ in speed and in what they answer, never in the answer.
+Callers hold a `Measurement`, which asks them. Associations need no engine: see `joint_tables`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
-from typing import Protocol
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.association import Association
+from proxyuse.measure.contexts.engine import Contexts
+from proxyuse.measure.distinct_values import DistinctValues
+from proxyuse.measure.drawn_pairs import DrawnPairs
+from proxyuse.measure.effects import Effects
+from proxyuse.measure.joint_tables import JointTables
+from proxyuse.measure.sample import Sample
 from proxyuse.measure.tables import JointTable
+from proxyuse.population import Population
+from proxyuse.program import Program
 
-
-class Way(StrEnum):
-    """How an influence was found: from a few passes over the rows down to the definition."""
-
-    TREE = "from counts of the whole tree"
-    FOREST = "from counts of the sum of trees"
-    CONTEXT = "from thresholds and branches"
-    VALUES = "by trying each distinct value"
-    PROGRAM = "by evaluating the program for each distinct value"
-    PAIRS = "from sampled pairs of rows"
+T = TypeVar("T")
 
 
 class Engine(Protocol):
-    """Measures of one program on one population."""
+    """Measures of one program on one population; every answer may be None, which declines.
+
+    Attributes
+    ----------
+    method : how the engine measures influence, as a phrase for a note.
+    """
+
+    method: ClassVar[str]
+
+    @classmethod
+    def of(cls, sample: Sample) -> Engine | None:
+        """The engine for a sample, or None if it has nothing to say about it."""
+        ...
+
+    def influence(self, spots: Sequence[Spot]) -> float | None:
+        """The influence of one computation through disjoint positions where it stands."""
+        ...
+
+    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+        """The influence of the computation at each position, through that position alone."""
+        ...
+
+    def reach(self, spots: Sequence[Spot]) -> float | None:
+        """The share of rows that evaluate at least one of the positions."""
+        ...
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+        """The share of rows that evaluate each position."""
+        ...
+
+    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+        """The influence of one computation, row by row; see `Effects`."""
+        ...
+
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+        """An upper bound on the influence through any set of these disjoint positions."""
+        ...
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
+        """An upper bound on the influence of any subset of some operands of one operator."""
+        ...
+
+
+ENGINES: tuple[type[Engine], ...] = (DrawnPairs, Contexts, DistinctValues)
+"""All engines, in the order in which they are asked."""
+
+
+class Measurement:
+    """The measures of one program on one population.
+
+    Attributes
+    ----------
+    sample : the program and the population as arrays.
+    joint : the joint tables with the protected attributes.
+    engines : those that have something to say about the sample, in order.
+    methods : for each method, how many influences it measured.
+
+    Examples
+    --------
+    >>> program = Program.parse("ite(x <= 1, 0, 1)")
+    >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
+    >>> measurement = Measurement(Sample(program, people))
+    >>> measurement.influence([Spot(1)]), measurement.reach([Spot(1)])
+    (0.375, 1.0)
+    >>> dict(measurement.methods)
+    {'from thresholds and branches': 1}
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.joint = JointTables(sample)
+        self.methods: Counter[str] = Counter()
+        self.engines = _engines_for(sample)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the engines: what they computed is large, and can be computed again."""
+        return {name: value for name, value in self.__dict__.items() if name != "engines"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.engines = _engines_for(self.sample)
+
+    def of(self, program: Program) -> Measurement:
+        """Another program on the same population."""
+        return Measurement(self.sample.of(program))
+
+    def on(self, population: Population) -> Measurement:
+        """The same program on another population."""
+        return Measurement(self.sample.on(population))
+
+    @property
+    def program(self) -> Program:
+        """The program."""
+        return self.sample.program
 
     @property
     def points(self) -> Points:
         """The program's points."""
-        ...
+        return self.sample.points
 
     @property
     def protected_names(self) -> tuple[str, ...]:
         """The protected attributes."""
-        ...
+        return self.sample.protected_names
 
-    def expect(self, terms: Sequence[Term]) -> None:
-        """Influence will be asked for these computations only, as far as is known."""
-        ...
+    # Association
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
         """The association of each computation with each protected attribute."""
-        ...
-
-    def influences(self, spots: Sequence[Spot]) -> list[float]:
-        """The influence of what stands at each position, through that position alone."""
-        ...
-
-    def reaches(self, spots: Sequence[Spot]) -> list[float]:
-        """The share of rows that evaluate each position."""
-        ...
+        return self.joint.associations(terms, measure)
 
     def tables(self, term: Term) -> list[JointTable]:
         """The joint table of a computation with each protected attribute."""
-        ...
+        return self.joint.tables(term)
+
+    def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
+        """The masses of the joint values of some operands with each protected attribute."""
+        return self.joint.operands_tables(operator, operands)
+
+    # Influence, reach and bounds
 
     def influence(self, spots: Sequence[Spot]) -> float:
-        """The influence of one computation through disjoint positions at which it stands."""
-        ...
+        """The influence of one computation through disjoint positions where it stands."""
+        for engine in self.engines:
+            result = engine.influence(spots)
+            if result is not None:
+                self.methods[engine.method] += 1
+                return result
+        raise AssertionError("no engine measures the influence")
+
+    def influences(self, spots: Sequence[Spot]) -> list[float]:
+        """The influence of the computation at each position, through that position alone."""
+        return self._each(spots, lambda engine, some: engine.influences(some), self.methods)
 
     def reach(self, spots: Sequence[Spot]) -> float:
         """The share of rows that evaluate at least one of the positions."""
-        ...
+        return self._first(lambda engine: engine.reach(spots))
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float]:
+        """The share of rows that evaluate each position."""
+        return self._each(spots, lambda engine, some: engine.reaches(some), Counter())
+
+    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+        """The influence of one computation, row by row.
+
+        None if influence is sampled, has another loss than whether the output changes, or if
+        computing the effects takes too long.
+        """
+        answers = (engine.effects(spots) for engine in self.engines)
+        return next((effects for effects in answers if effects is not None), None)
 
     def occurrence_bound(self, spots: Sequence[Spot]) -> float:
         """An upper bound on the influence through any set of these disjoint positions."""
-        ...
+        return self._first(lambda engine: engine.occurrence_bound(spots))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
         """An upper bound on the influence of any subset of some operands of one operator."""
-        ...
+        return self._first(lambda engine: engine.operands_bound(operator, operands))
 
-    def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
-        """The masses of all operands' values, taken together, with each protected attribute."""
-        ...
+    def _first(self, ask: Callable[[Engine], T | None]) -> T:
+        answers = (ask(engine) for engine in self.engines)
+        return next(answer for answer in answers if answer is not None)
+
+    def _each(
+        self,
+        spots: Sequence[Spot],
+        ask: Callable[[Engine, Sequence[Spot]], list[float | None]],
+        methods: Counter[str],
+    ) -> list[float]:
+        """Ask each engine about the positions that those before it declined."""
+        result: dict[int, float] = {}
+        remaining = list(range(len(spots)))
+        for engine in self.engines:
+            if not remaining:
+                break
+            answers = ask(engine, [spots[i] for i in remaining])
+            answered = {
+                i: answer
+                for i, answer in zip(remaining, answers, strict=True)
+                if answer is not None
+            }
+            if answered:
+                methods[engine.method] += len(answered)
+            result |= answered
+            remaining = [i for i in remaining if i not in answered]
+        return [result[i] for i in range(len(spots))]
+
+
+def _engines_for(sample: Sample) -> tuple[Engine, ...]:
+    engines = (kind.of(sample) for kind in ENGINES)
+    return tuple(engine for engine in engines if engine is not None)

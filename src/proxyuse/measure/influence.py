@@ -66,7 +66,10 @@ class QuantitativeInputInfluence:
 
 @dataclass(frozen=True, slots=True)
 class SquaredChange:
-    """For numbers: ``E (p(X) - p2(X, p1(X')))^2 / (2 Var p)``; it may pass 1."""
+    """For numbers: ``E (p(X) - p2(X, p1(X')))^2 / (2 Var p)``; it may pass 1.
+
+    It is undefined, and an error, if all outputs in the sample are equal.
+    """
 
     name: str = "squared change"
     bounded: bool = False
@@ -85,9 +88,14 @@ class SquaredChange:
         return squares
 
     def scale(self, actual: Array, weights: Array) -> float:
-        """Twice the variance of the output."""
+        """Twice the variance of the output; an error if all outputs are equal."""
         _need_numbers(actual)
         numbers = actual.astype(np.float64)
+        if not differ(numbers, numbers[:1]).any():
+            raise DataError(
+                "squared change is undefined for this program: its output is the same in every "
+                "row; use QuantitativeInputInfluence"
+            )
         mean = np.average(numbers, weights=weights)
         return float(2.0 * np.average((numbers - mean) ** 2, weights=weights))
 

@@ -24,7 +24,6 @@ from proxyuse.measure.possible import (
     possible_values,
     reordered,
 )
-from proxyuse.measure.support import support_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +34,7 @@ class Movable:
     ----------
     points : of the program.
     columns, vocabulary : its variables on the rows, and numbers for their categories.
-    known : values of its parts that are known.
+    known : the values of the parts of a changed term that the program has, too.
     weights : of the rows.
     hole : a variable that the program does not have, nor any whose name begins like it.
     """
@@ -43,24 +42,32 @@ class Movable:
     points: Points
     columns: Mapping[str, Array]
     vocabulary: Vocabulary
-    known: Values
+    known: Callable[[Term], Values]
     weights: Array
     hole: Var
 
-    def pairs(self, spots: Sequence[Spot], values: Array, tick: Callable[[int], None]) -> float:
-        """The mass of pairs of row and value with which some choice changes the output.
+    def pairs(
+        self,
+        spots: Sequence[Spot],
+        values: Array,
+        new: Array,
+        masses: Array,
+        tick: Callable[[int], None],
+    ) -> float:
+        """The mass of pairs of row and new value with which some choice changes the output.
 
         At each of some positions stands the old or the new value, independently of the others.
+        Costs one evaluation on sets of values for each new value.
         """
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(spots))]
         context = self.points.replace(dict(zip(spots, holes, strict=True)))
-        support = support_of(values, len(self.weights), signed_zero=True)
+        known = self.known(context)
+        old = exactly(values)
         moved = 0.0
-        for value, mass in enumerate(support.masses(self.weights)):
+        for index, mass in enumerate(masses.tolist()):
             tick(0)
-            new = support.values[value : value + 1]
-            choice = either(exactly(values), exactly(new))
-            moved += mass * self._moved(context, {hole.name: choice for hole in holes})
+            choice = either(old, exactly(new[index : index + 1]))
+            moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
         return moved
 
     def rows(self, operator: int, operands: Collection[int], values: Sequence[Array]) -> float:
@@ -78,11 +85,11 @@ class Movable:
         with np.errstate(all="ignore"):
             outcome = reordered(term, parts)
         context = self.points.replace({Spot(operator): self.hole})
-        return self._moved(context, {self.hole.name: outcome})
+        return self._moved(context, self.known(context), {self.hole.name: outcome})
 
-    def _moved(self, context: Term, holes: dict[str, Possible]) -> float:
+    def _moved(self, context: Term, known: Values, holes: dict[str, Possible]) -> float:
         """The mass of rows of which a program with holes may say more than one thing."""
-        found = possible_values(context, self.columns, self.vocabulary, holes, self.known)
+        found = possible_values(context, self.columns, self.vocabulary, holes, known)
         fixed = np.broadcast_to(found.fixed, (len(self.weights),))
         return float(np.dot(~fixed, self.weights))
 

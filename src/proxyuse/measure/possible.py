@@ -394,6 +394,8 @@ def _called(
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
 ) -> Possible:
+    if function is Function.FILL:
+        return _filled(_interval(parts[0]), _interval(parts[1]))
     if function not in (Function.EXP, Function.LOG, Function.SQRT, Function.SIGMOID):
         return _where_fixed(term, parts, columns, vocabulary)
     x = _interval(parts[0])
@@ -410,3 +412,10 @@ def _called(
         np.where(varies, np.nextafter(high, np.inf), np.where(x.low > x.high, -np.inf, high)),
         lost,
     )
+
+
+def _filled(x: Interval, other: Interval) -> Interval:
+    """x, and where x can be missing the other number, too."""
+    low = np.where(x.missing, np.minimum(x.low, other.low), x.low)
+    high = np.where(x.missing, np.maximum(x.high, other.high), x.high)
+    return Interval(low, high, x.missing & other.missing)

@@ -5,7 +5,8 @@ parts into which the bins and the breakpoints of its tests cut it. Each row is p
 and the rows of each piece are counted, by protected value. Everything else is sums over pieces.
 
 Cost: O(n) for categories, booleans, and whole numbers in a short range; O(n log n) for others,
-which are sorted, without keeping track of their rows where all weights are 1.
+which are sorted, without keeping track of their rows where all weights are 1. Importing this module
+loads numba.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary
+from proxyuse.measure import tally_kernel
 from proxyuse.measure.cells import Cells, Test, breakpoints, cells_of
 from proxyuse.measure.support import Support, bins_of
 
@@ -59,54 +61,6 @@ class Pieces:
     support: Support | None = None
 
 
-class Loops:
-    """What is done for each row, in NumPy; `tally_kernel` has the same in compiled loops."""
-
-    def whole(self, values: Array, low: float, high: float) -> Array | None:
-        """How far each number is above the lowest, one more than the highest for missing ones.
-
-        None where a number is not whole, or is -0, which 0 must not stand for.
-        """
-        shifted = values - low
-        missing = np.isnan(shifted)
-        shifted[missing] = high - low + 1
-        places = shifted.astype(np.uint32)
-        same = (places + low == values) | missing
-        negative_zero = values.view(np.int64) == np.iinfo(np.int64).min
-        return None if negative_zero.any() or not same.all() else places
-
-    def sorted(self, values: Array) -> Array:
-        """The numbers in order, missing ones last."""
-        return np.sort(values)
-
-    def crossed(self, values: Array, thresholds: Array, low: Array, slack: Array) -> int | None:
-        """How many of the numbers are beyond each threshold, all these counts added up.
-
-        Beyond is above for a threshold that is marked as `low`, and below for another one. None
-        where a number lies within the slack of a threshold.
-        """
-        order = np.argsort(thresholds)  # look-ups in order are several times faster
-        ordered, thresholds, slack = np.sort(values), thresholds[order], slack[order]
-        below = np.searchsorted(ordered, thresholds - slack)
-        if not np.array_equal(below, np.searchsorted(ordered, thresholds + slack, side="right")):
-            return None
-        return int(np.where(low[order], len(values) - below, below).sum())
-
-    def among(self, edges: Array, values: Array) -> Array:
-        """For each number how many of the sorted edges are below it, all for a missing one."""
-        return np.searchsorted(edges, values)
-
-    def counted(self, places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
-        """The masses by piece and protected value; without weights each row counts once."""
-        flat = places * np.intp(len(z)) + z.codes
-        masses = np.bincount(flat, weights, minlength=pieces * len(z))
-        return masses.reshape(pieces, len(z)).astype(np.float64, copy=False)
-
-    def looked_up(self, table: Array, places: Array) -> Array:
-        """The entry of a table for each row."""
-        return np.asarray(table[places])
-
-
 def tally_column(
     values: Array,
     tests: Sequence[Test],
@@ -115,25 +69,24 @@ def tally_column(
     weights: Array | None,
     bins: int | None,
     max_support: int,
-    loops: Loops,
 ) -> Tally:
     """Count a column; without weights each row counts once."""
-    pieces = _pieces(values, tests, vocabulary, weights, bins, max_support, loops)
-    counted = _counted(pieces, protected, weights, bins, max_support, loops)
+    pieces = _pieces(values, tests, vocabulary, weights, bins, max_support)
+    counted = _counted(pieces, protected, weights, bins, max_support)
     some = cells_of(counted.samples, tests, vocabulary)
     cell_of = np.zeros(pieces.count, dtype=some.codes.dtype)
     cell_of[counted.present] = some.codes
-    cells = Cells(loops.looked_up(cell_of, pieces.places), some.truth)
+    cells = Cells(tally_kernel.looked_up(cell_of, pieces.places), some.truth)
     by_cell = [summed(table, some.codes, cells.count) for table in counted.raw]
     return Tally(counted.support, counted.tables, cells, by_cell)
 
 
 def tally_numbers(
-    values: Array, protected: Sequence[Support], bins: int | None, max_support: int, loops: Loops
+    values: Array, protected: Sequence[Support], bins: int | None, max_support: int
 ) -> tuple[Support, list[Array]]:
     """The support and the tables of numbers that nothing tests, where each row counts once."""
-    pieces = _numbers(values, (), None, bins, max_support, loops)
-    counted = _counted(pieces, protected, None, bins, max_support, loops)
+    pieces = _numbers(values, (), None, bins, max_support)
+    counted = _counted(pieces, protected, None, bins, max_support)
     return counted.support, counted.tables
 
 
@@ -161,9 +114,8 @@ def _counted(
     weights: Array | None,
     bins: int | None,
     max_support: int,
-    loops: Loops,
 ) -> _Counted:
-    every = [loops.counted(pieces.places, pieces.count, z, weights) for z in protected]
+    every = [tally_kernel.counted(pieces.places, pieces.count, z, weights) for z in protected]
     masses: Array
     if weights is None:
         masses = every[0] @ np.ones(every[0].shape[1])  # far faster than a sum of short rows
@@ -204,7 +156,6 @@ def _pieces(
     weights: Array | None,
     bins: int | None,
     max_support: int,
-    loops: Loops,
 ) -> Pieces:
     if values.dtype == np.bool_:
         return Pieces(values.view(np.uint8), 2, lambda places: places == 1)
@@ -215,15 +166,15 @@ def _pieces(
             len(vocabulary.words) - NO_CATEGORY,
             lambda places: (places + NO_CATEGORY).astype(np.int32),
         )
-    return _numbers(values, tests, weights, bins, max_support, loops)
+    return _numbers(values, tests, weights, bins, max_support)
 
 
-def _whole_numbers(values: Array, loops: Loops) -> Pieces | None:
+def _whole_numbers(values: Array) -> Pieces | None:
     """Numbers whole steps apart in a short range, if they are; missing ones are welcome."""
     low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
     if not high - low < min(SHORT_RANGE, 4 * len(values)) - 2:
         return None
-    places = loops.whole(values, low, high)
+    places = tally_kernel.whole(values, low, high)
     if places is None:
         return None
     missing = int(high - low) + 1
@@ -238,27 +189,28 @@ def _numbers(
     weights: Array | None,
     bins: int | None,
     max_support: int,
-    loops: Loops,
 ) -> Pieces:
-    whole = _whole_numbers(values, loops)
+    whole = _whole_numbers(values)
     if whole is not None:
         return whole
-    distinct, masses = _distinct(values, weights, loops)
+    distinct, masses = _distinct(values, weights)
     support = grouped(distinct, masses, bins, max_support)
     edges = distinct
     if support.upper is not None:
         edges = np.unique(np.concatenate([support.upper, breakpoints(tests)]))
     edges = edges[~np.isnan(edges)]
     samples = np.append(edges, np.nan)
-    return Pieces(loops.among(edges, values), len(samples), lambda places: samples[places], support)
+    return Pieces(
+        tally_kernel.among(edges, values), len(samples), lambda places: samples[places], support
+    )
 
 
-def _distinct(values: Array, weights: Array | None, loops: Loops) -> tuple[Array, Array]:
+def _distinct(values: Array, weights: Array | None) -> tuple[Array, Array]:
     """The distinct numbers, sorted, missing last, and the mass of each."""
     if weights is not None:  # masses are added in order of the rows, as where bins are defined
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct, np.bincount(codes, weights)
-    ordered = loops.sorted(values)
+    ordered = tally_kernel.in_order(values)
     last = int(np.searchsorted(ordered, np.nan))  # where missing ones begin
     change = np.flatnonzero(ordered[1:last] != ordered[: max(last, 1) - 1]) + 1
     starts = np.concatenate([[0] if last else [], change, [last] if last < len(values) else []])

@@ -1,6 +1,6 @@
 """What a tally does for each row, in compiled loops; importing this loads numba.
 
-The loops let go of the interpreter's lock.
+The loops release the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.compiled import called, compiled
 from proxyuse.measure.support import Support
-from proxyuse.measure.tally import Loops
 
 FEW = 1 << 12  # entries of a table that may be kept in several copies
 DIGIT = 12  # bits by which numbers are sorted at a time
@@ -22,60 +21,65 @@ CROWD = 16  # comparisons for each number and each threshold, at most
 NEAR, CROWDED = -1, -2  # no counts
 
 
-class CompiledLoops(Loops):
-    """Each in one pass over the rows."""
+def whole(values: Array, low: float, high: float) -> Array | None:
+    """How far each number is above the lowest, one more than the highest for missing ones.
 
-    def whole(self, values: Array, low: float, high: float) -> Array | None:
-        """How far each number is above the lowest, one more than the highest for missing ones."""
-        missing = int(high - low) + 1
-        places = np.empty(len(values), dtype=np.uint16 if missing < 1 << 16 else np.uint32)
-        return places if _whole(values, values.view(np.int64), low, missing, places) else None
+    None if a number is not whole, or is -0, which must not be taken for 0.
+    """
+    missing = int(high - low) + 1
+    places = np.empty(len(values), dtype=np.uint16 if missing < 1 << 16 else np.uint32)
+    return places if _whole(values, values.view(np.int64), low, missing, places) else None
 
-    def sorted(self, values: Array) -> Array:
-        """The numbers in order, missing ones last."""
-        return np.asarray(_sorted(values.view(np.uint64)).view(np.float64))
 
-    def crossed(self, values: Array, thresholds: Array, low: Array, slack: Array) -> int | None:
-        """How many of the numbers are beyond each threshold; see `Loops`.
+def in_order(values: Array) -> Array:
+    """The numbers in order, missing ones last."""
+    return np.asarray(_sorted(values.view(np.uint64)).view(np.float64))
 
-        Where numbers crowd, as many equal ones do, they are sorted instead.
-        """
-        found = int(_crossed(values, thresholds, low, slack))
-        if found == CROWDED:
-            return super().crossed(values, thresholds, low, slack)
-        return None if found == NEAR else found
 
-    def among(self, edges: Array, values: Array) -> Array:
-        """For each number how many of the sorted edges are below it, all for a missing one.
+def crossed(values: Array, thresholds: Array, low: Array, slack: Array) -> int | None:
+    """How many of the numbers are beyond each threshold, all these counts added up.
 
-        The range of the edges is divided into equal drawers, and a guide says how many edges lie
-        before each. (The drawer of a number never falls as the number grows.)
-        """
-        places = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
-        finite = edges[np.isfinite(edges)]
-        low, high = (finite[0], finite[-1]) if len(finite) else np.zeros(2)
-        with np.errstate(all="ignore"):
-            scale = DRAWERS / (high - low)
-            scale = scale if 0 < scale < np.inf else 0.0
-            drawers = (edges - low) * scale
-        drawers = np.where(drawers > 0, np.minimum(drawers, DRAWERS), 0).astype(np.intp)
-        guide = np.searchsorted(drawers, np.arange(DRAWERS + 2))
-        _among(edges, values, low, scale, guide, places)
-        return places
+    Beyond is above for a threshold that is marked as `low`, and below for another one. None if a
+    number lies within the slack of a threshold, or if many numbers are so close to each other
+    that sorting them is faster.
+    """
+    count = int(_crossed(values, thresholds, low, slack))
+    return None if count in (NEAR, CROWDED) else count
 
-    def counted(self, places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
-        """The masses by piece and protected value; without weights each row counts once."""
-        entries = pieces * len(z)
-        table = np.zeros((4 if entries <= FEW else 1, entries))
-        ones = np.empty(0) if weights is None else weights
-        _counted(places, z.codes, len(z), ones, table)
-        return np.asarray(table.sum(axis=0).reshape(pieces, len(z)))
 
-    def looked_up(self, table: Array, places: Array) -> Array:
-        """The entry of a table for each row."""
-        found = np.empty(len(places), dtype=table.dtype)
-        _looked_up(table, places, found)
-        return found
+def among(edges: Array, values: Array) -> Array:
+    """For each number how many of the sorted edges are below it, all for a missing one.
+
+    The range of the edges is divided into equal drawers, and a guide says how many edges lie
+    before each. (The drawer of a number never falls as the number grows.)
+    """
+    places = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
+    finite = edges[np.isfinite(edges)]
+    low, high = (finite[0], finite[-1]) if len(finite) else np.zeros(2)
+    with np.errstate(all="ignore"):
+        scale = DRAWERS / (high - low)
+        scale = scale if 0 < scale < np.inf else 0.0
+        drawers = (edges - low) * scale
+    drawers = np.where(drawers > 0, np.minimum(drawers, DRAWERS), 0).astype(np.intp)
+    guide = np.searchsorted(drawers, np.arange(DRAWERS + 2))
+    _among(edges, values, low, scale, guide, places)
+    return places
+
+
+def counted(places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
+    """The masses by piece and protected value; without weights each row counts once."""
+    entries = pieces * len(z)
+    table = np.zeros((4 if entries <= FEW else 1, entries))
+    ones = np.empty(0) if weights is None else weights
+    _counted(places, z.codes, len(z), ones, table)
+    return np.asarray(table.sum(axis=0).reshape(pieces, len(z)))
+
+
+def looked_up(table: Array, places: Array) -> Array:
+    """The entry of a table for each row."""
+    found = np.empty(len(places), dtype=table.dtype)
+    _looked_up(table, places, found)
+    return found
 
 
 @compiled

@@ -16,8 +16,9 @@ from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Add, Const, Value
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
+from proxyuse.measure.contexts.ascent import Ascent
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import differ
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.repairing.region import Region
 from proxyuse.repairing.utility import Utility, continuous
 
@@ -28,8 +29,9 @@ BEST = 2  # constants a node that are tried
 class RegionTrials:
     """The trials in one region of a program."""
 
-    def __init__(self, region: Region, engine: TrialEngine, utility: Utility) -> None:
-        self.region, self.engine, self.utility = region, engine, utility
+    def __init__(self, region: Region, measurement: Measurement, utility: Utility) -> None:
+        self.region, self.utility = region, utility
+        self.joint, self.sample = measurement.joint, measurement.sample
         self.points = region.points
         self._outcomes: list[Array] = []
         self._gains: list[Array] = []
@@ -51,23 +53,24 @@ class RegionTrials:
 
     @cached_property
     def _reached(self) -> Array:
-        return np.flatnonzero(self.engine.reached(self.region.root))
+        return np.flatnonzero(self.sample.reached(self.region.root))
 
     @cached_property
     def _outcome(self) -> Callable[[Value], Array]:
         """What the program says of the rows that reach the region if it says a value."""
-        engine, root, rows = self.engine, self.region.root, self._reached
+        sample, root, rows = self.sample, self.region.root, self._reached
+        ascent = sample.shared(Ascent)
         above = self.points.parents[root]
-        vocabulary = engine.vocabulary
+        vocabulary = sample.vocabulary
         if above >= 0 and isinstance(self.points.terms[above], Add):
-            own = engine.values(self.points.terms[root])
-            rest = (engine.values(self.points.terms[above]) - own)[rows]
+            own = sample.values(self.points.terms[root])
+            rest = (sample.values(self.points.terms[above]) - own)[rows]
             spot = Spot(above)
-            return lambda value: engine.outcome(spot, rows, rest + constant(value, vocabulary))
+            return lambda value: ascent.outcome(spot, rows, rest + constant(value, vocabulary))
 
         def outcome(value: Value) -> Array:
             said = constant(value, vocabulary)
-            return engine.outcome(
+            return ascent.outcome(
                 Spot(root), rows, np.broadcast_to(said, (len(rows), *said.shape[1:]))
             )
 
@@ -142,7 +145,7 @@ class RegionTrials:
             return
         numbers = np.array(constants, dtype=np.float64)
         codes = self.region.said[point][self._reached[rows]]
-        weights = self.engine.weights[self._reached[rows]]
+        weights = self.sample.weights[self._reached[rows]]
         mean = np.average(numbers[codes], axis=0, weights=weights)
         value: Value = tuple(mean.tolist()) if mean.ndim else float(mean)
         outcome = self._outcome(value)[rows]
@@ -168,7 +171,7 @@ class RegionTrials:
         if spot.point != mine:
             return self._guard_left(spot, mine, node, place, value, association, protected)
         codes = self._codes_after(mine, node, place, value)
-        found = self.engine.association_of(self._values(codes), association)[protected]
+        found = self.joint.association_of(self._values(codes), association)[protected]
         return float(found), self._influence(mine, codes)
 
     def _codes_after(self, start: int, node: int, place: Spot, value: Const) -> Array:
@@ -189,7 +192,7 @@ class RegionTrials:
 
     def _influence(self, node: int, codes: Array) -> float:
         """The influence of numbers of constants at a node."""
-        weights = self.engine.weights
+        weights = self.sample.weights
         masses = np.bincount(codes, weights, minlength=len(self._outcomes))
         rows = self._coming(node)
         at = self._reached[rows]
@@ -199,7 +202,7 @@ class RegionTrials:
         for number in np.flatnonzero(masses):
             moved = differ(own, outcomes[number])
             changed += masses[number] * float(np.dot(moved, weights[at]))
-        return changed / (self.engine.total * self.engine.total)
+        return changed / (self.sample.total * self.sample.total)
 
     def _guard_left(
         self,
@@ -227,9 +230,9 @@ class RegionTrials:
             )
             outcomes.append(np.stack(self._outcomes)[codes[at], rows])
         moved = differ(*outcomes)
-        weights = self.engine.weights
+        weights = self.sample.weights
         true = float(np.dot(holds, weights))
-        changed = np.dot(moved & holds[at], weights[at]) * (self.engine.total - true)
+        changed = np.dot(moved & holds[at], weights[at]) * (self.sample.total - true)
         changed += np.dot(moved & ~holds[at], weights[at]) * true
-        found = self.engine.association_of(holds, association)[protected]
-        return float(found), float(changed) / (self.engine.total * self.engine.total)
+        found = self.joint.association_of(holds, association)[protected]
+        return float(found), float(changed) / (self.sample.total * self.sample.total)

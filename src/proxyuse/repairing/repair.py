@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
-from proxyuse.case import Case, case_of, engine_for
+from proxyuse.case import Case, case_of, engine_for, with_defined_influence
 from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
 from proxyuse.columns import Column, as_column
@@ -397,7 +397,8 @@ def _searched(search: Search, before: Audit) -> tuple[Found, Audit]:
     while True:
         population = search.case.population.having(found.program.variables)
         case = replace(search.case, population=population)
-        after = examine(case, found.program, clock=search.clock)
+        defined = with_defined_influence(case, found.program, search.clock)
+        after = examine(defined, found.program, clock=search.clock)
         search.detections += 1
         if not after.violations(search.oracle):
             return found, after
@@ -446,16 +447,16 @@ def _said(utility: Utility, program: Program) -> float:
 def _utility(
     case: Case, program: Program, X: object, y: object, named: object, clock: Clock
 ) -> Utility:
-    engine = engine_for(case, program, clock)
-    outputs = engine.outputs()
+    sample = engine_for(case, program, clock).sample
+    outputs = sample.outputs()
     column = None
     if y is not None:
         column = _answers(Table.of(X, program.inputs), y)
         kept = case.population.kept
         column = column if kept is None else column.take(kept)
-    right = outputs if column is None else right_answers(column, outputs, engine.frame)
+    right = outputs if column is None else right_answers(column, outputs, sample.frame)
     measure = _measure(named, outputs, right, y is not None)
-    return Utility(measure, right, case.population.weights, engine.frame)
+    return Utility(measure, right, case.population.weights, sample.frame)
 
 
 def _answers(table: Table, y: object) -> Column:

@@ -28,14 +28,14 @@ from itertools import count
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.case import Case, engine_for
+from proxyuse.case import Case, engine_for, with_defined_influence
 from proxyuse.detect.detection import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, constant, first_value
 from proxyuse.lang.nodes import Const, Var
 from proxyuse.lang.positions import Cover, Spot
-from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.measure.engine import Measurement
 from proxyuse.oracle.judgement import Oracle, Violation
 from proxyuse.program import Program
 from proxyuse.repairing.trials import SMALL, Effort, Scene, Trial
@@ -211,7 +211,7 @@ class Search:
         self.budget = budget if size < SMALL else budget.for_large
         self.known: dict[bytes, Array] = {}
         self.detections = 0
-        self._last: TrialEngine | None = None
+        self._last: Measurement | None = None
         self._stage: Scene | None = None
         self._ticket = count(1)  # so that steps are not compared
         self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
@@ -307,7 +307,8 @@ class Search:
 
     def _detect(self, program: Program) -> Audit:
         self.detections += 1
-        return examine(self._light, program, clock=self.clock, known=self.known)
+        case = with_defined_influence(self._light, program, self.clock)
+        return examine(case, program, clock=self.clock, known=self.known)
 
     def _scene(self, audit: Audit) -> Scene:
         """What trials are made in; the last is kept."""
@@ -318,15 +319,15 @@ class Search:
             )
         return self._stage
 
-    def _engine(self, program: Program) -> TrialEngine:
-        """An engine that numbers categories as the right answers are numbered; the last is kept."""
+    def _engine(self, program: Program) -> Measurement:
+        """Measures that number categories as the right answers are numbered; the last is kept."""
         if self._last is None or self._last.program is not program:
             vocabulary = self.utility.frame.vocabulary
             self._last = engine_for(self.case, program, self.clock, vocabulary)
         return self._last
 
     def _value(self, program: Program) -> float:
-        outputs = self._engine(program).outputs()
+        outputs = self._engine(program).sample.outputs()
         return self.utility.better(self.utility.value(program.term, outputs))
 
     def _in_original(
@@ -374,18 +375,18 @@ class Search:
 
     def _best_constant(self, first: Violation) -> Found:
         """The program that says one thing of all rows, and loses least by that."""
-        engine = self._engine(self.original)
-        outputs = engine.outputs()
+        sample = self._engine(self.original).sample
+        outputs = sample.outputs()
         known = outputs[~_missing(outputs)]
         distinct, often = np.unique(known, axis=0, return_counts=True)
         most = np.argsort(-often, kind="stable")[: 4 * self.budget.constants].tolist()
-        options = [Const(first_value(distinct[i : i + 1], engine.vocabulary)) for i in most]
+        options = [Const(first_value(distinct[i : i + 1], sample.vocabulary)) for i in most]
         if self.utility.squares and continuous(outputs):
             right = self.utility.right if self.utility.right.dtype == np.float64 else outputs
             options.append(Const(float(np.average(right, weights=self.utility.weights))))
         scored = []
         for option in options:
-            said = np.broadcast_to(constant(option.value, engine.vocabulary), outputs.shape)
+            said = np.broadcast_to(constant(option.value, sample.vocabulary), outputs.shape)
             scored.append((self.utility.better(self.utility.value(option, said)), option))
         value, best = max(scored, key=lambda pair: pair[0])
         whole = (Taken(Removed.of(first), {Spot(0): best}, value),)

@@ -37,8 +37,9 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.positions import Cover, Points, Spot
 from proxyuse.measure.association import Association
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.support import support_of
-from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.measure.what_if import WhatIf
 from proxyuse.repairing.region import Region, region_at
 from proxyuse.repairing.region_trials import RegionTrials
 from proxyuse.repairing.utility import Utility
@@ -98,23 +99,25 @@ class Scene:
     def __init__(
         self,
         audit: Audit,
-        engine: TrialEngine,
+        measurement: Measurement,
         utility: Utility,
         association: Association,
         effort: Effort,
     ) -> None:
-        self.audit, self.engine, self.utility = audit, engine, utility
+        self.audit, self.utility = audit, utility
+        self.measurement, self.sample = measurement, measurement.sample
+        self.what_if = WhatIf(measurement)
         self.association, self.effort = association, effort
         self.program, self.points = audit.program, audit.program.points
         self.protected = {z.name: i for i, z in enumerate(audit.population.protected)}
         self._regions: dict[int, RegionTrials] = {}
         self._best: dict[tuple[Spot, ...], list[Trial]] = {}
-        self.small = engine.n_rows * self.points.terms[0].size < SMALL
+        self.small = self.sample.n_rows * self.points.terms[0].size < SMALL
 
     @cached_property
     def outputs(self) -> Array:
         """What the program says."""
-        return self.engine.outputs()
+        return self.sample.outputs()
 
     @cached_property
     def gains(self) -> Array:
@@ -129,8 +132,8 @@ class Scene:
         root, nodes = found
         if root not in self._regions:
             self._regions.clear()
-            region = Region(self.points, root, nodes, self.engine.values, self.engine.n_rows)
-            self._regions[root] = RegionTrials(region, self.engine, self.utility)
+            region = Region(self.points, root, nodes, self.sample.values, self.sample.n_rows)
+            self._regions[root] = RegionTrials(region, self.measurement, self.utility)
         return self._regions[root]
 
     def outputs_with(self, new: Mapping[Spot, Const]) -> Array:
@@ -138,9 +141,9 @@ class Scene:
         root = self.region(0) if isinstance(self.points.terms[0], Ite) else None
         if root is not None and root.region.root == 0 and not any(s.operands for s in new):
             codes = root.region.codes_with(new)
-            words = [constant(v, self.engine.vocabulary) for v in root.region.constants]
+            words = [constant(v, self.sample.vocabulary) for v in root.region.constants]
             return np.concatenate(words)[codes]
-        return self.engine.values_with(new)
+        return self.what_if.values_with(new)
 
     def trial(self, new: Mapping[Spot, Const]) -> Trial:
         """A trial with what it costs."""
@@ -169,36 +172,36 @@ class Scene:
         return sorted(trials, key=lambda trial: trial.key)[:3]
 
     def _one_constant(self, spot: Spot, value: Const) -> Trial:
-        rows = np.flatnonzero(self.engine.reached(spot.point))
-        values = constant(value.value, self.engine.vocabulary)
+        rows = np.flatnonzero(self.sample.reached(spot.point))
+        values = constant(value.value, self.sample.vocabulary)
         said = np.broadcast_to(values, (len(rows), *values.shape[1:]))
-        gains = self.utility.gains(self.engine.outcome(spot, rows, said), rows)
+        gains = self.utility.gains(self.what_if.outcome(spot, rows, said), rows)
         more = gains.sum() - self.gains[rows].sum()
         return Trial({spot: value}, self.utility.worth(more), self._size([spot]))
 
     def _options(self, spots: Sequence[Spot]) -> list[Const]:
         """The constants that are tried at some positions of one expression."""
         term = self.points.term_at(spots[0])
-        if self.engine.frame.check(term) == BOOLEAN:
+        if self.sample.frame.check(term) == BOOLEAN:
             return [Const(True), Const(False)]
-        values = self.engine.values(term)
-        support = support_of(values, self.engine.n_rows)
-        masses = support.masses(self.engine.weights)
+        values = self.sample.values(term)
+        support = support_of(values, self.sample.n_rows)
+        masses = support.masses(self.sample.weights)
         chosen = np.arange(len(support))
         if isinstance(self.points.terms[spots[0].point], Var):
-            kinds = self.engine.kinds_of_value(spots, support)
+            kinds = self.what_if.kinds_of_value(spots, support)
             chosen = _middles(kinds, masses)
         most = self.effort.constants if self.small else self.effort.constants // 2
         if len(chosen) > most:
             ordered = values.dtype == np.float64 and values.ndim == 1
             chosen = _spread(chosen, masses, most, ordered)
         found = [
-            Const(first_value(support.values[i : i + 1], self.engine.vocabulary)) for i in chosen
+            Const(first_value(support.values[i : i + 1], self.sample.vocabulary)) for i in chosen
         ]
         if values.dtype == np.float64 and not isinstance(self.points.terms[spots[0].point], Var):
-            mean = np.average(values, axis=0, weights=self.engine.weights)[None]
+            mean = np.average(values, axis=0, weights=self.sample.weights)[None]
             if np.isfinite(mean).all():
-                found.append(Const(first_value(mean, self.engine.vocabulary)))
+                found.append(Const(first_value(mean, self.sample.vocabulary)))
         return list({value_text(c.value): c for c in found}.values())
 
     def _swept(self, spot: Spot) -> list[Const] | None:
@@ -207,7 +210,7 @@ class Scene:
         Sort the rows by their thresholds; what each side adds to the utility is summed up from
         both ends. Of the best interval, the point nearest the mean. O(n log n).
         """
-        sides = self.engine.sides(spot)
+        sides = self.what_if.sides(spot)
         if sides is None:
             return None
         rows, tau, low, high = sides
@@ -236,12 +239,12 @@ class Scene:
         return [Const(picked), Const(mean)]
 
     def _mean(self, spot: Spot) -> float:
-        values = self.engine.values(self.points.term_at(spot))
-        known = np.broadcast_to(values.astype(np.float64), (self.engine.n_rows,))
+        values = self.sample.values(self.points.term_at(spot))
+        known = np.broadcast_to(values.astype(np.float64), (self.sample.n_rows,))
         held = ~np.isnan(known)
         if not held.any():
             return float("nan")
-        return float(np.average(known[held], weights=self.engine.weights[held]))
+        return float(np.average(known[held], weights=self.sample.weights[held]))
 
     # What is left of a witness
 
@@ -261,13 +264,13 @@ class Scene:
         own = Cover(self.points, spots)
         if any(gone) or not all(own.holds(spot) for spot in trial.new):
             rest = [spot for spot, out in zip(spots, gone, strict=True) if not out]
-            return witness.association, self.engine.influence_after(rest, trial.new)
+            return witness.association, self.what_if.influence_after(rest, trial.new)
         values = self._values_with(spots[0], trial.new)
-        each = self.engine.association_of(values, self.association)
+        each = self.measurement.joint.association_of(values, self.association)
         association = float(each[self.protected[witness.protected]])
         if association < self.audit.epsilon:
             return association, witness.influence
-        return association, self.engine.influence_of(spots, values)
+        return association, self.what_if.influence_of(spots, values)
 
     def gone(self, witness: Witness, trial: Trial) -> bool:
         """Whether a trial removes a witness."""
@@ -277,16 +280,16 @@ class Scene:
     def _values_with(self, spot: Spot, new: Mapping[Spot, Const]) -> Array:
         """What an expression says with constants inside it."""
         if not spot.operands:
-            return self.engine.values_with(new, spot.point)
+            return self.what_if.values_with(new, spot.point)
         term = self.points.terms[spot.point]
         below = self.points.below(spot.point)
         subset = {s: v for s, v in new.items() if s.point == spot.point and s.operands}
         gone = {step for s in subset for step in s.operands}
         inner = {s: v for s, v in new.items() if s not in subset}
         steps = sorted(set(spot.operands) - gone, key=lambda step: term._order[step])
-        parts = [self.engine.values_with(inner, below[step]) for step in steps]
-        parts += [constant(v.value, self.engine.vocabulary) for v in subset.values()]
-        return parts[0] if len(parts) == 1 else apply(term, parts, {}, self.engine.vocabulary)
+        parts = [self.what_if.values_with(inner, below[step]) for step in steps]
+        parts += [constant(v.value, self.sample.vocabulary) for v in subset.values()]
+        return parts[0] if len(parts) == 1 else apply(term, parts, {}, self.sample.vocabulary)
 
     # Trials for a witness
 
@@ -361,7 +364,7 @@ class Scene:
 
     def _some_positions(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
         """The most influential positions, more and more of them."""
-        influences = self.engine.influences(spots)
+        influences = self.measurement.influences(spots)
         order = np.argsort(influences, kind="stable")[::-1]
         ranked = [spots[i] for i in order.tolist()]
         if self.small:
@@ -406,7 +409,7 @@ class Scene:
                         groups.setdefault(term.name, []).append(Spot(point))
         names = list(groups)
         if not self.small:
-            told = self.engine.associations([Var(name) for name in names], self.association)
+            told = self.measurement.associations([Var(name) for name in names], self.association)
             order = np.argsort(-told.max(axis=1), kind="stable")[: self.effort.variables]
             names = [names[i] for i in order.tolist()]
         for name in names:

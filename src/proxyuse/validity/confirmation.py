@@ -94,9 +94,9 @@ def _association(
     if not needs_values(measure):
         return association_bounds(measure, sample_of(evidence, witness, observed), level, rng)
     attribute = engine.protected_names.index(witness.protected)
-    values, tables = engine.valued(witness.expression)
+    values, tables = engine.joint.valued(witness.expression)
     counts = observed.counts_of(tables[attribute])
-    both = Values(values, engine.protected[attribute][1].middles)
+    both = Values(values, engine.sample.protected[attribute][1].middles)
     return association_bounds(measure, Sample(counts, counts), level, rng, both)
 
 

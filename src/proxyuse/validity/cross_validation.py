@@ -22,7 +22,8 @@ from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Spot
 from proxyuse.lang.text import shortened
-from proxyuse.measure.trial_engine import TrialEngine
+from proxyuse.measure.engine import Measurement
+from proxyuse.measure.sample import Sample
 from proxyuse.output.words import count
 from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.options import CrossValidation
@@ -57,7 +58,7 @@ def cross_validate(evidence: Evidence, options: CrossValidation) -> Answer:
     Costs for each split one detection on the analysis part, and on the validation part the
     measures of what was found.
     """
-    strata = strata_of(evidence.engine)
+    strata = strata_of(evidence.engine.sample)
     splits = []
     for number in range(options.splits):
         rng = np.random.default_rng([options.seed, number])
@@ -75,10 +76,10 @@ def cross_validate(evidence: Evidence, options: CrossValidation) -> Answer:
     return Answer(validities, None, tuple(remarks))
 
 
-def strata_of(engine: TrialEngine) -> Array:
+def strata_of(sample: Sample) -> Array:
     """A number for each row: equal where all protected attributes are, as they are cut."""
-    codes = np.zeros(engine.n_rows, dtype=np.intp)
-    for _, support in engine.protected:
+    codes = np.zeros(sample.n_rows, dtype=np.intp)
+    for support in sample.attributes:
         _, codes = np.unique(codes * len(support) + support.codes, return_inverse=True)
     return codes
 
@@ -107,17 +108,30 @@ def validation_rows(strata: Array, share: float, rng: np.random.Generator) -> Ar
 
 def _split(evidence: Evidence, validation: Array) -> Split:
     """Detect on one part of the rows, and measure what was found on the other."""
+    if any(_undefined(evidence, part) for part in (validation, ~validation)):
+        fewest = min(int(validation.sum()), int((~validation).sum()))
+        return Split({}, fewest, _lacking(evidence, validation))
     analysis = evidence.again(~validation)
     engine = evidence.engine.on(evidence.population.taking(validation))
     found = {w.key: w.decomposition for w in analysis.witnesses}
     # Detection lists some sets of occurrences only: it may have listed another one on this part.
     missed = {w.key: w.decomposition for w in evidence.witnesses if w.key not in found}
     found |= _passing(analysis.engine, evidence, missed)
-    sizes = engine.n_rows, analysis.engine.n_rows
+    sizes = engine.sample.n_rows, analysis.engine.sample.n_rows
     return Split(_passing(engine, evidence, found), min(sizes), _lacking(evidence, validation))
 
 
-def _passing(engine: TrialEngine, evidence: Evidence, some: Found) -> Found:
+def _undefined(evidence: Evidence, rows: Array) -> bool:
+    """Whether influence is undefined on some rows; then nothing is a witness there."""
+    sample = evidence.engine.sample
+    try:
+        sample.loss.scale(sample.outputs()[rows], sample.weights[rows])
+    except DataError:
+        return True
+    return False
+
+
+def _passing(engine: Measurement, evidence: Evidence, some: Found) -> Found:
     """Those of some decompositions that are witnesses on the rows of an engine."""
     terms = list({d.expression.digest: d.expression for d in some.values()}.values())
     if not terms:
@@ -135,7 +149,7 @@ def _passing(engine: TrialEngine, evidence: Evidence, some: Found) -> Found:
     return {key: d for key, d in close.items() if influences[d.spots] > evidence.delta}
 
 
-def _influences(engine: TrialEngine, sets: Sequence[tuple[Spot, ...]]) -> list[float]:
+def _influences(engine: Measurement, sets: Sequence[tuple[Spot, ...]]) -> list[float]:
     """The influence through each set of positions; those of single ones in bulk."""
     singles = [spots[0] for spots in sets if len(spots) == 1]
     known = dict(zip(singles, engine.influences(singles), strict=True)) if singles else {}
@@ -144,10 +158,10 @@ def _influences(engine: TrialEngine, sets: Sequence[tuple[Spot, ...]]) -> list[f
 
 def _lacking(evidence: Evidence, validation: Array) -> tuple[str, ...]:
     """The protected attributes that have a value which one of the parts lacks."""
-    engine = evidence.engine
+    sample = evidence.engine.sample
     return tuple(
         name
-        for name, (_, support) in zip(engine.protected_names, engine.protected, strict=True)
+        for name, support in zip(sample.protected_names, sample.attributes, strict=True)
         if any(
             len(np.unique(support.codes[part])) < len(support) for part in (validation, ~validation)
         )

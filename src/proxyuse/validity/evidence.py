@@ -9,8 +9,8 @@ from proxyuse.detect.measured import Decompositions
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import Association
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, Sampling
-from proxyuse.measure.trial_engine import TrialEngine
 from proxyuse.output.words import count
 from proxyuse.population import Population
 from proxyuse.verdict import Validity
@@ -30,7 +30,7 @@ class Evidence:
     again : the same audit on some of the rows, given by a mask.
     """
 
-    engine: TrialEngine
+    engine: Measurement
     population: Population
     decompositions: Decompositions
     witnesses: Sequence[Witness]

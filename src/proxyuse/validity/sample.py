@@ -104,9 +104,9 @@ def sample_of(evidence: Evidence, witness: Witness, observed: Observed) -> Sampl
     if observed.alike:
         counts = observed.counts_of(witness.table.masses)
         return Sample(counts, counts)
-    engine = evidence.engine
-    support = engine.association_support(witness.expression)
-    attribute = engine.protected[engine.protected_names.index(witness.protected)][1]
+    rows = evidence.engine.sample
+    support = rows.association_support(witness.expression)
+    attribute = rows.protected[rows.protected_names.index(witness.protected)][1]
     masses, squares = (
         joint_masses(support, [attribute], by_row)[0]
         for by_row in (observed.weights, observed.squares)

@@ -27,7 +27,7 @@ from proxyuse.measure.association import (
     association_of_values,
     associations_of,
 )
-from proxyuse.measure.bit_counts import Count
+from proxyuse.measure.bit_counts import common
 from proxyuse.measure.other_associations import AdjustedMutualInformation
 from proxyuse.measure.row_sets import row_codes
 from proxyuse.measure.support import Support
@@ -126,7 +126,6 @@ class Comparison:
     measure : of association.
     attributes : the protected attributes, with a code for each row.
     weights : of the rows, which keep them; None where all are equal.
-    count : counts common bits.
     """
 
     def __init__(
@@ -134,13 +133,11 @@ class Comparison:
         measure: Association,
         attributes: Sequence[Support],
         weights: Array | None,
-        count: Count,
     ) -> None:
         self.measure = measure
         self.attributes = attributes
         self.weights = weights
         self.n_rows = len(attributes[0].codes)
-        self._count = count
         self._statistic = Statistic(measure, self.n_rows)
         self._columns = [np.bincount(z.codes, minlength=len(z)) for z in attributes]
 
@@ -152,7 +149,7 @@ class Comparison:
         if self.weights is not None:
             return self._weighed(block, attribute, permuted)
         permutations, sets, _ = permuted.shape
-        counts = self._count(block.words, permuted.reshape(permutations * sets, -1))
+        counts = common(block.words, permuted.reshape(permutations * sets, -1))
         counts = counts.reshape(-1, permutations, sets)
         if self._statistic.is_information:
             return self._information(block, counts, self._columns[attribute])

@@ -10,8 +10,7 @@ import numpy as np
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import needs_values
-from proxyuse.measure.bit_counts import counter
-from proxyuse.measure.row_sets import RowSets, words_for
+from proxyuse.measure.row_sets import RowSets
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Permutation
 from proxyuse.validity.permutations.blocks import MOST_SETS, Block, Coded, blocks_of
@@ -20,7 +19,7 @@ from proxyuse.validity.permutations.correction import PValues, corrected
 from proxyuse.validity.permutations.exact_tables import can_be_exact, exact_p_values
 from proxyuse.validity.permutations.random_tables import drawn_p_values
 from proxyuse.validity.permutations.shuffles import Shuffles
-from proxyuse.validity.permutations.westfall_young import CALIBRATION, westfall_young
+from proxyuse.validity.permutations.westfall_young import westfall_young
 from proxyuse.validity.sample import Observed
 
 MOST_RECORDS = 1 << 26
@@ -46,7 +45,7 @@ def p_values_of(evidence: Evidence, options: Permutation, observed: Observed) ->
 def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
     """P-values of single tables of counts, and which of them are exact."""
     measure, terms = evidence.association, evidence.decompositions.computations
-    masses = evidence.engine.masses(terms)
+    masses = evidence.engine.joint.masses(terms)
     unit = 1.0 if options.weights == "counts" else float(evidence.population.weights[0])
     p_values = np.ones((len(terms), len(evidence.decompositions.protected)))
     exact = np.zeros(p_values.shape, dtype=np.bool_)
@@ -71,7 +70,7 @@ def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
 def _by_rows(evidence: Evidence, options: Permutation, observed: Observed) -> PValues:
     """P-values of all tests under the same permutations of rows, or of records."""
     terms = evidence.decompositions.computations
-    every = [z for _, z in evidence.engine.protected]
+    every = evidence.engine.sample.attributes
     varied = [i for i, z in enumerate(every) if len(z) > 1]
     shape = len(terms), len(every)
     found = PValues(np.ones(shape), np.ones(shape), np.zeros(shape, dtype=np.bool_))
@@ -85,12 +84,10 @@ def _by_rows(evidence: Evidence, options: Permutation, observed: Observed) -> PV
     n_rows = len(attributes[0].codes)
     largest = max(len(z) for z in attributes)
     most_values = 1 + max(1, (MOST_SETS if weights is None else MOST_WEIGHED) // (largest - 1))
-    sets = sum(len(z) - 1 for z in attributes) * len(terms)
-    words = float(sets) * (options.permutations + CALIBRATION) * words_for(n_rows)
     tested = westfall_young(
         lambda: _blocks(evidence, copies, n_rows, most_values),
         len(terms),
-        Comparison(evidence.association, attributes, weights, counter(words)),
+        Comparison(evidence.association, attributes, weights),
         Shuffles(attributes, options.seed),
         options.permutations,
         evidence.threads,
@@ -124,11 +121,11 @@ def _blocks(
     engine, terms = evidence.engine, evidence.decompositions.computations
     if needs_values(evidence.association):
         for place, term in enumerate(terms):
-            support = engine.support(term)
+            support = engine.sample.support(term)
             codes = support.codes if copies is None else np.repeat(support.codes, copies)
             yield Coded(place, codes, len(support), support.values)
         return
-    sets = engine.row_sets(terms)
+    sets = engine.joint.row_sets(terms)
     if copies is not None:
         sets = (
             (place, RowSets.of(np.repeat(one.codes_of(len(copies)), copies), one.size))

@@ -1,0 +1,230 @@
+"""From the root down to a position: the form in which the output depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, truth_of
+from proxyuse.lang.nodes import (
+    Add,
+    And,
+    Argmax,
+    Call,
+    Compare,
+    Const,
+    Function,
+    Ite,
+    Member,
+    Mul,
+    Not,
+    Or,
+    Precision,
+    Relation,
+    Vector,
+    children,
+)
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.contexts.ascent import Ascent
+from proxyuse.measure.contexts.forms import Context, Form
+from proxyuse.measure.influence import differ
+from proxyuse.measure.sample import Sample
+
+_EPS = 2.0**-52
+_TINY = 2.0**-1000  # far more than is lost when a result is too small to be represented
+MOST_STRAIN = 2.0**300  # larger and smaller products are left to the program's own operations
+
+
+class Descent:
+    """The contexts of positions.
+
+    The contexts on the path to the last position are kept, so that a position asked for in
+    preorder costs one step from its parent: O(n) for n rows and each sibling.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self._ascent = sample.shared(Ascent)
+        self._path: list[tuple[int, Context]] = []
+
+    def context(self, spot: Spot) -> Context:
+        """The context of a position."""
+        points, path = self.sample.points, self._path
+        while path and not path[-1][0] <= spot.point < points.end(path[-1][0]):
+            path.pop()
+        if not path:
+            path.append((0, Context(Form.PASS, np.ones(self.sample.n_rows, dtype=np.bool_))))
+        below: list[int] = []
+        point = spot.point
+        while point != path[-1][0]:
+            below.append(point)
+            point = points.parents[point]
+        with np.errstate(all="ignore"):
+            for child in reversed(below):
+                above, context = path[-1]
+                index = points.terms[above]._order[points.steps[child]]
+                path.append((child, self._inside(above, context, (index,))))
+            context = path[-1][1]
+            if spot.operands:
+                order = points.terms[spot.point]._order
+                chosen = tuple(sorted(order[i] for i in spot.operands))
+                return self._inside(spot.point, context, chosen)
+        return context
+
+    def _inside(self, point: int, context: Context, chosen: tuple[int, ...]) -> Context:
+        """The context of a child (or some operands) of the term at a point."""
+        sample, term = self.sample, self.sample.points.terms[point]
+        parts = children(term)
+        if isinstance(term, Ite):
+            return self._inside_ite(point, term, context, chosen[0])
+        if isinstance(term, And | Or | Not | Compare | Member) and context.form is Form.PASS:
+            context = Context(Form.FLIP, context.rows)
+        others = [sample.values(part) for i, part in enumerate(parts) if i not in chosen]
+        match term:
+            case Not() if context.form is Form.FLIP:
+                return context
+            case And() | Or() if context.form is Form.FLIP:
+                rows = context.rows
+                for other in others:
+                    truth = truth_of(other)
+                    rows = rows & (truth if isinstance(term, And) else ~truth)
+                return replace(context, rows=rows)
+            case Compare() if context.form is Form.FLIP:
+                return self._inside_comparison(point, term, context, chosen[0], others[0])
+            case Vector():
+                return self._inside_vector(point, context, others)
+            case Add() | Mul() if all(sample.value(part).ndim == 1 for part in parts):
+                return self._inside_arithmetic(term, context, others)
+            case Call(Function.DIV) if chosen == (0,) and sample.value(parts[0]).ndim == 1:
+                return self._inside_arithmetic(term, context, others)
+            case Call(Function.FILL, (_, Const(value))) if chosen == (0,):
+                return _inside_fill(context, value)
+            case Call(Function.EXP | Function.SIGMOID) if context.form is Form.SIDE:
+                unknown = np.full(sample.n_rows, np.inf)  # bisection decides everywhere
+                tau = np.zeros(sample.n_rows)
+                return replace(context, tau=tau, slack=unknown, missing=None)
+            case Call(Function.EXP | Function.SIGMOID) if context.form in (Form.PASS, Form.SHIFT):
+                return replace(context, form=Form.SHIFT, missing=None)
+            case _:
+                return replace(context, form=Form.OTHER, missing=None)
+
+    def _inside_ite(self, point: int, term: Ite, context: Context, index: int) -> Context:
+        sample = self.sample
+        guard = truth_of(sample.values(term.guard))
+        if index == 1:
+            return replace(context, rows=context.rows & guard)
+        if index == 2:
+            return replace(context, rows=context.rows & ~guard)
+        then, otherwise = (context.acting(sample.values(p)) for p in children(term)[1:])
+        rows = np.zeros(sample.n_rows, dtype=np.bool_)
+        may_differ = context.rows
+        if context.form in (Form.PASS, Form.FLIP, Form.SIDE):  # others can tell 0 from -0
+            may_differ = may_differ & differ(then, otherwise)
+        at = np.flatnonzero(may_differ)
+        if len(at) == 0:
+            return Context(Form.FLIP, rows)
+        match context.form:
+            case Form.PASS:
+                rows[at] = True
+            case Form.FLIP:
+                rows[at] = truth_of(then[at]) != truth_of(otherwise[at])
+            case Form.SIDE | Form.SHIFT | Form.OTHER:
+                top = context.judge if context.form is Form.SIDE else 0
+                spot = Spot(point)
+                branches = (then[at], otherwise[at])
+                outcomes = [self._ascent.up_to(top, spot, at, values) for values in branches]
+                rows[at] = differ(outcomes[0], outcomes[1])
+        return Context(Form.FLIP, rows)
+
+    def _inside_comparison(
+        self, point: int, term: Compare, context: Context, index: int, other: Array
+    ) -> Context:
+        ordered = term.relation not in (Relation.EQ, Relation.NE)
+        if not ordered or other.dtype == np.int32 or np.isnan(other).any():
+            return replace(context, form=Form.OTHER)
+        tau = other.astype(np.float64)
+        slack = np.zeros(self.sample.n_rows)
+        if term.precision is Precision.FLOAT32 and index == 1:
+            tau = tau.astype(np.float32).astype(np.float64)
+        elif term.precision is Precision.FLOAT32:
+            slack = np.abs(tau) * 2.0**-22 + 2.0**-148
+            slack = np.where(np.abs(tau) < 2.0**127, slack, np.inf)  # near the end of float32
+        return Context(Form.SIDE, context.rows, point, tau, slack)
+
+    def _inside_vector(self, point: int, context: Context, others: list[Array]) -> Context:
+        """An entry of a vector directly below an argmax: it wins from a threshold on."""
+        points = self.sample.points
+        parent = points.parents[point]
+        above = points.terms[parent] if parent >= 0 else None
+        present = not any(np.isnan(other).any() for other in others)
+        if isinstance(above, Argmax) and context.form is Form.OTHER and present and others:
+            tau = np.max(others, axis=0)
+            return Context(Form.SIDE, context.rows, 0, tau, np.zeros(self.sample.n_rows))
+        return replace(context, form=Form.OTHER)
+
+    def _inside_arithmetic(
+        self, term: Add | Mul | Call, context: Context, others: list[Array]
+    ) -> Context:
+        """An operand of a sum or product of numbers, or a dividend.
+
+        If another operand is missing in a row, so is the result, whatever this operand is.
+        """
+        n_rows, rows = self.sample.n_rows, context.rows
+        other_form = replace(context, form=Form.OTHER, missing=None)
+        rest, size = _sum(others, n_rows)
+        if not np.isfinite(size).all():  # a number is missing or infinite
+            for other in others:
+                rows = rows & ~np.isnan(other)
+            others = [np.where(rows, other, 1.0) for other in others]
+            rest, size = _sum(others, n_rows)
+            other_form = replace(other_form, rows=rows)
+        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not np.isfinite(size).all():
+            return other_form
+        factor, strain = _product(() if isinstance(term, Add) else others, n_rows)
+        if not np.isfinite(factor).all() or (factor == 0).any():
+            return other_form
+        context = replace(context, rows=rows, missing=None)
+        if context.form is not Form.SIDE:
+            return replace(context, form=Form.SHIFT)
+        assert context.tau is not None
+        assert context.slack is not None
+        room = 8.0 * _EPS * (len(others) + 2)
+        if isinstance(term, Add):
+            tau = context.tau - rest
+            slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
+        elif isinstance(term, Mul):
+            tau = context.tau / factor
+            slack = (context.slack + _TINY) / np.abs(factor) + room * np.abs(tau)
+        else:
+            tau = context.tau * factor
+            slack = (context.slack + _TINY) * np.abs(factor) + room * np.abs(tau)
+        slack = np.where(strain < MOST_STRAIN, slack, np.inf)
+        return replace(context, tau=tau, slack=slack + _TINY)
+
+
+def _inside_fill(context: Context, value: object) -> Context:
+    """The first argument of ``fill(x, c)``: numbers pass unchanged, a missing x acts like c."""
+    if context.form is Form.OTHER or not isinstance(value, float | bool) or value != value:
+        return context if value != value else replace(context, form=Form.OTHER, missing=None)
+    return replace(context, missing=float(value), filled=True)
+
+
+def _sum(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
+    """The sum of some numbers in each row, and the sum of their sizes."""
+    total, size, buffer = np.zeros(n_rows), np.zeros(n_rows), np.empty(n_rows)
+    for number in numbers:
+        total += number
+        size += np.abs(number, out=buffer)
+    return total, size
+
+
+def _product(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
+    """The product of some numbers in each row, and how far partial products may be from 1."""
+    total, strain = np.ones(n_rows), np.ones(n_rows)
+    for number in numbers:
+        total *= number
+        size = np.abs(number)
+        strain *= np.maximum(size, 1 / size)
+    return total, strain

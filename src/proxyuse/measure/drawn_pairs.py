@@ -1,0 +1,81 @@
+"""The engine for sampled influence: the mean loss over drawn pairs of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, evaluate
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.effects import Effects
+from proxyuse.measure.sample import Sample
+
+
+class DrawnPairs:
+    """Influence from the pairs that a `Sampling` drew; two evaluations per question."""
+
+    method: ClassVar[str] = "from sampled pairs of rows"
+
+    def __init__(self, sample: Sample) -> None:
+        assert sample.pairs is not None
+        self.sample = sample
+        self._rows, self._others = sample.pairs
+        arrays = sample.frame.arrays.items()
+        self._columns = {name: column[self._rows] for name, column in arrays}
+
+    @classmethod
+    def of(cls, sample: Sample) -> DrawnPairs | None:
+        """The engine, or None if influence is computed over all pairs."""
+        return None if sample.pairs is None else cls(sample)
+
+    def influence(self, spots: Sequence[Spot]) -> float:
+        """The influence of one computation through disjoint positions."""
+        return self.influence_of(spots, self.sample.values(self.sample.points.term_at(spots[0])))
+
+    def influence_of(self, spots: Sequence[Spot], values: Array) -> float:
+        """The influence that other values, one per row, would have at some disjoint positions."""
+        sample = self.sample
+        scale = sample.scale
+        sample.tick(0)
+        if scale == 0:
+            return 0.0
+        context = sample.points.replace(dict.fromkeys(spots, sample.hole))
+
+        def output(hole: Array) -> Array:
+            columns = {**self._columns, sample.hole.name: hole}
+            result = evaluate(context, columns, sample.vocabulary)
+            return np.broadcast_to(result, (len(self._rows), *result.shape[1:]))
+
+        with np.errstate(all="ignore"):
+            losses = sample.loss.loss(output(values[self._rows]), output(values[self._others]))
+        return float(np.mean(losses)) / scale
+
+    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+        """The influence through each position alone."""
+        result: list[float | None] = []
+        for spot in spots:
+            result.append(self.influence([spot]))
+            self.sample.tick(1)
+        return result
+
+    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+        """Decline: a few pairs say little about each row."""
+        return None
+
+    def reach(self, spots: Sequence[Spot]) -> float | None:
+        """Decline."""
+        return None
+
+    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+        """Decline."""
+        return [None] * len(spots)
+
+    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+        """Decline."""
+        return None
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
+        """Decline."""
+        return None

@@ -1,0 +1,253 @@
+"""The definition, stand-alone: every measure by evaluating the program itself.
+
+This module is short enough to be checked by reading it. It imports nothing else from
+`proxyuse.measure`, so that a mistake there cannot hide here. Tests compare every engine with it,
+and certificates are checked against it. With k distinct values of a computation, n rows and m
+nodes above the positions, an influence costs O(k n m); values of all nodes are kept, O(n) each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from proxyuse.errors import DataError
+from proxyuse.lang.evaluate import Array, evaluate, evaluate_all, truth_of, unified
+from proxyuse.lang.nodes import Ite, Term, Var
+from proxyuse.lang.positions import Spot
+from proxyuse.population import Population
+from proxyuse.program import Frame, Program
+
+Loss = Literal["change", "squared change"]
+
+
+class Reference:
+    """The measures of one program on one population, by definition.
+
+    Parameters
+    ----------
+    program, population
+        The population must hold the program's variables.
+    loss : "change" (quantitative input influence), "squared change", or an object with methods
+        ``loss(actual, changed)`` and ``scale(actual, weights)``.
+    pairs : rows X and X' to average over; None averages over all pairs, by weight.
+    association : a function of a table of masses; None is normalized mutual information. If it
+        has a true attribute ``values``, it is also called with the values of rows and columns.
+    max_support, bins : numbers with more than `max_support` distinct values are put in `bins`.
+    tick : called before each evaluation; may raise to stop.
+
+    Examples
+    --------
+    >>> program = Program.parse("ite(x <= 1, 0, 1)")
+    >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
+    >>> reference = Reference(program, people)
+    >>> reference.influence([Spot(1)]), reference.reach([Spot(1)])
+    (0.375, 1.0)
+    >>> reference.associations(program.term).round(4).tolist()
+    [0.2075]
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        population: Population,
+        *,
+        loss: Loss | Any = "change",
+        pairs: tuple[Array, Array] | None = None,
+        association: Callable[..., float] | None = None,
+        max_support: int = 256,
+        bins: int | None = 16,
+        tick: Callable[[int], None] = lambda steps: None,
+    ) -> None:
+        self.program, self.population = program, population
+        self.points, self.weights = program.points, population.weights
+        self.loss, self.pairs = loss, pairs
+        self.association: Callable[..., float] = association or normalized_mutual_information
+        self.max_support, self.bins, self.tick = max_support, bins, tick
+        self.frame = Frame(population.columns[name] for name in program.variables)
+        self.hole = Var("hole" + "'" * (1 + max(map(len, program.inputs), default=0)))
+        given = (self.frame.arrays, self.frame.vocabulary)
+        self._known = evaluate_all(program.term, *given)
+
+    # Values
+
+    def values(self, term: Term) -> Array:
+        """The value of a term in each row."""
+        return self._evaluated(term, self.frame.arrays, self._known, len(self.weights))
+
+    def _evaluated(self, term: Term, columns: Any, known: Any, rows: int) -> Array:
+        self.tick(0)
+        values = evaluate(term, columns, self.frame.vocabulary, known)
+        return np.broadcast_to(values, (rows, *values.shape[1:]))
+
+    # Influence
+
+    def influence(self, spots: Sequence[Spot]) -> float:
+        """The mean loss if the values at disjoint positions come from another row."""
+        scale = self._scale(self.values(self.program.term))
+        if scale == 0:
+            return 0.0
+        context = self.points.replace(dict.fromkeys(spots, self.hole))
+        own = self.values(self.points.term_at(spots[0]))
+        if self.pairs is not None:
+            return self._over_pairs(context, own, *self.pairs) / scale
+        actual = self._with(context, own)
+        total = 0.0
+        for value, mass in zip(*self._distinct(own), strict=True):
+            losses = self._losses(actual, self._with(context, value[None]))
+            total += float(mass) * float(np.dot(losses, self.weights))
+        return total / float(self.weights.sum()) ** 2 / scale
+
+    def _with(self, context: Term, values: Array) -> Array:
+        columns = {**self.frame.arrays, self.hole.name: values}
+        return self._evaluated(context, columns, self._known, len(self.weights))
+
+    def _over_pairs(self, context: Term, own: Array, rows: Array, others: Array) -> float:
+        columns = {name: column[rows] for name, column in self.frame.arrays.items()}
+        outputs = [
+            self._evaluated(context, {**columns, self.hole.name: own[drawn]}, {}, len(rows))
+            for drawn in (rows, others)
+        ]
+        return float(np.mean(self._losses(*outputs)))
+
+    def _distinct(self, values: Array) -> tuple[Array, Array]:
+        """The distinct values and the mass of each.
+
+        Numbers are told apart by their bits, because a division can tell 0 from -0; all missing
+        numbers are one value.
+        """
+        bits = values
+        if values.dtype == np.float64:
+            bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        _, first, codes = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        return values[first], np.bincount(codes.ravel(), self.weights)
+
+    def _losses(self, actual: Array, changed: Array) -> Array:
+        with np.errstate(all="ignore"):
+            if self.loss == "change":
+                return ~_same(actual, changed)
+            if self.loss != "squared change":
+                return np.asarray(self.loss.loss(actual, changed))
+            apart = changed.astype(np.float64) - actual.astype(np.float64)
+            squares: Array = np.where(_same(actual, changed), 0.0, apart**2)
+        if not np.isfinite(squares).all():
+            raise DataError("squared change needs outputs that stay finite and present")
+        return squares
+
+    def _scale(self, outputs: Array) -> float:
+        if self.loss == "change":
+            return 1.0
+        with np.errstate(all="ignore"):
+            if self.loss != "squared change":
+                return float(self.loss.scale(outputs, self.weights))
+            if outputs.dtype == np.int32 or outputs.ndim == 2:
+                raise DataError("squared change needs a program whose output is a number")
+            if _same(outputs, outputs[:1]).all():
+                raise DataError(
+                    "squared change is undefined if all outputs are equal; "
+                    "use QuantitativeInputInfluence"
+                )
+            numbers = outputs.astype(np.float64)
+            mean = np.average(numbers, weights=self.weights)
+            return 2.0 * float(np.average((numbers - mean) ** 2, weights=self.weights))
+
+    # Reach
+
+    def reach(self, spots: Sequence[Spot]) -> float:
+        """The share of rows that evaluate at least one of the positions."""
+        reached = np.zeros(len(self.weights), dtype=np.bool_)
+        for spot in spots:
+            rows, point = np.ones(len(self.weights), dtype=np.bool_), spot.point
+            while point > 0:
+                parent, step = self.points.parents[point], self.points.steps[point]
+                above = self.points.terms[parent]
+                if isinstance(above, Ite) and step > 0:
+                    guard = truth_of(self.values(above.guard))
+                    rows = rows & (guard if step == 1 else ~guard)
+                point = parent
+            reached = reached | rows
+        return float(self.weights[reached].sum() / self.weights.sum())
+
+    # Association
+
+    def associations(self, term: Term) -> Array:
+        """The association of a computation with each protected attribute."""
+        values = self.values(term)
+        by_value = getattr(self.association, "values", False)
+        codes, ends = _codes(values) if by_value else self._binned(values)
+        result = []
+        for attribute in self.population.protected:
+            (column,) = Frame([attribute.column]).arrays.values()
+            other_codes, other_ends = self._binned(column)
+            table = np.zeros((len(ends), len(other_ends)))
+            np.add.at(table, (codes, other_codes), self.weights)
+            more = {}
+            if by_value:
+                more = {"rows": _middles(ends), "columns": _middles(other_ends)}
+            result.append(self.association(table, **more))
+        return np.array(result)
+
+    def _binned(self, values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
+        """The group of each row, and the smallest and largest value of each group.
+
+        The bin of a number is ``floor(bins * (mass below + half the mass at it) / total)``;
+        missing numbers are a group of their own and not part of the total.
+        """
+        codes, ends = _codes(values)
+        number = values.dtype == np.float64 and values.ndim == 1
+        present = [low == low for low, _ in ends] if number else []
+        if self.bins is None or sum(present) <= self.max_support:
+            return codes, ends
+        masses = np.bincount(codes, self.weights) * present
+        doubled = 2.0 * (np.cumsum(masses) - masses) + masses
+        group = np.minimum((self.bins * doubled) // (2.0 * masses.sum()), self.bins - 1)
+        group = np.where(present, group, self.bins)
+        groups, group = np.unique(group, return_inverse=True)
+        members = [np.flatnonzero(group == g) for g in range(len(groups))]
+        return group[codes], [(ends[own[0]][0], ends[own[-1]][1]) for own in members]
+
+
+def normalized_mutual_information(table: Array) -> float:
+    """``I(X; Z) / H(X, Z)`` of a table of masses; 1 if each determines the other, 0 if constant.
+
+    Examples
+    --------
+    >>> round(normalized_mutual_information(np.array([[1.0, 0.0], [1.0, 2.0]])), 4)
+    0.2075
+    """
+    held = table > 0
+    if (held.any(axis=1).sum() < 2) or (held.any(axis=0).sum() < 2):
+        return 0.0
+    if held.sum(axis=0).max() == 1 and held.sum(axis=1).max() == 1:
+        return 1.0
+    total = table.sum()
+    independent = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
+    information = np.sum(table[held] * np.log(table[held] / independent[held]))
+    entropy = -np.sum(table[held] * np.log(table[held] / total))
+    return float(max(0.0, information / entropy))
+
+
+def _same(first: Array, second: Array) -> Array:
+    """Whether two values are equal, for each row; missing equals missing."""
+    first, second = unified(first, second)
+    same: Array = first == second
+    if first.dtype == np.float64:
+        same = same | (np.isnan(first) & np.isnan(second))
+    return np.asarray(same.all(axis=1)) if same.ndim == 2 else same
+
+
+def _codes(values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
+    """The number of each row's value, in order of the values, and each value twice."""
+    plain = values + 0.0 if values.dtype == np.float64 else values  # -0.0 + 0.0 is 0.0
+    distinct, codes = np.unique(plain, axis=0, return_inverse=True, equal_nan=True)
+    if plain.ndim == 2 and np.isnan(plain).any():
+        bits = np.where(np.isnan(plain), np.nan, plain).view(np.int64)
+        _, first, codes = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        distinct = plain[first]
+    return codes.ravel(), [(value, value) for value in distinct]
+
+
+def _middles(ends: list[tuple[Any, Any]]) -> Array:
+    return np.array([low if low is high else low / 2 + high / 2 for low, high in ends])

@@ -1,0 +1,282 @@
+"""One program on one population, as arrays.
+
+A `Sample` evaluates terms and knows the protected attributes, the weights and the measurement
+options. Engines, joint tables and repairs all read from it. It measures nothing itself.
+
+Values are computed on demand and kept for the nodes of the program, up to `MOST_BYTES`. An engine
+that can compute a large part of the program faster, such as a tree, may put its values in
+`Sample.known`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from proxyuse.columns import Column
+from proxyuse.lang.evaluate import Array, Values, Vocabulary, evaluate, evaluate_all, truth_of
+from proxyuse.lang.nodes import Const, Ite, Term, Var, children
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
+from proxyuse.population import Population
+from proxyuse.program import Frame, Program
+
+MOST_BYTES = 1 << 28
+"""Memory for values of the program's nodes."""
+
+MOST_REACHED = 1 << 10
+"""Points whose set of reaching rows is kept."""
+
+MANY_ROWS = 1 << 12
+"""Rows from which on compiled loops save more time than loading them takes."""
+
+T = TypeVar("T")
+
+
+def _no_progress(steps: int) -> None:
+    """Report no progress."""
+
+
+class Sample:
+    """A program and the rows it is measured on.
+
+    Parameters
+    ----------
+    program, population
+        The population must hold the program's variables.
+    influence : the loss that influence is the mean of.
+    sampling : how to draw pairs of rows; None computes influence over all pairs.
+    max_support, bins : when and how long lists of numbers are binned.
+    tick : called often during long work with the number of measurements finished since the last
+        call; may raise to stop the work.
+    threads : how many threads may count at the same time.
+    vocabulary : codes for categories, if outputs of several programs are compared.
+
+    Attributes
+    ----------
+    loss : the loss that influence is the mean of.
+    pairs : the drawn rows X and X', or None.
+    protected : for each protected attribute its column as a frame, and its (binned) support.
+    known : values by the identity of the node object.
+    hole : a variable that the program does not have; no variable's name starts with its name.
+
+    Examples
+    --------
+    >>> program = Program.parse("ite(x <= 1, 0, 1)")
+    >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
+    >>> sample = Sample(program, people)
+    >>> sample.outputs().tolist(), sample.protected_names
+    ([0.0, 1.0, 1.0, 1.0], ('z',))
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        population: Population,
+        *,
+        influence: Influence | None = None,
+        sampling: Sampling | None = None,
+        max_support: int = MAX_SUPPORT,
+        bins: int | None = BINS,
+        tick: Callable[[int], None] = _no_progress,
+        threads: int = 1,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "influence": influence, "sampling": sampling, "max_support": max_support,
+            "bins": bins, "tick": tick, "threads": threads,
+        }  # fmt: skip
+        self.program = program
+        self.points = program.points
+        self.population = population
+        self.n_rows = population.n_rows
+        self.weights = population.weights
+        self.total = population.total
+        self.loss: Influence = influence or QuantitativeInputInfluence()
+        self.pairs = sampling.draw(self.weights) if sampling else None
+        self.max_support = max_support
+        self.bins = bins
+        self.tick = tick
+        self.threads = threads
+        columns = (population.columns[name] for name in program.variables)
+        self.frame = Frame(columns, vocabulary)
+        self.frame.check_program(program)
+        self.vocabulary = self.frame.vocabulary
+        self.protected = [self._attribute(z.column) for z in population.protected]
+        self.protected_names = tuple(z.name for z in population.protected)
+        self.hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start without any computed values."""
+        self.known: Values = {}
+        self._recent: dict[int, None] = {}  # keys of `known` that were evaluated here, oldest first
+        self._bytes = 0
+        self._reached: dict[int, Array] = {}
+        self._supports: dict[str, Support] = {}
+        self._shared: dict[type, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out computed values: they are large, and refer to nodes by identity."""
+        computed = {"known", "_recent", "_bytes", "_reached", "_supports", "_shared", "_own"}
+        computed.add("points")
+        return {name: value for name, value in self.__dict__.items() if name not in computed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.points = self.program.points
+        self._forget()
+
+    def of(self, program: Program) -> Sample:
+        """Another program on the same population, with the same category codes."""
+        return Sample(program, self.population, vocabulary=self.vocabulary, **self._options)
+
+    def on(self, population: Population) -> Sample:
+        """The same program on another population."""
+        return Sample(self.program, population, **self._options)
+
+    def shared(self, kind: Callable[[Sample], T]) -> T:
+        """The one instance of a class for this sample, so that engines share their work."""
+        key: Any = kind
+        if key not in self._shared:
+            self._shared[key] = kind(self)
+        return self._shared[key]  # type: ignore[no-any-return]
+
+    def _attribute(self, column: Column) -> tuple[Frame, Support]:
+        frame = Frame([column])
+        (values,) = frame.arrays.values()
+        support = support_of(values, self.n_rows)
+        return frame, cut(support, self.weights, self.bins, self.max_support)
+
+    # What is asked of the sample
+
+    @property
+    def attributes(self) -> list[Support]:
+        """The supports of the protected attributes."""
+        return [support for _, support in self.protected]
+
+    @cached_property
+    def unit_weights(self) -> bool:
+        """Whether every row has weight 1."""
+        return bool((self.weights == 1).all())
+
+    @property
+    def many_rows(self) -> bool:
+        """Whether compiled loops are worth loading."""
+        return self.n_rows >= MANY_ROWS
+
+    @property
+    def counts_changes(self) -> bool:
+        """Whether influence is the exact share of pairs of rows that change the output."""
+        return self.pairs is None and isinstance(self.loss, QuantitativeInputInfluence)
+
+    @cached_property
+    def scale(self) -> float:
+        """The number that the mean loss is divided by."""
+        with np.errstate(all="ignore"):
+            return self.loss.scale(self.outputs(), self.weights)
+
+    # Values
+
+    @cached_property
+    def _own(self) -> frozenset[int]:
+        """The identities of the program's node objects, which `points` keeps alive."""
+        return frozenset(map(id, self.points.terms))
+
+    def full(self, values: Array) -> Array:
+        """One value per row, without copying a constant."""
+        return np.broadcast_to(values, (self.n_rows, *values.shape[1:]))
+
+    def values(self, term: Term) -> Array:
+        """The value of a term in each row.
+
+        Costs one array operation per node that is not known yet. Values of the program's nodes
+        are kept.
+        """
+        return self.full(self.value(term))
+
+    def value(self, term: Term) -> Array:
+        """The same, with a single entry if the term is constant."""
+        if isinstance(term, Var):
+            return self.frame.arrays[term.name]
+        key = id(term)
+        if key in self.known:
+            if key in self._recent:
+                self._recent[key] = self._recent.pop(key)
+            return self.known[key]
+        if key not in self._own:
+            return evaluate(term, self.frame.arrays, self.vocabulary, self.inside(term))
+        given = (self.frame.arrays, self.vocabulary, self.known)
+        if 8 * self.n_rows * term.points <= MOST_BYTES - self._bytes:
+            for part, values in evaluate_all(term, *given).items():
+                self._keep(part, values)
+        else:
+            self._keep(key, evaluate(term, *given))
+        return self.known[key]
+
+    def _keep(self, key: int, values: Array) -> None:
+        self.known[key] = values
+        self._recent[key] = None
+        self._bytes += values.nbytes
+        while self._bytes > MOST_BYTES and len(self._recent) > 1:
+            oldest = next(iter(self._recent))
+            del self._recent[oldest]
+            self._bytes -= self.known.pop(oldest).nbytes
+
+    def inside(self, term: Term) -> Values:
+        """The values of the largest parts of a changed term that the program has, too."""
+        found: Values = {}
+        stack = [term]
+        while stack:
+            part = stack.pop()
+            if id(part) in self._own:
+                found[id(part)] = self.value(part)
+            else:
+                stack.extend(children(part))
+        return found
+
+    def outputs(self) -> Array:
+        """The program's output in each row."""
+        return self.values(self.program.term)
+
+    def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:
+        """The values at a point once constants replace the terms at some positions."""
+        term = self.points.rebuilt(new).get(point, self.points.terms[point])
+        return self.values(term)
+
+    # Supports and reach
+
+    def support(self, term: Term) -> Support:
+        """The distinct values of a term, not binned; those of variables are kept."""
+        if not isinstance(term, Var):
+            return support_of(self.values(term), self.n_rows)
+        if term.name not in self._supports:
+            self._supports[term.name] = support_of(self.values(term), self.n_rows)
+        return self._supports[term.name]
+
+    def association_support(self, term: Term) -> Support:
+        """The distinct values of a term; long numbers are binned."""
+        return cut(self.support(term), self.weights, self.bins, self.max_support)
+
+    def reached(self, point: int) -> Array:
+        """Which rows evaluate a point: only `ite` skips one of its branches."""
+        if len(self._reached) > MOST_REACHED:
+            self._reached.clear()
+        self._reached.setdefault(0, np.ones(self.n_rows, dtype=np.bool_))
+        path = []
+        while point not in self._reached:
+            path.append(point)
+            point = self.points.parents[point]
+        for child in reversed(path):
+            rows = self._reached[point]
+            above, step = self.points.terms[point], self.points.steps[child]
+            if isinstance(above, Ite) and step > 0:
+                guard = truth_of(self.values(above.guard))
+                rows = rows & (guard if step == 1 else ~guard)
+            self._reached[child] = rows
+            point = child
+        return self._reached[point]
