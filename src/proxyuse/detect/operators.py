@@ -18,7 +18,17 @@ class SumEngine(Engine, Protocol):
 
     n_rows: int
     weights: Array
-    protected: Sequence[tuple[Any, Support]]
+    protected: list[tuple[Any, Support]]
+
+    @property
+    def bins(self) -> int | None:
+        """Into how many bins association puts long lists of numbers."""
+        ...
+
+    @property
+    def max_support(self) -> int:
+        """The longest list of numbers that is not put into bins."""
+        ...
 
     def values(self, term: Term) -> Array:
         """The values of a term on all rows."""
@@ -37,12 +47,15 @@ class SumBudget:
         0.1 microseconds per row, twice that with its influence: some seconds by default.
     bounded : to exclude sets of operands by monotone bounds.
     listed : subsets that are listed at most if all of them are requested, whatever the rows.
+    followed : sets that a search may measure for each protected attribute, however many rows
+        there are; 0 searches none.
     """
 
     screened: int = 2**28
     measured: int = 2**24
     bounded: int = 2**20
     listed: int = 2**14
+    followed: int = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,9 +54,6 @@ Masks = list[tuple[int, int]]
 CERTIFIED = 2**36
 """Operands squared times rows up to which a certificate is computed: some seconds."""
 
-LEAST_MEASURED = 16
-"""Sets that a search may measure for each protected attribute, however many rows there are."""
-
 
 def search_partial_sums(
     engine: SumEngine,
@@ -146,7 +143,7 @@ class _Search:
         if remaining is not None:
             self._measure(remaining, limited=False)
             return self._result(self.found.values(), self.sets.exact, True)
-        for attribute in open_ones:
+        for attribute in open_ones if self.budget.followed else ():
             self._follow_paths(attribute, free[attribute])
         return self._result(self.found.values(), max(self.screened, len(self.sets.seen)), False)
 
@@ -312,7 +309,7 @@ class _Search:
         # One of equal operands stands for all of them.
         usable = [free >> i & 1 and twin < 0 for i, twin in enumerate(self.sets.twins)]
         budget = self.budget.measured // max(1, self.engine.n_rows)
-        limit = self.sets.exact + max(LEAST_MEASURED, budget // len(self.attributes))
+        limit = self.sets.exact + max(self.budget.followed, budget // len(self.attributes))
         for path in proposals.paths(np.array(usable, dtype=np.bool_)):
             for subset in path.sets(self.count - 1):
                 if self.sets.exact >= limit:

@@ -524,6 +524,8 @@ class FastEngine(NaiveEngine):
                 return self._inside_vector(point, context, others)
             case Add() | Mul() if all(self._value(part).ndim == 1 for part in parts):
                 return self._inside_arithmetic(term, context, others)
+            case Call(Function.FILL, (filled, Const())) if self._fills_nothing(filled, context):
+                return context
             case Call(Function.EXP | Function.SIGMOID) if context.form is Form.SIDE:
                 unknown = np.full(self.n_rows, np.inf)  # bisection decides everywhere
                 return replace(context, tau=np.zeros(self.n_rows), slack=unknown)
@@ -531,6 +533,17 @@ class FastEngine(NaiveEngine):
                 return replace(context, form=Form.SHIFT)
             case _:
                 return replace(context, form=Form.OTHER)
+
+    def _fills_nothing(self, filled: Term, context: Context) -> bool:
+        """Whether a position under ``fill`` acts like the fill itself.
+
+        A number on one side of a threshold does, because missing values are tried by themselves.
+        A variable does where no value of it is missing.
+        """
+        if context.form is Form.SIDE:
+            return True
+        whole = isinstance(filled, Var) and not np.isnan(self._value(filled)).any()
+        return whole and context.form in (Form.PASS, Form.SHIFT)
 
     def _value(self, term: Term) -> Array:
         """What a term of the program says; of what is inside trees not all is kept beforehand."""

@@ -169,6 +169,16 @@ class NaiveEngine:
         return cut(self.support(term), self.weights, self._bins, self._max_support)
 
     @property
+    def bins(self) -> int | None:
+        """Into how many bins association puts long lists of numbers."""
+        return self._bins
+
+    @property
+    def max_support(self) -> int:
+        """The longest list of numbers that is not put into bins."""
+        return self._max_support
+
+    @property
     def protected_names(self) -> tuple[str, ...]:
         """The protected attributes."""
         return tuple(name for name, _ in self._names)
