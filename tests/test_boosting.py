@@ -26,7 +26,7 @@ from proxyuse.datasets import load_adult
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import Add, Argmax, Call, Compare, Const, Ite, Precision, Var, Vector
 from proxyuse.lang.positions import Position, Spot
-from proxyuse.measure.forest_plan import forest_plan
+from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.models.checks import at_thresholds
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import input_names, model_body, translate

@@ -44,7 +44,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import Argmax, Call, Const, Function, Ite, Vector, postorder
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.forest_plan import forest_plan
+from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.models.checks import at_thresholds
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import input_names, model_body, translate

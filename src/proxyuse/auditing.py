@@ -57,6 +57,7 @@ class Audit:
     decompositions : every measured decomposition.
     witnesses : those above both thresholds, strongest first, a protected attribute each.
     unsettled : decompositions that were not measured and may be witnesses.
+    searched : one sentence for each space that was searched, not exhausted.
     notes : what was left out, binned, sampled or dropped, and how influence was found.
     measures : the names of the association and the influence that were measured.
     settings : what else was asked for.
@@ -78,6 +79,7 @@ class Audit:
     settings: Settings = field(default_factory=Settings)
     validity: Assessment | None = None
     _evidence: Evidence | None = field(default=None, repr=False)
+    searched: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, object]:
         """What is kept in a file or a copy: not what further questions would be asked of."""
@@ -427,6 +429,7 @@ def examine(
         case.settings,
         None,
         evidence,
+        detection.searched,
     )
 
 
@@ -478,8 +481,7 @@ def _found(
 
 def _searched(detection: Detection) -> bool:
     """Whether it depended on the rows which decompositions were measured."""
-    pruned = any(note.kind is NoteKind.PRUNED for note in detection.notes)
-    return pruned or bool(detection.unsettled)
+    return detection.selected or bool(detection.unsettled)
 
 
 def _opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:

@@ -21,7 +21,7 @@ from proxyuse.lang.positions import Spot
 from proxyuse.measure import reference
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.engine import ENGINES
-from proxyuse.measure.forest_plan import forest_plan
+from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.measure.influence import Sampling, SquaredChange
 from proxyuse.measure.sample import Sample
 from proxyuse.models.registry import translate

@@ -1,8 +1,8 @@
 """Which computations a program has, and where each of them stands.
 
 A candidate is a term that is not a constant, with all its positions: program points, and
-subsets of the operands of ``+ * and or``. Constants are no candidates; variables are. A subset
-that equals a term elsewhere is one more position of that term.
+subsets of the operands of ``+ * and or`` that equal a term elsewhere. Constants are no candidates;
+variables are. Other subsets of operands are the business of `partial_sums`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, combinations
+from itertools import accumulate
 
 import numpy as np
 
 from proxyuse.detect.occurrences import Arrangement
-from proxyuse.lang.nodes import Associative, Const, Term, Var, children
+from proxyuse.detect.operators import Operator
+from proxyuse.lang.nodes import Add, And, Const, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Points, Spot, operand_choices
 from proxyuse.program import Program, kept
 
@@ -67,55 +68,32 @@ class Listing:
         return slice(self.starts[place], self.starts[place + 1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LargeOperator:
-    """An operator with more subsets of operands than the budget allows to list.
-
-    Attributes
-    ----------
-    points : where it stands.
-    operands : the steps of its operands that are not constant.
-    alone : whether each subset of its operands stands at one place only: neither at another
-        operator too, nor twice at this one because two operands are equal.
-    """
-
-    term: Term
-    points: tuple[int, ...]
-    operands: tuple[int, ...]
-    alone: bool
-
-    @property
-    def subsets(self) -> int:
-        """How many subsets of two or more, but not all, operands there are."""
-        return subset_count(len(self.operands))
-
-
 class Candidates:
     """All candidates of a program, found in one pass over its points.
 
-    Linear in the number of points and of listed subsets, of which there are at most `budget`
-    for each operator. Without `variables`, these are left out.
+    Linear in the number of points, and in the operands that operators share. Without
+    `variables`, these are left out.
+
+    Attributes
+    ----------
+    operators : the operators with at least three operands that are not constants.
     """
 
-    def __init__(self, points: Points, budget: int, variables: bool = True) -> None:
+    def __init__(self, points: Points, variables: bool = True) -> None:
         self.points = points
         self.left_out: list[Candidate] = []
-        self.large: list[LargeOperator] = []
         self._by_term: dict[bytes, Candidate] = {}
-        operators: dict[bytes, list[int]] = defaultdict(list)
+        self._operators: dict[bytes, list[int]] = defaultdict(list)
         for point, term in enumerate(points.terms):
             if isinstance(term, Const):
                 continue
             self.add(term, Spot(point))
-            if isinstance(term, Associative):
-                operators[term.digest].append(point)
-        for places in operators.values():
-            operands = tuple(operand_choices(points, places[0]))
-            if subset_count(len(operands)) <= budget:
-                for subset in proper_subsets(operands):
-                    self.add_subset(places, subset)
-            else:
-                self._add_large(tuple(places), operands, operators)
+            if isinstance(term, Add | Mul | And | Or):
+                self._operators[term.digest].append(point)
+        for places in list(self._operators.values()):
+            term = points.terms[places[0]]
+            for spot in self._inside_others(term):
+                self.add(term, spot)
         if not variables:
             named = [c for c in self._by_term.values() if isinstance(c.term, Var)]
             self.left_out = [self._by_term.pop(candidate.term.digest) for candidate in named]
@@ -137,73 +115,78 @@ class Candidates:
         candidate.spots.append(spot)
         return candidate
 
-    def add_subset(self, places: Sequence[int], subset: tuple[int, ...]) -> Candidate:
-        """Note a subset of operands at each place where the operator stands."""
-        candidate = self.with_subset(places, subset)
-        self._by_term[candidate.term.digest] = candidate
-        return candidate
+    def positions(self, term: Term) -> list[Spot]:
+        """Where a term stands, as a term or as a subset of operands.
 
-    def with_subset(self, places: Sequence[int], subset: tuple[int, ...]) -> Candidate:
-        """The candidate that a subset of operands is, with all positions known by now.
-
-        The candidates stay as they are.
+        Sets of operands of one operator are disjoint, also where equal operands allow more.
         """
-        term = self.points.term_at(Spot(places[0], subset))
         known = self._by_term.get(term.digest)
-        spots = list(known.spots) if known else []
-        more = [Spot(place, subset) for place in places]
-        return Candidate(term, spots + [spot for spot in more if spot not in spots])
+        return list(known.spots) if known else self._inside_others(term)
 
-    def _add_large(
-        self, places: tuple[int, ...], operands: tuple[int, ...], operators: dict[bytes, list[int]]
-    ) -> None:
-        """An operator too large to list; subsets that stand elsewhere as terms are noted."""
-        term = self.points.terms[places[0]]
-        mine = Counter(child.digest for child in children(term))
-        alone = len(places) == 1 and max(mine.values()) == 1
-        for others in operators.values():
-            other = self.points.terms[others[0]]
-            if type(other) is not type(term) or others[0] == places[0]:
-                continue
-            shared = (mine & Counter(child.digest for child in children(other))).total()
-            alone = alone and shared < 2
-            if shared == len(children(other)):
-                for subset in self._equal_subsets(places[0], operands, other):
-                    self.add_subset(places, subset)
-        self.large.append(LargeOperator(term, places, operands, alone))
+    @cached_property
+    def operators(self) -> list[Operator]:
+        """The operators with at least three operands that are not constants."""
+        found = []
+        for places in self._operators.values():
+            term = self.points.terms[places[0]]
+            assert isinstance(term, Add | Mul | And | Or)
+            steps = tuple(operand_choices(self.points, places[0]))
+            if len(steps) > 2:
+                alone = len(places) == 1 and self._shares_no_subset(term)
+                found.append(Operator(term, tuple(places), steps, alone))
+        return found
 
-    def _equal_subsets(
-        self, place: int, operands: tuple[int, ...], other: Term
-    ) -> Iterator[tuple[int, ...]]:
-        """The subsets of an operator's operands that together equal another term."""
+    @cached_property
+    def _users(self) -> dict[tuple[type, bytes], list[bytes]]:
+        """By kind of operator and operand, the operators that have such an operand."""
+        users: dict[tuple[type, bytes], list[bytes]] = defaultdict(list)
+        for digest, places in self._operators.items():
+            term = self.points.terms[places[0]]
+            for operand in {part.digest for part in children(term)}:
+                users[type(term), operand].append(digest)
+        return users
+
+    def _shares_no_subset(self, term: Term) -> bool:
+        """Whether no two operands are equal, and no two stand together at another operator."""
+        parts = [part.digest for part in children(term)]
+        users = (self._users[type(term), part] for part in parts)
+        together = Counter(user for some in users for user in some if user != term.digest)
+        return len(set(parts)) == len(parts) and max(together.values(), default=0) < 2
+
+    def _inside_others(self, term: Term) -> list[Spot]:
+        """The sets of operands of other operators that equal an operator."""
+        wanted = Counter(part.digest for part in children(term))
+        rarest = min(wanted, key=lambda part: len(self._users.get((type(term), part), ())))
+        found = []
+        for digest in self._users.get((type(term), rarest), ()):
+            places = self._operators[digest]
+            if digest != term.digest:
+                subsets = self._equal_sets(places[0], wanted)
+                found += [Spot(place, subset) for place in places for subset in subsets]
+        return found
+
+    def _equal_sets(self, place: int, wanted: Counter[bytes]) -> list[tuple[int, ...]]:
+        """Disjoint sets of an operator's operands that have the wanted operands."""
         term = self.points.terms[place]
-        wanted = Counter(child.digest for child in children(other))
-        parts = children(term)
-        choices: list[tuple[int, ...]] = [()]
-        for digest, count in wanted.items():
-            equal = [step for step in operands if parts[term._order[step]].digest == digest]
-            choices = [old + new for old in choices for new in combinations(equal, count)]
-        yield from (tuple(sorted(choice)) for choice in choices)
+        parts, order = children(term), term._order
+        copies: dict[bytes, list[int]] = {digest: [] for digest in wanted}
+        for step in operand_choices(self.points, place):
+            if (digest := parts[order[step]].digest) in copies:
+                copies[digest].append(step)
+        times = min(len(copies[digest]) // count for digest, count in wanted.items())
+        return [
+            tuple(
+                sorted(
+                    step
+                    for digest, count in wanted.items()
+                    for step in copies[digest][turn * count : (turn + 1) * count]
+                )
+            )
+            for turn in range(times)
+        ]
 
 
 @kept
-def candidates_of(program: Program, budget: int, variables: bool = True) -> Candidates:
+def candidates_of(program: Program, variables: bool = True) -> Candidates:
     """The candidates of a program; kept, and not to be changed."""
-    return Candidates(program.points, budget, variables)
-
-
-def subset_count(operands: int) -> int:
-    """How many subsets have at least two operands and not all.
-
-    Examples
-    --------
-    >>> [subset_count(m) for m in range(6)]
-    [0, 0, 0, 3, 10, 25]
-    """
-    return max(0, (1 << operands) - operands - 2)
-
-
-def proper_subsets(operands: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Subsets of at least two operands and not all, smaller ones first."""
-    for size in range(2, len(operands)):
-        yield from combinations(operands, size)
+    return Candidates(program.points, variables)

@@ -1,30 +1,33 @@
 """Find every decomposition of a program that is a witness, or say what was not settled.
 
 For each computation the joint tables are made once; for each listed set of its positions, its
-influence. See `candidates`, `occurrences` and `subsets` for what is listed, what is excluded by
-a bound, and what is searched when there is too much of it.
+influence. See `candidates`, `occurrences` and `partial_sums` for what is listed, what is excluded
+by a bound, and what is searched when there is too much of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
-from proxyuse.detect.candidates import Candidate, LargeOperator, Listing, candidates_of
+from proxyuse.detect.candidates import Candidate, Listing, candidates_of
 from proxyuse.detect.measured import Decompositions, Measures
 from proxyuse.detect.occurrences import measure_occurrences, near
+from proxyuse.detect.operators import Operator, PartialSum, SumBudget
+from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock
-from proxyuse.detect.subsets import settle_operator
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Const, Term, children
+from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Position, Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
+from proxyuse.measure.screen import Screen, screen_for
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 
@@ -38,9 +41,11 @@ class Budget:
 
     Attributes
     ----------
-    subsets : subsets of the operands of one operator that are listed in full.
-    search : sets of operands that may be looked at to exclude their subsets, when there are more.
-    grow : subsets of one operator that are measured when they cannot be excluded.
+    subsets : subsets of the operands of one operator that are exhausted, or listed, at most. With
+        many rows there are fewer; see `SumBudget`.
+    search : sets of operands that may be bounded to exclude their subsets, when there are more.
+    grow : subsets of one operator that may be measured in a search when they cannot be exhausted,
+        or more while rows are few; 0 searches none.
     occurrences : sets of occurrences of one repeated term that may be measured to find the
         strongest.
     """
@@ -88,11 +93,19 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detection:
-    """Every measured decomposition, and what was not settled."""
+    """Every measured decomposition, and what was not settled.
+
+    Attributes
+    ----------
+    searched : one sentence for each operator whose partial sums were searched, not exhausted.
+    selected : whether it depended on the rows which partial sums are listed.
+    """
 
     decompositions: Decompositions
     unsettled: tuple[Unsettled, ...]
     notes: tuple[Note, ...]
+    searched: tuple[str, ...] = ()
+    selected: bool = False
 
 
 def detect(
@@ -108,10 +121,16 @@ def detect(
     variables: bool = True,
     clock: Clock | None = None,
     known: dict[bytes, Array] | None = None,
+    all_subsets: bool = False,
+    strict: bool = False,
+    appropriate: Callable[[Term], bool] | None = None,
 ) -> Detection:
     """Measure the decompositions of a program.
 
-    Costs the tables of each computation and the influence of each listed set of positions.
+    Costs the tables of each computation and the influence of each listed set of positions. Of
+    partial sums, minimal witnesses are listed, or irreducible ones where they are searched, or
+    with `all_subsets` all of them; see `search_partial_sums`, also for `appropriate`. With
+    `strict`, partial sums that are searched and not exhausted count as unsettled.
 
     Associations may be `known` from another program on the same population, by the digest of
     the computation: they depend on nothing else. New ones are added, and only computations are
@@ -121,6 +140,7 @@ def detect(
         engine, program, association, epsilon, delta, budget, all_sets, witnesses_only,
         variables, clock or Clock(None), known,
     )  # fmt: skip
+    detector.all_subsets, detector.strict, detector.appropriate = all_subsets, strict, appropriate
     return detector.run()
 
 
@@ -150,16 +170,17 @@ class _Detector:
         self.witnesses_only = witnesses_only
         self.clock = clock
         self.parts: list[Measures] = []
-        self.scores: dict[bytes, float] = {}  # for the search in large operators
         self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
-        self.candidates = candidates_of(program, budget.subsets, variables)
-        self.found: dict[bytes, Candidate] = {}  # by the search, with all their positions
+        self.candidates = candidates_of(program, variables)
+        self.all_subsets = self.strict = False
+        self.appropriate: Callable[[Term], bool] | None = None
+        self.searched: list[str] = []
 
     def run(self) -> Detection:
         self._measure(self.candidates.listing)
-        for operator in self.candidates.large:
-            self._settle(operator)
+        for operator in self.candidates.operators:
+            self._search_sums(operator)
         for candidate in self.candidates.left_out:
             spots = tuple(candidate.spots)
             self._leave_open("positions", candidate.term, spots, len(spots))
@@ -170,7 +191,13 @@ class _Detector:
             Measures.joined(self.parts),
             self.engine.tables,
         )
-        return Detection(found, tuple(self.unsettled.values()), tuple(self.notes))
+        return Detection(
+            found,
+            tuple(self.unsettled.values()),
+            tuple(self.notes),
+            tuple(self.searched),
+            bool(self.candidates.operators) and not self.all_subsets,
+        )
 
     def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
@@ -178,8 +205,7 @@ class _Detector:
         self.clock.total += len(listing.terms) + len(listing.spots)
         associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
-        strongest = associations.max(axis=1)
-        suspicious = strongest >= self.epsilon
+        suspicious = associations.max(axis=1) >= self.epsilon
         if self.witnesses_only or self.known is not None:
             found = self._measure_some(listing, suspicious)
         else:
@@ -196,8 +222,6 @@ class _Detector:
                 reaches[order],
             )
         )
-        if self.candidates.large and self.budget.grow:
-            self._score(listing.terms, strongest, owners, influences)
         self.clock.done = self.clock.total
 
     def _associations(self, terms: Sequence[Term]) -> Array:
@@ -271,18 +295,6 @@ class _Detector:
             return math.fsum(known[spot] for spot in spots)
         return self.engine.reach(spots)
 
-    def _score(
-        self, terms: Sequence[Term], associations: Array, owners: Array, influences: Array
-    ) -> None:
-        """How far each computation is on the way to being a witness."""
-        most = np.full(len(terms), -math.inf)
-        np.fmax.at(most, owners, influences)
-        for term, association, influence in zip(terms, associations, most, strict=True):
-            score = _ratio(float(association), self.epsilon)
-            if influence >= 0:  # it was measured
-                score = min(score, _ratio(float(influence), self.delta))
-            self.scores[term.digest] = score
-
     def _occurrences(
         self, candidate: Candidate, singles: Sequence[float], suspicious: bool
     ) -> dict[tuple[Spot, ...], float]:
@@ -307,49 +319,95 @@ class _Detector:
             self._leave_open("occurrence sets", candidate.term, spots, measured.unmeasured)
         return measured.influences
 
-    def _settle(self, operator: LargeOperator) -> None:
-        """Deal with an operator that has too many subsets of operands to list them."""
-        parts = children(operator.term)
+    # Partial sums
 
-        def measure(subset: tuple[int, ...]) -> float:
-            if len(subset) == 1:
-                part = parts[operator.term._order[subset[0]]]
-                assert not isinstance(part, Const)
-                return self.scores.get(part.digest, 0.0)  # 0 for a variable that was left out
-            candidate = self.candidates.with_subset(operator.points, subset)
-            before = self.found.setdefault(candidate.term.digest, candidate)
-            before.spots += [spot for spot in candidate.spots if spot not in before.spots]
-            self._measure(Listing([before], self.program.points))
-            return self.scores.get(candidate.term.digest, 0.0)  # none are kept if nothing grows
-
-        settled = settle_operator(
-            self.engine,
-            operator,
-            measure,
-            epsilon=self.epsilon if self.association.information_bound else None,
-            delta=self.delta,
-            budget=self.budget.search,
-            grow=self.budget.grow,
-        )
+    def _search_sums(self, operator: Operator) -> None:
+        """Find witnesses among the subsets of an operator's operands."""
+        engine, rows = self.engine, self.engine.n_rows
+        most = SumBudget()
         text = self.program.brief(operator.term)
-        if settled.excluded:
-            self.notes.append(
-                Note(
-                    NoteKind.PRUNED,
-                    f"{settled.excluded:,} operand subsets of `{text}` are not listed: "
-                    "a bound on association or influence shows that none is a witness",
+        result = search_partial_sums(
+            engine,
+            operator,
+            self.association,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            screen=self._screen,
+            budget=SumBudget(
+                min(most.screened, self.budget.subsets * rows),
+                min(most.measured, self.budget.subsets * rows),
+                min(most.bounded, self.budget.search * rows),
+                self.budget.subsets,
+                self.budget.grow,
+            ),
+            name="the score" if len(self.candidates.operators) == 1 else f"`{text}`",
+            singles=self._singles(operator),
+            elsewhere=self.candidates.positions,
+            appropriate=self.appropriate,
+            all_subsets=self.all_subsets,
+            tick=lambda steps: self.clock.tick(),
+        )
+        self._list(result.listed or result.witnesses)
+        if result.searched:
+            self.searched.append(result.searched)
+            if self.strict:
+                spots = tuple(Spot(point) for point in operator.points)
+                count = result.subsets - result.measured
+                self._leave_open("operand subsets", operator.term, spots, count)
+
+    @cached_property
+    def _screen(self) -> Screen | None:
+        engine = self.engine
+        return screen_for(
+            [z for _, z in engine.protected],
+            engine.weights,
+            self.association,
+            groups=engine.bins,
+            max_support=engine.max_support,
+        )
+
+    def _singles(self, operator: Operator) -> dict[int, tuple[Array, float]]:
+        """What is known of the operands of an operator that stands in one place."""
+        if len(operator.points) > 1:
+            return {}
+        associations, influences = self._known_singles
+        below = self.program.points.below(operator.points[0])
+        steps = [step for step in operator.steps if below[step] in influences]
+        terms = self.program.points.terms
+        return {
+            step: (associations[terms[below[step]].digest], influences[below[step]])
+            for step in steps
+        }
+
+    @cached_property
+    def _known_singles(self) -> tuple[dict[bytes, Array], dict[int, float]]:
+        """The associations of each term, and the influence of each single point."""
+        listed = self.parts[0]
+        digests = (term.digest for term in listed.terms)
+        points = zip(listed.spots, listed.influences.tolist(), strict=True)
+        return dict(zip(digests, listed.associations, strict=True)), {
+            spots[0].point: influence
+            for spots, influence in points
+            if len(spots) == 1 and not spots[0].operands
+        }
+
+    def _list(self, sums: Sequence[PartialSum]) -> None:
+        """List partial sums with what was measured of them."""
+        if sums:
+            spots = [positions for found in sums for positions in found.positions]
+            counts = [len(found.positions) for found in sums]
+            self.parts.append(
+                Measures(
+                    tuple(found.term for found in sums),
+                    np.array([found.associations for found in sums]),
+                    np.repeat(np.arange(len(sums)), counts),
+                    spots,
+                    np.array([i for found in sums for i in found.influences]),
+                    np.array([self.engine.reach(positions) for positions in spots]),
                 )
             )
-        if settled.open:
-            spots = tuple(Spot(place) for place in operator.points)
-            self._leave_open("operand subsets", operator.term, spots, settled.open)
 
     def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
         brief = self.program.brief(term)
         unsettled = Unsettled(what, brief, count, self.program.points, spots)
         self.unsettled[what, term.digest] = unsettled
-
-
-def _ratio(value: float, threshold: float) -> float:
-    """How far a measure is on the way to a threshold."""
-    return value / threshold if threshold > 0 else float(value >= threshold) + value

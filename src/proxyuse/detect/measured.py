@@ -69,7 +69,7 @@ class Decomposition:
     @cached_property
     def id(self) -> str:
         """A hash of the computation and its positions, the same on every machine."""
-        return decomposition_id(self.expression, map(self.program.points.text, self.spots))
+        return decomposition_id(self.expression, self.program.points, self.spots)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {shortened(self.term)}>"

@@ -248,6 +248,11 @@ class Forest:
         return spans
 
     @cached_property
+    def lists(self) -> tuple[list[int], list[int]]:
+        """The node above each node, and its first child, for walks that Python takes."""
+        return self.spans.parent.tolist(), self.then.tolist()
+
+    @cached_property
     def wiring(self) -> Wiring:
         """The trees joined to the columns that their tests look at."""
         from proxyuse.lang.walking import wired

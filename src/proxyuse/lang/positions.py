@@ -130,6 +130,31 @@ class _Index:
         above = spans.parent[at.node] if at.leaf < 0 else spans.leaf_parent[at.leaf]
         return 1 if forest.then[above] == child else 2
 
+    def path(self, point: int) -> tuple[int, list[int]] | None:
+        """The first point of the tree that a point is in, and the steps from there, last first.
+
+        None if the point is in no tree, or is its first.
+        """
+        index, past, tree = self._tree(point)
+        if tree is None:
+            return None
+        forest = tree.forest
+        at = forest.locate(tree.node, past)
+        steps: list[int] = []
+        node = at.node
+        if at.inside:
+            inside = _points_of_test(forest, at.node).path(at.inside - 1)
+            steps += [*reversed(inside), 0]
+        elif at.leaf >= 0:
+            steps.append(self.step(point))
+            node = int(forest.spans.leaf_parent[at.leaf])
+        parents, then = forest.lists
+        while node != tree.node:
+            above = parents[node]
+            steps.append(1 if then[above] == node else 2)
+            node = above
+        return self.starts[index], steps
+
     def written(self, point: int) -> int:
         index, past, tree = self._tree(point)
         if tree is None:
@@ -156,6 +181,10 @@ class _Column(Sequence[T]):
 
     def __len__(self) -> int:
         return self._index.size
+
+    def path(self, point: int) -> tuple[int, list[int]] | None:
+        """See `_Index.path`."""
+        return self._index.path(point)
 
     @overload
     def __getitem__(self, point: int) -> T: ...
@@ -249,6 +278,10 @@ class Points:
         """The steps from the root."""
         steps = []
         while point > 0:
+            if self.trees and (inside := self.terms.path(point)) is not None:  # type: ignore[attr-defined]
+                point, below = inside
+                steps.extend(below)
+                continue
             steps.append(self.steps[point])
             point = self.parents[point]
         return tuple(reversed(steps))
@@ -430,9 +463,17 @@ def operand_choices(points: Points, point: int) -> list[int]:
     return [step for step, i in enumerate(order) if not isinstance(parts[i], Const)]
 
 
-def decomposition_id(term: Term, positions: Iterable[Position | str]) -> str:
-    """A hash of a term and its positions (or their texts), the same on every machine."""
+MOST_TEXTS = 256
+"""Positions up to which an id is made of their texts; of more, of their points' numbers."""
+
+
+def decomposition_id(term: Term, points: Points, spots: Sequence[Spot]) -> str:
+    """A hash of a term and its positions, the same on every machine."""
     hasher = blake2b(term.digest, digest_size=8)
-    for text in sorted(map(str, positions)):
+    if len(spots) > MOST_TEXTS:
+        for point, operands in sorted(spots):
+            hasher.update(f"{point}{operands or ''};".encode())
+        return hasher.hexdigest()
+    for text in sorted(map(points.text, spots)):
         hasher.update(text.encode() + b";")
     return hasher.hexdigest()

@@ -19,11 +19,13 @@ from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.distinct_values import DistinctValues
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.effects import Effects
+from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.sample import Sample
+from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
 from proxyuse.population import Population
-from proxyuse.program import Program
+from proxyuse.program import Frame, Program
 
 T = TypeVar("T")
 
@@ -72,7 +74,7 @@ class Engine(Protocol):
         ...
 
 
-ENGINES: tuple[type[Engine], ...] = (DrawnPairs, Contexts, DistinctValues)
+ENGINES: tuple[type[Engine], ...] = (DrawnPairs, ForestEngine, Contexts, DistinctValues)
 """All engines, in the order in which they are asked."""
 
 
@@ -133,6 +135,35 @@ class Measurement:
     def protected_names(self) -> tuple[str, ...]:
         """The protected attributes."""
         return self.sample.protected_names
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.sample.n_rows
+
+    @property
+    def weights(self) -> Array:
+        """How much each row counts."""
+        return self.sample.weights
+
+    @property
+    def protected(self) -> list[tuple[Frame, Support]]:
+        """Each protected attribute as a frame, and its support."""
+        return self.sample.protected
+
+    @property
+    def bins(self) -> int | None:
+        """The number of bins that association puts long lists of numbers into."""
+        return self.sample.bins
+
+    @property
+    def max_support(self) -> int:
+        """The longest list of numbers that is not put into bins."""
+        return self.sample.max_support
+
+    def values(self, term: Term) -> Array:
+        """The values of a term on all rows."""
+        return self.sample.values(term)
 
     # Association
 

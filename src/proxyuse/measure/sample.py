@@ -5,7 +5,7 @@ options. Engines, joint tables and repairs all read from it. It measures nothing
 
 Values are computed on demand and kept for the nodes of the program, up to `MOST_BYTES`. An engine
 that can compute a large part of the program faster, such as a tree, may put its values in
-`Sample.known`.
+`Sample.known`, or how to compute them into `Sample.supplies`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 
 from proxyuse.columns import Column
 from proxyuse.lang.evaluate import Array, Values, Vocabulary, evaluate, evaluate_all, truth_of
-from proxyuse.lang.nodes import Const, Ite, Term, Var, children
+from proxyuse.lang.nodes import Const, Ite, Term, Var, children, postorder
+from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
@@ -119,10 +120,17 @@ class Sample:
         self._reached: dict[int, Array] = {}
         self._supports: dict[str, Support] = {}
         self._shared: dict[type, Any] = {}
+        self.supplies: dict[int, Callable[[], Array]] = {}
+
+    def _supply(self) -> None:
+        """Fill in the values that an engine computes for parts of the program."""
+        while self.supplies:
+            key, compute = self.supplies.popitem()
+            self.known[key] = compute()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out computed values: they are large, and refer to nodes by identity."""
-        computed = {"known", "_recent", "_bytes", "_reached", "_supports", "_shared", "_own"}
+        computed = {"known", "_recent", "_bytes", "_reached", "_supports", "_shared", "_own", "supplies"}
         computed.add("points")
         return {name: value for name, value in self.__dict__.items() if name not in computed}
 
@@ -184,8 +192,14 @@ class Sample:
 
     @cached_property
     def _own(self) -> frozenset[int]:
-        """The identities of the program's node objects, which `points` keeps alive."""
-        return frozenset(map(id, self.points.terms))
+        """The identities of the program's node objects and of its packed trees' columns."""
+        nodes = list(postorder(self.program.term, enter_packed=False))
+        forests = (node.forest for node in nodes if isinstance(node, PackedIte))
+        return frozenset(map(id, (*nodes, *forests)))
+
+    def _owns(self, term: Term) -> bool:
+        """Whether a node object is one of the program's, which the program keeps alive."""
+        return id(term.forest if isinstance(term, PackedIte) else term) in self._own
 
     def full(self, values: Array) -> Array:
         """One value per row, without copying a constant."""
@@ -208,7 +222,10 @@ class Sample:
             if key in self._recent:
                 self._recent[key] = self._recent.pop(key)
             return self.known[key]
-        if key not in self._own:
+        if self.supplies:
+            self._supply()
+            return self.value(term)
+        if not self._owns(term):
             return evaluate(term, self.frame.arrays, self.vocabulary, self.inside(term))
         given = (self.frame.arrays, self.vocabulary, self.known)
         if 8 * self.n_rows * term.points <= MOST_BYTES - self._bytes:
@@ -233,7 +250,7 @@ class Sample:
         stack = [term]
         while stack:
             part = stack.pop()
-            if id(part) in self._own:
+            if self._owns(part):
                 found[id(part)] = self.value(part)
             else:
                 stack.extend(children(part))

@@ -88,7 +88,7 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
     measured, points = audit.decompositions, audit.program.points
     terms, spots = measured.terms, measured.spots
     ids = [
-        decomposition_id(term, map(points.text, some))
+        decomposition_id(term, points, some)
         for term, some in zip(terms, spots, strict=True)
     ]
     witnesses = {w.key: w for w in audit.witnesses}

@@ -18,47 +18,24 @@ O(k D) with k the rows near enough times the trees that the question is about.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import cached_property, partial
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, Vocabulary
-from proxyuse.lang.nodes import Var
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Add, Call, Var, Vector, children
+from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.walking import leaf_values
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
 from proxyuse.measure.parallel import mapped
-from proxyuse.program import Program
+from proxyuse.measure.sample import Sample
 
 T = TypeVar("T")
-
-
-class Rows(Protocol):
-    """What the engine needs to know of a program on a population."""
-
-    @property
-    def program(self) -> Program: ...
-
-    @property
-    def points(self) -> Points: ...
-
-    @property
-    def weights(self) -> Array: ...
-
-    @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-
-    @property
-    def threads(self) -> int: ...
-
-    @property
-    def frame(self) -> Any: ...
 
 
 class Target(NamedTuple):
@@ -86,18 +63,50 @@ class Counted(NamedTuple):
 class ForestEngine:
     """Measures of a program that is made of trees; see the module's docstring for how."""
 
-    method = "from counts of the trees"
+    method: ClassVar[str] = "from counts of the trees"
 
-    def __init__(self, sample: Rows, plan: ForestPlan) -> None:
+    def __init__(self, sample: Sample, plan: ForestPlan) -> None:
         self.sample, self.plan = sample, plan
         self.masses, self.total = counting.whole_masses(sample.weights)
-        self._kept: dict[tuple[str, bytes], Counted] = {}
 
     @classmethod
-    def of(cls, sample: Rows) -> ForestEngine | None:
+    def of(cls, sample: Sample) -> ForestEngine | None:
         """An engine for a program on a population, if it is made of trees."""
+        if not sample.counts_changes:
+            return None
         plan = forest_plan(sample.program)
-        return None if plan is None else cls(sample, plan)
+        if plan is None:
+            return None
+        engine = cls(sample, plan)
+        sample.supplies.update(engine.supplies())
+        return engine
+
+    def supplies(self) -> dict[int, Callable[[], Array]]:
+        """How to compute the values of the sums of trees, by the identity of their node objects."""
+        points, form, sums = self.sample.points, self.plan.form, self.plan.decision.sums
+        core = points.terms[form.core]
+        if len(sums.columns) == 0 or isinstance(core, PackedIte):
+            return {id(core): self._tree_values} if len(form.sums) == 1 else {}
+        if not isinstance(core, Vector):
+            return {id(core): self._core_values}
+        items = [points.terms[point] for point in points.below(form.core)]
+        operands = [children(item)[0] if isinstance(item, Call) else item for item in items]
+        return {
+            id(term): partial(self._column, index)
+            for index, term in enumerate(operands)
+            if isinstance(term, Add)
+        }
+
+    def _tree_values(self) -> Array:
+        """What the only tree says of each row."""
+        return leaf_values(self.plan.forest, self.sample.vocabulary)[self.ends[0]]
+
+    def _core_values(self) -> Array:
+        """The sum of what the trees say: a number per row, or one per class."""
+        return self.totals if self.plan.forest.leaves.ndim == 2 else self.totals[:, 0].copy()
+
+    def _column(self, index: int) -> Array:
+        return np.ascontiguousarray(self.totals[:, index])
 
     # Rows, in blocks
 
@@ -171,13 +180,9 @@ class ForestEngine:
         if inside == 1:
             return "test"
         test = Points(self.plan.forest.tests.term(int(self.plan.forest.test[node])))
-        column = self.plan.wiring.nodes[node, 0]
         plain = isinstance(test.terms[inside - 1], Var) and test.parents[inside - 1] == 0
-        return "variable" if plain and self._only_variable(int(column), test) else None
-
-    def _only_variable(self, column: int, test: Points) -> bool:
-        """Whether a test reads one variable, at one place."""
-        return sum(isinstance(term, Var) for term in test.terms) == 1
+        once = sum(isinstance(term, Var) for term in test.terms) == 1
+        return "variable" if plain and once else None
 
     def influence(self, spots: Sequence[Spot]) -> float | None:
         """The influence of one computation through disjoint positions at which it stands."""

@@ -48,7 +48,7 @@ def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> N
 
 @called
 def total_of(sums: Sums, ends: Array, index: int) -> float:
-    """One of the program's own sums, added in its order and divided as it does."""
+    """One of the program's own sums, added in its order and not divided yet."""
     total = 0.0
     for place in range(sums.firsts[index], sums.firsts[index + 1]):
         tree = sums.operands[place]
@@ -56,7 +56,13 @@ def total_of(sums: Sums, ends: Array, index: int) -> float:
         if tree >= 0:
             value = sums.values[ends[tree], sums.columns[index]]
         total = value if place == sums.firsts[index] else total + value
-    return total / sums.divisors[index] if sums.divisors[index] != 1 else total
+    return total
+
+
+@called
+def quotient_of(sums: Sums, ends: Array, index: int) -> float:
+    """One of the program's own sums, divided as the program does."""
+    return total_of(sums, ends, index) / sums.divisors[index]
 
 
 @called
@@ -66,9 +72,9 @@ def exact_class(sums: Sums, ends: Array) -> int:
         return int(sums.values[ends[0], 0])
     if sums.threshold == sums.threshold:
         return 1 if total_of(sums, ends, 0) >= sums.threshold else 0
-    best, largest = 0, total_of(sums, ends, 0)
+    best, largest = 0, quotient_of(sums, ends, 0)
     for index in range(1, len(sums.columns)):
-        total = total_of(sums, ends, index)
+        total = quotient_of(sums, ends, index)
         if total > largest:
             best, largest = index, total
     return best
@@ -227,7 +233,7 @@ def differs(
         step = moved[0] - leads[0]
         if step > slack or -step > slack:
             return True
-        return bool(total_of(sums, new, 0) != total)
+        return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
     best = sure_class(moved, slack)
     if best == UNSURE:
         best = exact_class(sums, new)
@@ -339,7 +345,7 @@ def sweep(
                 for tree in trees:
                     new[tree] = held_leaf(nodes, codes, row, held, 0, hole, starts[tree])
                 if len(sums.outputs) == 0:
-                    changes = total_of(sums, new, 0) != totals[row, 0]
+                    changes = quotient_of(sums, new, 0) != totals[row, 0] / sums.divisors[0]
                 else:
                     changes = sums.outputs[exact_class(sums, new)] != output
             if changes:

@@ -1,0 +1,148 @@
+"""Candidates among the partial sums of many operands: prefixes of greedy paths.
+
+At each step a path adds the operand that most increases the correlation of the sum with the
+protected attribute. A path starts at the best operand or at the best pair, because two operands
+may say together what neither says alone. Correlations come from the Gram matrix of the operands,
+on at most a few thousand rows if there are many operands: candidates are measured exactly on all
+rows afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.moments import Moments, centered_rows
+from proxyuse.measure.support import Support
+
+WORK = 2**32
+"""Products of two values that a Gram matrix may take: about half a second."""
+
+LEAST_ROWS = 2048
+MOST_TARGETS = 16
+MOST_COORDINATES = 16
+EACH = 12
+"""Prefixes up to this size are all candidates; from there on, sizes grow by a fifth."""
+
+SWAPS = 16
+RESTARTS = 8
+"""Paths that avoid an operand of a witness, to find others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """Operands in greedy order, for one target and sign."""
+
+    moments: Moments
+    sign: int
+    start: tuple[int, ...]
+    allowed: Array
+
+    def sets(self, largest: int) -> Iterator[tuple[int, ...]]:
+        """Sets of 2 up to `largest` operands: prefixes, and the best one after local swaps."""
+        order = [*self.start, *self.moments.forward(self.start, self.sign, self.allowed)]
+        sizes = _sizes(min(largest, len(order)))
+        for size in sizes:
+            yield tuple(order[:size])
+        scores = [self.moments.squared_correlation(order[:size]) for size in sizes]
+        if scores:
+            best = order[: sizes[int(np.argmax(scores))]]
+            swapped = self.moments.swapped(best, self.sign, self.allowed, SWAPS)
+            if swapped != sorted(best):
+                yield tuple(swapped)
+
+
+@dataclass(slots=True, eq=False)
+class Proposals:
+    """Greedy paths for one protected attribute.
+
+    Attributes
+    ----------
+    moments : one for each target and coordinate of the operands.
+    avoided : operands of witnesses that later paths leave out, one at a time.
+    """
+
+    moments: Sequence[Moments]
+    avoided: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, values: Callable[[int], Array], count: int, support: Support, weights: Array
+    ) -> Proposals:
+        """Proposals for `count` operands; `values` gives those of one operand.
+
+        Each operand is evaluated once. O(k^2) time and O(k) memory per row that is used, for
+        each coordinate of a vector.
+        """
+        n_rows = len(weights)
+        used = min(n_rows, max(LEAST_ROWS, WORK // max(1, count * count)))
+        rows = np.linspace(0, n_rows - 1, used).astype(np.intp)
+        columns = np.array([np.asarray(values(index)[rows]) for index in range(count)])
+        if columns.ndim == 2:
+            columns = columns[:, :, None]
+        moments: list[Moments] = []
+        for coordinate in range(min(columns.shape[2], MOST_COORDINATES)):
+            centered = centered_rows(columns[:, :, coordinate], weights[rows])
+            gram = centered @ centered.T
+            moments += [
+                Moments.of_centered(gram, centered, target[rows], weights[rows])
+                for target in _targets(support, weights)
+            ]
+        return cls(moments)
+
+    def avoid(self, subset: Sequence[int]) -> None:
+        """Look for witnesses without one operand or the other of a set."""
+        self.avoided += [index for index in subset if index not in self.avoided]
+
+    def paths(self, allowed: Array) -> Iterator[Path]:
+        """Paths from the best operand and the best pair, then those that avoid operands."""
+        yield from self._paths(allowed)
+        at = 0
+        while at < min(len(self.avoided), RESTARTS):
+            narrowed = allowed.copy()
+            narrowed[self.avoided[at]] = False
+            at += 1
+            yield from self._paths(narrowed)
+
+    def _paths(self, allowed: Array) -> Iterator[Path]:
+        if np.count_nonzero(allowed) < 2:
+            return
+        for moments in self.moments:
+            for sign in (1, -1):
+                first = next(moments.forward((), sign, allowed))
+                yield Path(moments, sign, (first,), allowed)
+                pair = moments.best_pair(sign, allowed)
+                if pair is not None and first not in pair:
+                    yield Path(moments, sign, pair, allowed)
+
+
+def _sizes(largest: int) -> list[int]:
+    """Which prefixes are candidates.
+
+    Examples
+    --------
+    >>> _sizes(20)
+    [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 17, 20]
+    """
+    sizes = list(range(2, min(EACH, largest) + 1))
+    while sizes and sizes[-1] < largest:
+        sizes.append(min(largest, max(sizes[-1] + 1, sizes[-1] * 6 // 5)))
+    return sizes
+
+
+def _targets(support: Support, weights: Array) -> list[Array]:
+    """What a sum may correlate with: the number itself, and each value against the rest."""
+    masses = support.masses(weights)
+    targets: list[Array] = []
+    numeric = support.values.dtype != np.int32
+    if numeric and len(support) > 2:
+        targets.append(np.nan_to_num(np.asarray(support.middles, dtype=np.float64))[support.codes])
+    if len(support) == 2:
+        return [(support.codes == 1).astype(np.float64)]
+    if not numeric or len(support) <= MOST_TARGETS:
+        common = np.argsort(-masses, kind="stable")[:MOST_TARGETS]
+        targets += [(support.codes == value).astype(np.float64) for value in common]
+    return targets

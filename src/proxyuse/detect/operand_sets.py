@@ -1,0 +1,164 @@
+"""One set of operands of an operator: its values, its positions, its measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from proxyuse.detect.occurrences import Arrangement
+from proxyuse.detect.operators import Operator, PartialSum
+from proxyuse.lang.evaluate import Array, truth_of
+from proxyuse.lang.nodes import Add, And, Or, Term, children
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.association import Association
+from proxyuse.measure.engine import Measurement
+from proxyuse.measure.screen import SLACK, Screen
+
+Operands = tuple[int, ...]
+"""Operands of one operator, numbered in written order, in which the program combines them."""
+
+
+class OperandSets:
+    """Measures of sets of operands of one operator.
+
+    Attributes
+    ----------
+    steps, parts : of each operand, its step in canonical order, and its term.
+    count : how many operands there are.
+    screen : None where no screen applies to the operands.
+    seen : the sets that were asked for, with their measures unless a screen excludes them.
+    exact : how many sets were measured exactly.
+    """
+
+    def __init__(
+        self,
+        engine: Measurement,
+        operator: Operator,
+        measure: Association,
+        epsilon: float,
+        delta: float,
+        screen: Screen | None,
+        singles: Mapping[int, tuple[Array, float]],
+        elsewhere: Callable[[Term], Sequence[Spot]],
+        tick: Callable[[int], None],
+    ) -> None:
+        self.engine, self.operator, self.measure = engine, operator, measure
+        self.epsilon, self.delta = epsilon, delta
+        self.tick = tick
+        order = operator.term._order
+        self.steps = sorted(operator.steps, key=lambda step: order[step])
+        parts = children(operator.term)
+        self.parts = [parts[order[step]] for step in self.steps]
+        self.count = len(self.steps)
+        self.attributes = range(len(engine.protected))
+        self.screen = screen if screen is not None and self.numeric else None
+        self.seen: dict[Operands, PartialSum | None] = {}
+        self.exact = 0
+        self._singles = singles
+        self._elsewhere = elsewhere
+        earlier: dict[bytes, int] = {}
+        self.twins = [-1] * self.count  # the operand before it that is equal
+        for index, part in enumerate(self.parts):
+            self.twins[index] = earlier.get(part.digest, -1)
+            earlier[part.digest] = index
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the operands are one number or truth value per row."""
+        return all(self.engine.values(part).ndim == 1 for part in self.parts)
+
+    def values(self, index: int) -> Array:
+        """The values of one operand on all rows: numbers, or truth values as numbers."""
+        values = self.engine.values(self.parts[index])
+        if isinstance(self.operator.term, And | Or):
+            values = truth_of(values)
+        shape = (self.engine.n_rows, *values.shape[1:])
+        return np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
+
+    def combined(self, subset: Operands) -> Array:
+        """The operator over some operands, combined as the program does it."""
+        total = self.values(subset[0])
+        with np.errstate(all="ignore"):
+            for index in subset[1:]:
+                match self.operator.term:
+                    case Add():
+                        total = total + self.values(index)
+                    case And():
+                        total = np.minimum(total, self.values(index))
+                    case Or():
+                        total = np.maximum(total, self.values(index))
+                    case _:
+                        total = total * self.values(index)
+        return total
+
+    def first_of_equals(self, subset: Operands) -> bool:
+        """Whether a set takes the first ones among equal operands; others are the same term."""
+        return all(self.twins[index] < 0 or self.twins[index] in subset for index in subset)
+
+    def single(self, index: int) -> tuple[Array, float]:
+        """The associations and the influence of one operand at this operator.
+
+        The influence of an operand whose associations are too small to matter may be 0 or NaN.
+        """
+        known = self._singles.get(self.steps[index])
+        if known is not None:
+            return known
+        self.tick(0)
+        associations = self.engine.associations((self.parts[index],), self.measure)[0]
+        if associations.max(initial=0.0) < self.epsilon:
+            return associations, 0.0
+        below = [self.engine.points.below(p)[self.steps[index]] for p in self.operator.points]
+        sets: list[tuple[Spot, ...]] = [(Spot(point),) for point in below]
+        if len(below) > 1:
+            sets.append(tuple(Spot(point) for point in below))
+        return associations, max(self.engine.influence(spots) for spots in sets)
+
+    def passes(self, found: PartialSum, attribute: int) -> bool:
+        """Whether a set is a witness."""
+        return bool(found.associations[attribute] >= self.epsilon and found.influence > self.delta)
+
+    def witness(self, subset: Operands, attribute: int) -> PartialSum | None:
+        """The measures of a set if it is a witness. Screens it first; measures each set once."""
+        subset = tuple(sorted(subset))
+        if subset not in self.seen:
+            self.tick(0)
+            excluded = self.screen is not None and self._screened_out(self.screen, subset)
+            self.seen[subset] = None if excluded else self.measured(subset)
+        found = self.seen[subset]
+        return found if found is not None and self.passes(found, attribute) else None
+
+    def _screened_out(self, screen: Screen, subset: Operands) -> bool:
+        return bool(screen.bounds(self.combined(subset), self.epsilon).max() < self.epsilon - SLACK)
+
+    def measured(self, subset: Operands, every: bool = False) -> PartialSum:
+        """Measure a set; influences only where an association reaches epsilon, or for `every`."""
+        self.tick(1)
+        self.exact += 1
+        engine, points = self.engine, self.operator.points
+        steps = tuple(sorted(self.steps[index] for index in subset))
+        term = engine.points.term_at(Spot(points[0], steps))
+        associations = engine.associations((term,), self.measure)[0]
+        if not every and associations.max(initial=0.0) < self.epsilon:
+            return PartialSum(steps, term, associations, (), ())
+        own = [Spot(point, steps) for point in points]
+        more = [Spot(point, equal) for point in points for equal in self._equal_sets(subset)]
+        spots = list(dict.fromkeys([*own, *more, *self._elsewhere(term)]))
+        sets: list[tuple[Spot, ...]] = [(spot,) for spot in own]
+        if len(spots) > 1:
+            together = Arrangement.of(engine.points, spots).together
+            sets += [together] if len(together) > 1 else []
+        influences = tuple(engine.influence(spots) for spots in sets)
+        return PartialSum(steps, term, associations, tuple(sets), influences)
+
+    def _equal_sets(self, subset: Operands) -> Iterator[tuple[int, ...]]:
+        """Disjoint sets of operands that equal a set, itself included, as steps."""
+        wanted = Counter(self.parts[index].digest for index in subset)
+        copies: dict[bytes, list[int]] = {digest: [] for digest in wanted}
+        for step, part in zip(self.steps, self.parts, strict=True):
+            if part.digest in copies:
+                copies[part.digest].append(step)
+        for turn in range(min(len(copies[digest]) // n for digest, n in wanted.items())):
+            chosen = (copies[digest][turn * n : (turn + 1) * n] for digest, n in wanted.items())
+            yield tuple(sorted(step for some in chosen for step in some))
