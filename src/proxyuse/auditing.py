@@ -11,18 +11,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from proxyuse.case import Case, Settings, case_of, engine_for
+from proxyuse.audit_notes import audit_notes, opaque_notes
+from proxyuse.case import Case, Settings, case_of, check_time_limit, engine_for
 from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
 from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
+from proxyuse.frame import frame_of
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import (
     AssociationLike,
     NormalizedMutualInformation,
 )
-from proxyuse.measure.forests import ForestEngine
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.measure.trial_engine import TrialEngine
@@ -33,7 +34,7 @@ from proxyuse.output.words import describe_findings
 from proxyuse.population import Population
 from proxyuse.program import Program
 from proxyuse.validity.assess import Assessment, assess
-from proxyuse.validity.content import COLUMNS, assessment_content, columns_of, validity_content
+from proxyuse.validity.content import assessment_content, validity_content
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Methods, methods_of
 
@@ -142,37 +143,20 @@ class Audit:
             z.name for z in self.population.protected if z.source in self.program.variables
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, a row for each decomposition and protected attribute.
+    def to_frame(self, full_terms: bool = False) -> pd.DataFrame:
+        """A pandas data frame with one row per decomposition and protected attribute.
 
         If validity was asked for, there are columns for it, filled for witnesses only.
+
+        Parameters
+        ----------
+        full_terms : bool
+            Whether computations are written in full. By default a text has at most 60 characters;
+            the text of a large model's subtrees would be far larger than the model.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise DataError(
-                "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
-            ) from None
         witnesses = {w.key: w.validity for w in self.witnesses}
-        rows = [
-            {
-                "protected": name,
-                "id": d.id,
-                "term": d.term,
-                "positions": "; ".join(map(str, d.positions)),
-                "occurrences": d.occurrences,
-                "association": association,
-                "influence": float("nan") if d.influence is None else d.influence,
-                "reach": d.reach,
-                "size": d.size,
-                "witness": (name, d.id) in witnesses,
-                **columns_of(witnesses.get((name, d.id))),
-            }
-            for d in self.decompositions
-            for name, association in d.associations.items()
-        ]
-        more = () if self.validity is None else COLUMNS
-        return pd.DataFrame(rows, columns=[*_FRAME_COLUMNS, *more])
+        validity = self.validity is not None
+        return frame_of(self.decompositions, witnesses, full_terms=full_terms, validity=validity)
 
     def plot(
         self,
@@ -285,20 +269,6 @@ def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
     return said
 
 
-_FRAME_COLUMNS = (
-    "protected",
-    "id",
-    "term",
-    "positions",
-    "occurrences",
-    "association",
-    "influence",
-    "reach",
-    "size",
-    "witness",
-)
-
-
 def audit(
     model: object,
     X: object,
@@ -321,6 +291,7 @@ def audit(
     opaque: bool = False,
     validity: Methods | None = None,
     threads: int = 1,
+    time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Audit:
     """Find every computation inside a model that is a proxy for a protected attribute and used.
@@ -366,6 +337,9 @@ def audit(
         see `Confirmation`, `Permutation` and `CrossValidation`.
     threads : int
         How many threads may count at the same time; the results do not depend on it.
+    time_limit : float, optional
+        Seconds after which detection stops and returns what it has settled. What it has not is in
+        `Audit.unsettled`. Translation counts towards the limit, but is never interrupted.
     progress : callable, optional
         Called with a `Progress` a few times a second; returning False cancels.
 
@@ -380,6 +354,8 @@ def audit(
     >>> [(w.term, w.association, w.influence) for w in found.witnesses]
     [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
     """
+    check_time_limit(time_limit)
+    clock = Clock(progress, limit=time_limit)
     case = case_of(
         model, X, protected, epsilon, delta,
         weights=weights, missing_protected=missing_protected, association=association,
@@ -390,7 +366,7 @@ def audit(
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
     methods = None if validity is None else methods_of(validity)
-    found = examine(case, clock=Clock(progress))
+    found = examine(case, clock=clock)
     return found if methods is None else found.validated(methods)
 
 
@@ -410,7 +386,7 @@ def examine(
     own = program is None
     program = case.specialised(case.subject.program if program is None else program)
     engine = engine_for(case, program, clock)
-    notes: tuple[Note, ...] = _opaque_notes(case.subject.opaque)
+    notes: tuple[Note, ...] = opaque_notes(case.subject.opaque)
     if own:
         population = case.population
         notes = (*case.subject.check(engine.outputs, engine.frame, population.kept), *notes)
@@ -423,7 +399,7 @@ def examine(
         detection.decompositions,
         list(evidence.witnesses),
         detection.unsettled,
-        (*notes, *_notes(program, case.population, engine, detection, case.settings)),
+        (*notes, *audit_notes(program, case.population, engine, detection, case.settings)),
         (case.association.name, case.influence.name),
         case.settings,
         None,
@@ -458,7 +434,8 @@ def _found(
 
     def again(rows: Array) -> Evidence:
         part = replace(case, population=case.population.taking(rows))
-        return _found(part, engine_for(part, engine.program, clock), clock)[1]
+        own = clock.restarted()
+        return _found(part, engine_for(part, engine.program, own), own)[1]
 
     evidence = Evidence(
         engine,
@@ -481,54 +458,3 @@ def _searched(detection: Detection) -> bool:
     """Whether it depended on the rows which decompositions were measured."""
     pruned = any(note.kind is NoteKind.PRUNED for note in detection.notes)
     return pruned or bool(detection.unsettled)
-
-
-def _opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:
-    if not names:
-        return ()
-    text = f"what is computed inside {', '.join(names)} was not looked at"
-    return (Note(NoteKind.OPAQUE, text),)
-
-
-def _notes(
-    program: Program,
-    population: Population,
-    engine: ForestEngine,
-    detection: Detection,
-    settings: Settings,
-) -> tuple[Note, ...]:
-    sampling, bins = settings.sampling, settings.bins
-    notes = [*population.notes]
-    for z, (_, support) in zip(population.protected, engine.protected, strict=True):
-        if z.source in program.variables:
-            text = f"the program reads the protected attribute {z.name!r} itself"
-            notes.append(Note(NoteKind.EXPLICIT_USE, text))
-        if support.binned:
-            text = f"the values of the protected attribute {z.name!r} were cut into {bins} bins"
-            notes.append(Note(NoteKind.BINNED, text))
-    if engine.binned:
-        count = len(engine.binned)
-        text = f"for association, values were cut into {bins} bins in {count} of the computations"
-        notes.append(Note(NoteKind.BINNED, text))
-    if engine.long:
-        text = (
-            f"{len(engine.long)} of the computations have more than {settings.max_support} "
-            "distinct values that were not cut into bins; a sample overestimates their association"
-        )
-        notes.append(Note(NoteKind.LONG_SUPPORT, text))
-    if sampling is not None:
-        count = len(detection.decompositions)
-        notes.append(
-            Note(
-                NoteKind.SAMPLED,
-                f"influence was estimated from {sampling.pairs:,} pairs of rows: each is within "
-                f"{sampling.alpha} of the exact value with probability {1 - sampling.beta:.4g}, "
-                f"all {count} at once with probability at least "
-                f"{max(0.0, 1 - count * sampling.beta):.4g}",
-            )
-        )
-    ways = ", ".join(f"{count:,} {way}" for way, count in engine.ways.most_common())
-    notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
-    notes += detection.notes
-    notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]
-    return tuple(notes)

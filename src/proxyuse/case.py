@@ -6,6 +6,7 @@ witnesses.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -184,6 +185,15 @@ def _check_threads(threads: object) -> None:
     whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
     if not whole or threads < 1:  # type: ignore[operator]
         raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
+
+
+def check_time_limit(seconds: object) -> None:
+    """Refuse a time limit that is not a positive number."""
+    number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if seconds is not None and (not number or not 0 < seconds < math.inf):  # type: ignore[operator]
+        raise DataError(
+            f"time_limit is {seconds!r}; pass a number of seconds above 0, or None for no limit"
+        )
 
 
 def _check_switches(**switches: object) -> None:

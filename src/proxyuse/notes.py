@@ -25,6 +25,7 @@ class NoteKind(StrEnum):
     METHOD = "method"
     ROUNDED = "rounded"
     OPAQUE = "opaque"
+    TIME_LIMIT = "time limit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 
 import numpy as np
 
 from proxyuse.detect.candidates import Candidate, LargeOperator, Listing, candidates_of
+from proxyuse.detect.in_time import Columns, InTime, measure_in_time
 from proxyuse.detect.measured import Decompositions, Measures
 from proxyuse.detect.occurrences import measure_occurrences, near
-from proxyuse.detect.progress import Clock
+from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.subsets import settle_operator
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
@@ -27,9 +28,6 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Engine
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
-
-Columns = tuple[Array, list[tuple[Spot, ...]], Array, Array]
-"""Decompositions: whose they are, spots, influences, reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +49,13 @@ class Budget:
     occurrences: int = 256
 
     def __post_init__(self) -> None:
-        for name in ("subsets", "search", "grow", "occurrences"):
+        for name in BUDGET_KEYS:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise DataError(f"a budget's {name} is {value!r}; pass a whole number of 0 or more")
+
+
+BUDGET_KEYS = tuple(item.name for item in fields(Budget))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Unsettled:
 
     Attributes
     ----------
-    what : ``operand subsets``, ``occurrence sets`` or ``positions``.
+    what : ``operand subsets``, ``occurrence sets`` or ``positions``; ``computations`` if a time
+        limit was reached.
     term : the beginning of the operator's or the repeated term's text.
     count : how many were not measured.
     """
@@ -155,11 +157,17 @@ class _Detector:
         self.notes: list[Note] = []
         self.candidates = candidates_of(program, budget.subsets, variables)
         self.found: dict[bytes, Candidate] = {}  # by the search, with all their positions
+        self.in_time: InTime | None = None  # what a time limit left of the listing
+        self.operators = list(self.candidates.large)  # not settled yet
 
     def run(self) -> Detection:
-        self._measure(self.candidates.listing)
-        for operator in self.candidates.large:
-            self._settle(operator)
+        with self.clock.until_deadline():
+            self._measure(self.candidates.listing)
+            while self.operators:
+                self._settle(self.operators[0])
+                del self.operators[0]
+        if self.clock.stopped:
+            self._stop()
         for candidate in self.candidates.left_out:
             spots = tuple(candidate.spots)
             self._leave_open("positions", candidate.term, spots, len(spots))
@@ -167,7 +175,7 @@ class _Detector:
         found = Decompositions(
             self.program,
             self.engine.protected_names,
-            Measures.joined(self.parts),
+            Measures.joined(self.parts or [self._nothing()]),
             self.engine.tables,
         )
         return Detection(found, tuple(self.unsettled.values()), tuple(self.notes))
@@ -176,15 +184,15 @@ class _Detector:
         """Measure computations: all tables first, then the influence at each position."""
         start = self.clock.done
         self.clock.total += len(listing.terms) + len(listing.spots)
+        if self.clock.limit is not None:
+            self._measure_in_time(listing)
+            self.clock.done = self.clock.total
+            return
         associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
         strongest = associations.max(axis=1)
         suspicious = strongest >= self.epsilon
-        if self.witnesses_only or self.known is not None:
-            found = self._measure_some(listing, suspicious)
-        else:
-            found = self._measure_all(listing, suspicious)
-        owners, spots, influences, reaches = found
+        owners, spots, influences, reaches = self._columns(listing, suspicious)
         order = np.argsort(owners, kind="stable")
         self.parts.append(
             Measures(
@@ -209,6 +217,12 @@ class _Detector:
         self.known.update((term.digest, row) for term, row in zip(new, found, strict=True))
         rows = [self.known[term.digest] for term in terms]
         return np.array(rows).reshape(len(terms), len(self.engine.protected_names))
+
+    def _columns(self, listing: Listing, suspicious: Array) -> Columns:
+        """The influences that are asked for."""
+        if self.witnesses_only or self.known is not None:
+            return self._measure_some(listing, suspicious)
+        return self._measure_all(listing, suspicious)
 
     def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
         """Only what may be a witness; of the others, all positions together have a reach.
@@ -345,6 +359,60 @@ class _Detector:
         if settled.open:
             spots = tuple(Spot(place) for place in operator.points)
             self._leave_open("operand subsets", operator.term, spots, settled.open)
+
+    # A time limit
+
+    def _measure_in_time(self, listing: Listing) -> None:
+        """Measure computations, and keep what was measured before the time limit."""
+        found = measure_in_time(
+            listing,
+            self.program.points,
+            attributes=len(self.engine.protected_names),
+            epsilon=self.epsilon,
+            associations=self._associations,
+            measure=self._columns,
+        )
+        owners, spots, influences, reaches = found.columns
+        kept, owners = np.unique(owners, return_inverse=True)
+        if len(kept):
+            terms = tuple(listing.terms[i] for i in kept.tolist())
+            associations = found.associations[kept]
+            self.parts.append(Measures(terms, associations, owners, spots, influences, reaches))
+            if self.candidates.large and self.budget.grow:
+                self._score(terms, associations.max(axis=1), owners, influences)
+        if listing is self.candidates.listing:
+            self.in_time = found
+        if found.stopped:
+            raise OutOfTime
+
+    def _stop(self) -> None:
+        """Name what the time limit left open, the most important first."""
+        listing = self.candidates.listing
+        assert self.in_time is not None
+        remaining, unneeded = self.in_time.remaining, self.in_time.unneeded
+        if remaining:
+            spots = tuple(spot for i in remaining for spot in listing.candidates[i].spots)
+            self._leave_open("computations", self.program.term, spots, len(remaining))
+            text = f"{len(remaining):,} of {len(listing.terms):,} computations were not measured"
+        elif self.operators:
+            text = "some combinations of terms or trees were not measured"
+        else:
+            text = (
+                f"the influence of {len(unneeded):,} computations was not measured; their "
+                "association is below epsilon, so they cannot be witnesses"
+            )
+        for operator in self.operators:
+            points = tuple(Spot(place) for place in operator.points)
+            self._leave_open("operand subsets", operator.term, points, operator.subsets)
+        self.notes.insert(
+            0, Note(NoteKind.TIME_LIMIT, f"Stopped after {self.clock.limit:g} s, as asked; {text}.")
+        )
+
+    def _nothing(self) -> Measures:
+        """No decomposition was measured."""
+        attributes = len(self.engine.protected_names)
+        none = np.zeros(0)
+        return Measures((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
 
     def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
         brief = self.program.brief(term)

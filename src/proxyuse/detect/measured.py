@@ -153,6 +153,11 @@ class Decompositions(Sequence[Decomposition]):
         self.spots = measures.spots
 
     @property
+    def owners(self) -> Array:
+        """The number of the computation of each decomposition."""
+        return self._measures.owners
+
+    @property
     def computations(self) -> Sequence[Term]:
         """The distinct computations; each has one association, at however many positions."""
         return self._measures.terms
