@@ -151,6 +151,11 @@ def test_a_limit_is_a_positive_number(limit):
         pu.audit(RULE, PEOPLE, "z", time_limit=limit)
 
 
+def test_a_test_of_a_model_that_ran_out_of_time_fails():
+    with pytest.raises(AssertionError, match="Give a longer time limit"):
+        pu.assert_no_proxy_use(RULE, PEOPLE, "z", time_limit=1e-9)
+
+
 # The clock
 
 
