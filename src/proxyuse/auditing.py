@@ -339,7 +339,8 @@ def audit(
         How many threads may count at the same time; the results do not depend on it.
     time_limit : float, optional
         Seconds after which detection stops and returns what it has settled. What it has not is in
-        `Audit.unsettled`. Translation counts towards the limit, but is never interrupted.
+        `Audit.unsettled`. Translation counts towards the limit. A step that has begun, such as
+        translating or compiling, is finished first.
     progress : callable, optional
         Called with a `Progress` a few times a second; returning False cancels.
 
