@@ -37,8 +37,8 @@ test-slow: $(VENV)/.dev  ## Run the slow tests only, with many more examples
 	if [ $$status -eq 5 ]; then echo "No test is marked slow: nothing was run."; exit 0; fi; \
 	exit $$status
 
-bench: $(VENV)/.bench  ## Measure what audits cost, in minutes (ONLY="tree shap" picks some)
-	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY))
+bench: $(VENV)/.bench  ## Measure audits of deployed models, for docs/speed.md (ONLY="forest xgb" picks some)
+	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) --write docs/speed.md
 
 # The theme would advertise its successor.
 docs: $(VENV)/.docs  ## Build the documentation as a site into build/site

@@ -1,1 +1,1 @@
-"""What an audit costs, measured against predicting. Run it with ``make bench``."""
+"""What audits of deployed models cost, compared with predicting. Run it with ``make bench``."""

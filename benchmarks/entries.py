@@ -1,180 +1,122 @@
-"""What is measured, and the limits it is held to.
+"""What is measured, and the limits and goals for it.
 
 Imports nothing heavy: the process that starts the measurements stays small, because on Linux a
-process begins with the peak memory of the one that started it.
+process starts with the peak memory of its parent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Base(StrEnum):
+    """What the time of an audit is divided by."""
+
+    ESTIMATOR = "E"  # predict of the final estimator, on transformed rows
+    PIPELINE = "P"  # predict of the whole pipeline
+    SECONDS = "s"
+    PLAIN = "x"  # an audit of the same model: one binary attribute, no weights
+    GROWTH = "n^"  # the exponent with which time grows with rows
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One figure.
+    """One row of the table.
 
     Attributes
     ----------
-    name : how it is chosen on the command line.
-    what : what is measured, and against what.
-    function : the module and the function that measure it.
-    limit : what the figure must not pass; None where it is there for scale only.
-    goal : what it should reach.
-    at_least : whether the limit is one from below.
-    unit : of the figure; a ratio where it is "x".
-    seconds : how long its process may take.
-    cores : how many cores its process may use.
+    name : the name on the command line; so are the words it is made of.
+    title : the name in the table.
+    case : the name of the function in `deployed` that makes the model and the rows.
+    limit, goal : for the time of an audit, divided by `base`.
+    memory : the limit for the peak memory, in GB.
+    variant : how the audit differs from the plain one, see `variants`.
+    rows : the numbers of rows between which growth is measured.
+    seconds : the time each of its processes may take.
     """
 
     name: str
-    what: str
-    function: str
-    limit: float | None = None
-    goal: float | None = None
-    at_least: bool = False
-    unit: str = "x"
-    seconds: float = 120
-    cores: int = 1
+    title: str
+    case: str
+    limit: float
+    goal: float
+    base: Base = Base.ESTIMATOR
+    memory: float | None = None
+    variant: str = ""
+    rows: tuple[int, ...] = ()
+    seconds: float = 300
 
 
-ENTRIES = (
-    Entry(
-        name="tree",
-        what="audit of a tree of 500 leaves : predict",
-        function="benchmarks.trees:tree",
-        limit=8,
-        goal=2,
-    ),
-    Entry(
-        name="forest",
-        what="guards and subtrees of 100 trees of depth 8 : predict",
-        function="benchmarks.trees:forest_without_variables",
-        limit=8,
-        goal=3,
-        seconds=240,
-    ),
-    Entry(
-        name="forest-all",
-        what="the same and its variables : predict",
-        function="benchmarks.trees:forest",
-        limit=18,
-        goal=13,
-        seconds=240,
-    ),
-    Entry(
-        name="repair",
-        what="repair of 100 trees of depth 8, 30,000 rows, 5 violations : one audit of them",
-        function="benchmarks.repairs:forest",
-        limit=20,
-        goal=10,
-        seconds=480,
-    ),
-    Entry(
-        name="westfall-young",
-        what="1,000 permutations of all computations of the tree of 500 leaves : one audit of it",
-        function="benchmarks.permutations:westfall_young",
-        limit=100,
-        goal=30,
-    ),
-    Entry(
-        name="holm",
-        what="the same, a table at a time : one audit of it",
-        function="benchmarks.permutations:holm",
-        limit=100,
-        goal=20,
-    ),
-    Entry(
-        name="shap",
-        what="SHAP values of the tree of 500 leaves : predict",
-        function="benchmarks.others:shap_values",
-    ),
-    Entry(
-        name="permutation",
-        what="permutation importance of that tree, 5 repeats : predict",
-        function="benchmarks.others:permutation",
-    ),
-    Entry(
-        name="terms",
-        what="single terms of a linear classifier, 1,000,000 rows : 10,000 rows",
-        function="benchmarks.linear:single_terms",
-        limit=300,
-        seconds=240,
-    ),
-    Entry(
-        name="subsets",
-        what="4,095 subsets of 12 linear terms, 10,000 rows : as many np.sort",
-        function="benchmarks.linear:subsets",
-        limit=20,
-    ),
-    Entry(
-        name="values",
-        what="the tree and 7 values of Z : the tree and 2 values",
-        function="benchmarks.trees:seven_values",
-        limit=3,
-    ),
-    Entry(
-        name="million",
-        what="the tree and 1,000,000 rows : predict",
-        function="benchmarks.trees:million_rows",
-        limit=8,
-        seconds=300,
-    ),
-    Entry(
-        name="memory",
-        what="the tree and 1,000,000 rows, peak memory",
-        function="benchmarks.trees:memory_of_million_rows",
-        limit=2,
-        unit="GB",
-        seconds=300,
-    ),
-    Entry(
-        name="threads",
-        what="the forest and its variables, one thread : two threads",
-        function="benchmarks.trees:two_threads",
-        limit=1.6,
-        at_least=True,
-        seconds=300,
-        cores=2,
-    ),
-    Entry(
-        name="threads-rows",
-        what="the tree and 1,000,000 rows, one thread : two threads",
-        function="benchmarks.trees:two_threads_on_a_million_rows",
-        seconds=300,
-        cores=2,
-    ),
-    Entry(
-        name="xgboost",
-        what="guards and subtrees of 300 XGBoost trees of depth 6 : predict",
-        function="benchmarks.boosted:audit_of_300",
-        limit=10,
-        seconds=240,
-    ),
-    Entry(
-        name="translate",
-        what="1,000 XGBoost trees of depth 6 into a program : their JSON dump",
-        function="benchmarks.boosted:translation_of_1000",
-        limit=10,
-        seconds=240,
-    ),
-    Entry(
-        name="memory-boosted",
-        what="guards and subtrees of 1,000 XGBoost trees, peak memory",
-        function="benchmarks.boosted:memory_of_1000",
-        limit=4,
-        unit="GB",
-        seconds=300,
-    ),
-    Entry(
-        name="import",
-        what="a process that imports proxyuse : one that imports NumPy",
-        function="benchmarks.start:package",
-        limit=3,
-    ),
-    Entry(
-        name="help",
-        what="proxyuse --help : a process that imports NumPy",
-        function="benchmarks.start:command_line",
-        limit=3,
-    ),
-)
+ROWS = (48_842, 200_000, 1_000_000, 5_000_000)
+VARIANTS = {
+    "attributes": "5 protected attributes",
+    "values": "Z with 100 values",
+    "weights": "fractional weights",
+}
+
+
+def _models() -> list[Entry]:
+    e, p, s = Base.ESTIMATOR, Base.PIPELINE, Base.SECONDS
+    rows = [
+        ("forest", "RandomForestClassifier()", "forest", 10, 5, e, 3.0),
+        ("forest-shallow", "RandomForestClassifier(max_depth=10)", "forest_shallow", 15, 8, e,
+         None),
+        ("extra-trees", "ExtraTreesClassifier()", "extra_trees", 10, 5, e, 4.0),
+        ("xgb", "XGBClassifier(), 100 x 6", "xgb", 20, 8, e, None),
+        ("xgb-500", "XGBClassifier(), 500 x 6", "xgb_500", 20, 8, e, None),
+        ("lgbm", "LGBMClassifier()", "lgbm", 10, 5, e, None),
+        ("hist", "HistGradientBoostingClassifier()", "hist", 10, 5, e, None),
+        ("tree", "DecisionTreeClassifier()", "tree", 60, 20, e, None),
+        ("logistic", "LogisticRegression()", "logistic", 25, 10, p, None),
+        ("svc", "LinearSVC()", "svc", 25, 10, p, None),
+        ("forest-classes", "RandomForestClassifier(), 5 classes", "forest_classes", 30, 10, e,
+         None),
+        ("xgb-classes", "XGBClassifier(), 5 classes", "xgb_classes", 30, 10, e, None),
+        ("forest-regressor", "RandomForestRegressor()", "forest_regressor", 30, 10, e, None),
+        ("xgb-regressor", "XGBRegressor()", "xgb_regressor", 30, 10, e, None),
+        ("logistic-wide", "logistic, 200 numeric columns", "logistic_wide", 60, 10, s, None),
+        ("logistic-onehot", "logistic, 1,000 one-hot columns", "logistic_onehot", 60, 10, s, None),
+    ]  # fmt: skip
+    return [
+        Entry(name, title, case, limit, goal, base, memory)
+        for name, title, case, limit, goal, base, memory in rows
+    ]
+
+
+def _variants() -> list[Entry]:
+    return [
+        Entry(f"{variant}-{case}", f"{what}, {title}", case, 3, 1.5, Base.PLAIN, variant=variant)
+        for case, title in (("tree", "tree"), ("xgb", "XGBoost"))
+        for variant, what in VARIANTS.items()
+    ]
+
+
+def _growth() -> list[Entry]:
+    return [
+        Entry(
+            f"rows-{case}",
+            f"{title}, to 5,000,000 rows",
+            case,
+            1.1,
+            1.0,
+            Base.GROWTH,
+            memory=8.0,
+            rows=ROWS,
+            seconds=900,
+        )
+        for case, title in (("tree", "tree"), ("xgb", "XGBoost"), ("logistic", "logistic"))
+    ]
+
+
+ENTRIES = (*_models(), *_variants(), *_growth())
+
+
+def chosen(words: list[str]) -> list[Entry]:
+    """The entries with these names; a word that is no name picks those with it between dashes."""
+    names = {entry.name for entry in ENTRIES}
+
+    def picks(word: str, entry: Entry) -> bool:
+        return entry.name == word or (word not in names and word in entry.name.split("-"))
+
+    return [e for e in ENTRIES if not words or any(picks(word, e) for word in words)]

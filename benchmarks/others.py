@@ -1,33 +1,66 @@
-"""What other tools need for the same tree and rows, for scale."""
+"""What other tools need for the same model and rows.
+
+They are measured on all rows if that takes at most a minute or two, and else on the largest of a
+few sizes that does. The number of rows is part of the result; nothing is extrapolated.
+"""
 
 from __future__ import annotations
 
-from benchmarks import samples
-from benchmarks.timing import compare
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.deployed import Deployed
+from benchmarks.timing import cpu_seconds
+
+PATIENCE = 60.0
+"""CPU seconds that a larger size is expected to stay below."""
+
+SIZES = (10, 100, 1_000, 10_000)
 
 
-def shap_values() -> None:
-    """SHAP's exact values for trees."""
+def largest(measure: Callable[[int], float], rows: int) -> dict[str, float]:
+    """The time for all rows, or for as many as are affordable."""
+    found: dict[str, float] = {}
+    sizes = [*(size for size in SIZES if size < rows), rows]
+    for place, size in enumerate(sizes):
+        found = {"seconds": measure(size), "rows": size}
+        following = sizes[min(place + 1, len(sizes) - 1)]
+        if found["seconds"] * following / size > PATIENCE:
+            break
+    return found
+
+
+def shap_values(case: Deployed) -> dict[str, float]:
+    """SHAP's explainer for trees, or for linear models."""
     import shap
 
-    data = samples.adult()
-    model, _ = samples.tree()
-    explainer = shap.TreeExplainer(model)
-    compare(
-        lambda: explainer.shap_values(data.X, check_additivity=False),
-        lambda: model.predict(data.X),
-    )
+    prepared = case.model[:-1].transform(case.X)
+    dense = prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared)
+    estimator: Any = case.model[-1]
+    if hasattr(estimator, "coef_"):
+        background = dense[:: max(1, len(dense) // 100)]
+        explainer: Any = shap.LinearExplainer(estimator, background)
+        explain = explainer.shap_values
+    else:
+        explainer = shap.TreeExplainer(estimator)
+
+        def explain(rows: Any) -> Any:
+            return explainer.shap_values(rows, check_additivity=False)
+
+    explain(dense[:2])
+    return largest(lambda size: cpu_seconds(lambda: explain(dense[:size])), len(dense))
 
 
-def permutation() -> None:
-    """scikit-learn's permutation importance of all 14 features."""
+def permutation_importances(case: Deployed) -> dict[str, float]:
+    """scikit-learn's permutation importance of all raw columns, five repeats."""
     from sklearn.inspection import permutation_importance
 
-    data = samples.adult()
-    model, _ = samples.tree()
-    compare(
-        lambda: permutation_importance(
-            model, data.X, data.y, n_repeats=5, random_state=0, n_jobs=1
-        ),
-        lambda: model.predict(data.X),
-    )
+    def measure(size: int) -> float:
+        X, y = case.X.iloc[:size], case.y[:size]
+        return cpu_seconds(
+            lambda: permutation_importance(case.model, X, y, n_repeats=5, random_state=0, n_jobs=1)
+        )
+
+    return largest(measure, len(case.X))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba  # noqa: F401
 
 import proxyuse as pu
 from benchmarks import samples
 from benchmarks.timing import compare
-from benchmarks.trees import NO_SUBSETS
 
 ROWS = 30_000
 EPSILON, DELTA = 0.08, 0.01  # which leave 5 violations
@@ -21,12 +22,19 @@ def forest() -> None:
     X, y, married = data.X[:ROWS], data.y[:ROWS], data.married[:ROWS]
     model = RandomForestClassifier(100, max_depth=8, random_state=0, n_jobs=1).fit(X, y)
     protected = {"married": married}
-    found = pu.audit(model, X, protected, EPSILON, DELTA, budget=NO_SUBSETS)
+    light: dict[str, Any] = {"budget": samples.NO_SUBSETS}
+    found = pu.audit(model, X, protected, EPSILON, DELTA, **light)
     assert 5 <= len(found.violations()) <= 20
 
     def repair() -> pu.Repair:
         return pu.repair(
-            model, X, y, protected=protected, epsilon=EPSILON, delta=DELTA, budget=NO_SUBSETS
+            model,
+            X,
+            y,
+            protected=protected,
+            epsilon=EPSILON,
+            delta=DELTA,
+            **light,
         )
 
-    compare(repair, lambda: pu.audit(model, X, protected, EPSILON, DELTA, budget=NO_SUBSETS))
+    compare(repair, lambda: pu.audit(model, X, protected, EPSILON, DELTA, **light))

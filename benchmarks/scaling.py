@@ -16,7 +16,6 @@ import proxyuse as pu
 from benchmarks import samples
 from benchmarks.figure import Curve, log_log
 from benchmarks.timing import seconds
-from benchmarks.trees import NO_SUBSETS
 
 ROWS = (3_000, 10_000, 30_000, 100_000, 300_000)
 LEAVES = (30, 100, 300, 1_000, 3_000)
@@ -28,7 +27,9 @@ def audit_seconds(program: pu.Program, data: samples.Adult) -> tuple[float, int]
     """The median time of some audits after a first one, and how many decompositions they have."""
 
     def run() -> pu.Audit:
-        return pu.audit(program, data.X, protected={"married": data.married}, budget=NO_SUBSETS)
+        return pu.audit(
+            program, data.X, protected={"married": data.married}, budget=samples.NO_SUBSETS
+        )
 
     count = len(run().decompositions)
     return median(seconds(run) for _ in range(RUNS)), count
@@ -52,7 +53,7 @@ def _linear_seconds(rows: int) -> float:
     program, X, z = samples.linear(8, rows)
 
     def run() -> pu.Audit:
-        return pu.audit(program, X, protected={"z": z}, budget=NO_SUBSETS)
+        return pu.audit(program, X, protected={"z": z}, budget=samples.NO_SUBSETS)
 
     run()
     return median(seconds(run) for _ in range(RUNS))

@@ -36,7 +36,7 @@ def encoded(frame):
 
 def found(result, term):
     """Occurrences, association and influence of every decomposition of a term."""
-    rows = result.to_frame()
+    rows = result.to_frame(full_terms=True)
     rows = rows[rows["term"] == term]
     return sorted(zip(rows["occurrences"], rows["association"], rows["influence"], strict=True))
 

@@ -181,7 +181,7 @@ def three_audits():
 
 
 def frames():
-    return {name: audit.to_frame() for name, audit in three_audits().items()}
+    return {name: audit.to_frame(full_terms=True) for name, audit in three_audits().items()}
 
 
 def test_the_three_models_are_of_similar_size_and_settled():

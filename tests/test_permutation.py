@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.detect.detection import Budget
+from proxyuse.detect.budget import Budget
 from proxyuse.errors import DataError
 from proxyuse.measure.association import NormalizedMutualInformation
 from proxyuse.measure.correlation import SquaredCorrelation

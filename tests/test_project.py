@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import proxyuse.project
+from proxyuse.detect.budget import Budget
 from proxyuse.errors import FileError
 from proxyuse.project import Output, Project, find_project, read_project
 from proxyuse.validity.named_options import Wanted
@@ -62,6 +63,8 @@ def test_the_example_has_every_key(tmp_path):
         min_cell=5,
         missing_protected="drop",
         threads=2,
+        time_limit=600,
+        budget=Budget(subsets=4096, occurrences=1024),
         policy=tmp_path / "policy.yaml",
         judgements=tmp_path / "judgements.jsonl",
         validity=Wanted(

@@ -33,6 +33,7 @@ from proxyuse.lang.nodes import (
     Term,
     Var,
     is_missing,
+    postorder,
 )
 from proxyuse.lang.parse import parse_program, parse_term
 from proxyuse.lang.text import (
@@ -40,6 +41,7 @@ from proxyuse.lang.text import (
     Texts,
     beginning,
     brief,
+    briefs,
     name_text,
     shortened,
     term_text,
@@ -288,6 +290,14 @@ def test_a_beginning_is_that_of_the_whole_text(term, precision, most):
     whole = term_text(term, precision, width=sys.maxsize)
     assert beginning(term, precision, most) == whole[:most]
     assert brief(term, precision, most + 3) == shortened(whole, most + 3)
+
+
+@given(terms(), st.sampled_from(Precision), st.integers(3, 100))
+def test_beginnings_of_many_terms_are_those_of_each(term, precision, most):
+    inside = list(postorder(term))
+    expected = [brief(part, precision, most) for part in inside]
+    assert briefs(inside, precision, most) == expected
+    assert briefs(inside[::-1], precision, most) == expected[::-1]
 
 
 @given(st.lists(terms(), min_size=1, max_size=4), st.sampled_from(Precision), st.integers(0, 300))

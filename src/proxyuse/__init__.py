@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from proxyuse.certificate.verification import Verification, verify
     from proxyuse.deploy.estimator import program_estimator
     from proxyuse.deploy.source import python_source
-    from proxyuse.detect.detection import Budget, Unsettled
+    from proxyuse.detect.budget import Budget
+    from proxyuse.detect.results import Unsettled
     from proxyuse.detect.measured import Decomposition
     from proxyuse.detect.progress import Progress
     from proxyuse.detect.witnesses import Witness
@@ -126,9 +127,10 @@ _HOMES = {
     "proxyuse.certificate.verification": ("Verification", "verify"),
     "proxyuse.deploy.estimator": ("program_estimator",),
     "proxyuse.deploy.source": ("python_source",),
-    "proxyuse.detect.detection": ("Budget", "Unsettled"),
+    "proxyuse.detect.budget": ("Budget",),
     "proxyuse.detect.measured": ("Decomposition",),
     "proxyuse.detect.progress": ("Progress",),
+    "proxyuse.detect.results": ("Unsettled",),
     "proxyuse.detect.witnesses": ("Witness",),
     "proxyuse.errors": (
         "Cancelled",

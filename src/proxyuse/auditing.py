@@ -11,12 +11,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from proxyuse.case import Case, Settings, case_of, engine_for
-from proxyuse.detect.detection import Budget, Detection, Unsettled, detect
+from proxyuse.audit_notes import audit_notes, opaque_notes
+from proxyuse.case import Case, Settings, case_of, check_time_limit, engine_for
+from proxyuse.detect.bounded import Bounded
+from proxyuse.detect.budget import Budget
+from proxyuse.detect.detection import detect
+from proxyuse.detect.results import Detection, Measure, Unsettled
 from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
+from proxyuse.frame import frame_of
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association import (
     AssociationLike,
@@ -32,7 +37,7 @@ from proxyuse.output.words import describe_findings
 from proxyuse.population import Population
 from proxyuse.program import Program
 from proxyuse.validity.assess import Assessment, assess
-from proxyuse.validity.content import COLUMNS, assessment_content, columns_of, validity_content
+from proxyuse.validity.content import assessment_content, validity_content
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Methods, methods_of
 
@@ -58,6 +63,8 @@ class Audit:
     witnesses : those above both thresholds, strongest first, a protected attribute each.
     unsettled : decompositions that were not measured and may be witnesses.
     searched : one sentence for each space that was searched, not exhausted.
+    bounded : what was not measured because a bound shows that it is no witness; None if
+        everything was measured.
     notes : what was left out, binned, sampled or dropped, and how influence was found.
     measures : the names of the association and the influence that were measured.
     settings : what else was asked for.
@@ -80,6 +87,7 @@ class Audit:
     validity: Assessment | None = None
     _evidence: Evidence | None = field(default=None, repr=False)
     searched: tuple[str, ...] = ()
+    bounded: Bounded | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """What is kept in a file or a copy: not what further questions would be asked of."""
@@ -143,37 +151,20 @@ class Audit:
             z.name for z in self.population.protected if z.source in self.program.variables
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, a row for each decomposition and protected attribute.
+    def to_frame(self, full_terms: bool = False) -> pd.DataFrame:
+        """A pandas data frame with one row per decomposition and protected attribute.
 
         If validity was asked for, there are columns for it, filled for witnesses only.
+
+        Parameters
+        ----------
+        full_terms : bool
+            Whether computations are written in full. By default a text has at most 60 characters;
+            the text of a large model's subtrees would be far larger than the model.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise DataError(
-                "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
-            ) from None
         witnesses = {w.key: w.validity for w in self.witnesses}
-        rows = [
-            {
-                "protected": name,
-                "id": d.id,
-                "term": d.term,
-                "positions": "; ".join(map(str, d.positions)),
-                "occurrences": d.occurrences,
-                "association": association,
-                "influence": float("nan") if d.influence is None else d.influence,
-                "reach": d.reach,
-                "size": d.size,
-                "witness": (name, d.id) in witnesses,
-                **columns_of(witnesses.get((name, d.id))),
-            }
-            for d in self.decompositions
-            for name, association in d.associations.items()
-        ]
-        more = () if self.validity is None else COLUMNS
-        return pd.DataFrame(rows, columns=[*_FRAME_COLUMNS, *more])
+        validity = self.validity is not None
+        return frame_of(self.decompositions, witnesses, full_terms=full_terms, validity=validity)
 
     def plot(
         self,
@@ -286,20 +277,6 @@ def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
     return said
 
 
-_FRAME_COLUMNS = (
-    "protected",
-    "id",
-    "term",
-    "positions",
-    "occurrences",
-    "association",
-    "influence",
-    "reach",
-    "size",
-    "witness",
-)
-
-
 def audit(
     model: object,
     X: object,
@@ -316,12 +293,14 @@ def audit(
     bins: int | None = BINS,
     budget: Budget | None = None,
     all_sets: bool = False,
-    witnesses_only: bool = False,
+    measure: Measure = "needed",
+    exact: bool = False,
     variables: bool = True,
     decision: Decision | None = None,
     opaque: bool = False,
     validity: Methods | None = None,
     threads: int = 1,
+    time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Audit:
     """Find every computation inside a model that is a proxy for a protected attribute and used.
@@ -354,8 +333,14 @@ def audit(
         How much to spend where the number of decompositions is exponential.
     all_sets : bool
         List every set of occurrences of a repeated term.
-    witnesses_only : bool
-        Skip the influence of computations that cannot be witnesses.
+    measure : {"needed", "all"}
+        What to measure in a large forest: everything that can be a witness, by default, while
+        everything else keeps the bound that excludes it (`Audit.bounded`), or everything. In small
+        and other programs everything is measured.
+    exact : bool
+        Count every influence over all pairs of rows. By default, that of a variable that a large
+        forest reads in tens of thousands of places is drawn, with an interval that is clearly
+        above or below delta.
     variables : bool
         Whether to measure the variables too; without them the result is not complete.
     decision : Threshold, Positive or TopK, optional
@@ -367,6 +352,10 @@ def audit(
         see `Confirmation`, `Permutation` and `CrossValidation`.
     threads : int
         How many threads may count at the same time; the results do not depend on it.
+    time_limit : float, optional
+        Seconds after which detection stops and returns what it has settled. What it has not is in
+        `Audit.unsettled`. Translation counts towards the limit. A step that has begun, such as
+        translating or compiling, is finished first.
     progress : callable, optional
         Called with a `Progress` a few times a second; returning False cancels.
 
@@ -381,17 +370,20 @@ def audit(
     >>> [(w.term, w.association, w.influence) for w in found.witnesses]
     [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
     """
+    check_time_limit(time_limit)
+    clock = Clock(progress, limit=time_limit)
     case = case_of(
         model, X, protected, epsilon, delta,
         weights=weights, missing_protected=missing_protected, association=association,
         influence=influence, sampling=sampling, max_support=max_support, bins=bins,
-        budget=budget, all_sets=all_sets, witnesses_only=witnesses_only, variables=variables,
+        budget=budget, all_sets=all_sets, measure=measure, exact=exact,
+        variables=variables,
         decision=decision, opaque=opaque, threads=threads,
     )  # fmt: skip
     if progress is not None and not callable(progress):
         raise DataError(f"progress is {progress!r}; pass a function of a Progress")
     methods = None if validity is None else methods_of(validity)
-    found = examine(case, clock=Clock(progress))
+    found = examine(case, clock=clock)
     return found if methods is None else found.validated(methods)
 
 
@@ -411,7 +403,7 @@ def examine(
     own = program is None
     program = case.specialised(case.subject.program if program is None else program)
     engine = engine_for(case, program, clock)
-    notes: tuple[Note, ...] = _opaque_notes(case.subject.opaque)
+    notes: tuple[Note, ...] = opaque_notes(case.subject.opaque)
     if own:
         sample, kept = engine.sample, case.population.kept
         notes = (*case.subject.check(sample.outputs, sample.frame, kept), *notes)
@@ -424,12 +416,13 @@ def examine(
         detection.decompositions,
         list(evidence.witnesses),
         detection.unsettled,
-        (*notes, *_notes(program, case.population, engine, detection, case.settings)),
+        (*notes, *audit_notes(program, case.population, engine, detection, case.settings)),
         (case.association.name, case.influence.name),
         case.settings,
         None,
         evidence,
         detection.searched,
+        detection.bounded,
     )
 
 
@@ -446,7 +439,8 @@ def _found(
         delta=case.delta,
         budget=settings.budget,
         all_sets=settings.all_sets,
-        witnesses_only=settings.witnesses_only,
+        measure=settings.measure,
+        exact=settings.exact,
         variables=settings.variables,
         clock=clock,
         known=known,
@@ -460,7 +454,8 @@ def _found(
 
     def again(rows: Array) -> Evidence:
         part = replace(case, population=case.population.taking(rows))
-        return _found(part, engine_for(part, engine.program, clock), clock)[1]
+        own = clock.restarted()
+        return _found(part, engine_for(part, engine.program, own), own)[1]
 
     evidence = Evidence(
         engine,
@@ -482,55 +477,3 @@ def _found(
 def _searched(detection: Detection) -> bool:
     """Whether it depended on the rows which decompositions were measured."""
     return detection.selected or bool(detection.unsettled)
-
-
-def _opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:
-    if not names:
-        return ()
-    text = f"what is computed inside {', '.join(names)} was not looked at"
-    return (Note(NoteKind.OPAQUE, text),)
-
-
-def _notes(
-    program: Program,
-    population: Population,
-    engine: Measurement,
-    detection: Detection,
-    settings: Settings,
-) -> tuple[Note, ...]:
-    sampling, bins = settings.sampling, settings.bins
-    notes = [*population.notes]
-    for z, (_, support) in zip(population.protected, engine.sample.protected, strict=True):
-        if z.source in program.variables:
-            text = f"the program reads the protected attribute {z.name!r} itself"
-            notes.append(Note(NoteKind.EXPLICIT_USE, text))
-        if support.binned:
-            text = f"the values of the protected attribute {z.name!r} were cut into {bins} bins"
-            notes.append(Note(NoteKind.BINNED, text))
-    if engine.joint.binned:
-        count = len(engine.joint.binned)
-        text = f"for association, values were cut into {bins} bins in {count} of the computations"
-        notes.append(Note(NoteKind.BINNED, text))
-    if engine.joint.long:
-        text = (
-            f"{len(engine.joint.long)} of the computations have more than {settings.max_support} "
-            "distinct values that were not cut into bins; a sample overestimates their association"
-        )
-        notes.append(Note(NoteKind.LONG_SUPPORT, text))
-    if sampling is not None:
-        count = len(detection.decompositions)
-        notes.append(
-            Note(
-                NoteKind.SAMPLED,
-                f"influence was estimated from {sampling.pairs:,} pairs of rows: each is within "
-                f"{sampling.alpha} of the exact value with probability {1 - sampling.beta:.4g}, "
-                f"all {count} at once with probability at least "
-                f"{max(0.0, 1 - count * sampling.beta):.4g}",
-            )
-        )
-    methods = engine.methods.most_common()
-    ways = ", ".join(f"{count:,} {method}" for method, count in methods)
-    notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
-    notes += detection.notes
-    notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]
-    return tuple(notes)

@@ -6,15 +6,17 @@ witnesses.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-from proxyuse.detect.detection import Budget
+from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
+from proxyuse.detect.results import Measure
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Vocabulary
 from proxyuse.measure.association import Association, AssociationLike, for_weights
@@ -47,7 +49,8 @@ class Settings:
     bins: int | None = BINS
     budget: Budget = field(default_factory=Budget)
     all_sets: bool = False
-    witnesses_only: bool = False
+    measure: Measure = "needed"
+    exact: bool = False
     variables: bool = True
     decision: Decision | None = None
     opaque: bool = False
@@ -100,7 +103,8 @@ def case_of(
     bins: int | None = BINS,
     budget: Budget | None = None,
     all_sets: bool = False,
-    witnesses_only: bool = False,
+    measure: Measure = "needed",
+    exact: bool = False,
     variables: bool = True,
     decision: Decision | None = None,
     opaque: bool = False,
@@ -109,9 +113,9 @@ def case_of(
     """Check what is asked, translate the model and read the rows; the parameters of `audit`."""
     _check_thresholds(epsilon, delta, max_support, bins)
     _check_threads(threads)
-    _check_switches(
-        all_sets=all_sets, witnesses_only=witnesses_only, variables=variables, opaque=opaque
-    )
+    _check_switches(all_sets=all_sets, exact=exact, variables=variables, opaque=opaque)
+    if measure not in get_args(Measure):
+        raise DataError(f"measure is {measure!r}; pass 'needed' or 'all'")
     _check_option("budget", budget, Budget)
     _check_option("sampling", sampling, Sampling)
     likeness = association_from(association)
@@ -139,7 +143,8 @@ def case_of(
         bins=bins,
         budget=budget or Budget(),
         all_sets=bool(all_sets),
-        witnesses_only=bool(witnesses_only),
+        measure=measure,
+        exact=bool(exact),
         variables=bool(variables),
         decision=decision,
         opaque=bool(opaque),
@@ -201,6 +206,15 @@ def _check_threads(threads: object) -> None:
     whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
     if not whole or threads < 1:  # type: ignore[operator]
         raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
+
+
+def check_time_limit(seconds: object) -> None:
+    """Refuse a time limit that is not a positive number."""
+    number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if seconds is not None and (not number or not 0 < seconds < math.inf):  # type: ignore[operator]
+        raise DataError(
+            f"time_limit is {seconds!r}; pass a number of seconds above 0, or None for no limit"
+        )
 
 
 def _check_switches(**switches: object) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
+from proxyuse.notes import NoteKind
 from proxyuse.oracle.judgement import Oracle
 from proxyuse.report.answer import answer
 from proxyuse.report.diff import compare
@@ -78,6 +79,8 @@ def assert_no_proxy_use(
         raise AssertionError(answer(document(found, oracle=oracle, confirmed_only=confirmed_only)))
     if (undecided or not found.complete) and not allow_unsettled:
         more = "Ask for more permutations" if undecided else "Give a larger budget"
+        if any(note.kind is NoteKind.TIME_LIMIT for note in found.notes):
+            more = "Give a longer time limit"
         raise AssertionError(
             f"{found}\n\nNot everything could be settled. {more}, or pass "
             "allow_unsettled=True if that is acceptable."

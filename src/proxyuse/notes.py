@@ -19,12 +19,14 @@ class NoteKind(StrEnum):
     BINNED = "binned"
     LONG_SUPPORT = "long support"
     SAMPLED = "sampled"
+    DRAWN = "drawn"
     DROPPED = "dropped"
     EXPLICIT_USE = "explicit use"
     MISSING = "missing"
     METHOD = "method"
     ROUNDED = "rounded"
     OPAQUE = "opaque"
+    TIME_LIMIT = "time limit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position, Spot, survivors
 from proxyuse.lang.rewrite import simpler, simplify, without_missing_directions
-from proxyuse.lang.text import LINE_WIDTH, brief, name_text, precision_of, term_text
+from proxyuse.lang.text import LINE_WIDTH, brief, briefs, name_text, precision_of, term_text
 from proxyuse.table import Table
 
 P = ParamSpec("P")
@@ -234,6 +234,10 @@ class Program:
     def brief(self, term: Term, most: int = 60) -> str:
         """The beginning of a part of this program on one line, with at most so many characters."""
         return brief(term, self.precision, most)
+
+    def briefs(self, terms: Sequence[Term], most: int = 60) -> list[str]:
+        """The beginnings of many parts of this program; faster than one by one."""
+        return briefs(terms, self.precision, most)
 
     def without_missing(self, complete: frozenset[str]) -> Program:
         """The program for data in which some variables are never missing; origins stay.

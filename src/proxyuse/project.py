@@ -18,6 +18,8 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... min_cell = 5                                # smaller counts are not shown
 ... missing_protected = "drop"                  # or "refuse", or "category"
 ... threads = 2
+... time_limit = 600                            # seconds, after which detection stops
+... budget = { subsets = 4096, occurrences = 1024 }  # work for combinations, see `Budget`
 ... policy = "policy.yaml"                      # rules that say which witnesses are appropriate
 ... judgements = "judgements.jsonl"             # what people decided on single ones
 ...
@@ -59,6 +61,7 @@ This module reads the file and checks it; what is left out is for the command li
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import stat
 import tomllib
@@ -67,6 +70,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from proxyuse.detect.budget import BUDGET_KEYS, Budget
 from proxyuse.errors import FileError
 from proxyuse.files.reading import open_binary, unreadable
 from proxyuse.measure.association_names import ASSOCIATIONS
@@ -104,6 +108,8 @@ class Project:
     min_cell : smaller counts are not shown.
     missing_protected : what happens to rows whose protected attribute is missing.
     threads : how many threads may count at the same time.
+    time_limit : seconds after which detection stops.
+    budget : how much work detection may spend on combinations.
     policy, judgements : files that say which witnesses are appropriate.
     validity : how it is asked whether witnesses are real.
     output : where reports go.
@@ -124,6 +130,8 @@ class Project:
     min_cell: int | None = None
     missing_protected: Literal["refuse", "drop", "category"] | None = None
     threads: int | None = None
+    time_limit: float | None = None
+    budget: Budget | None = None
     policy: Path | None = None
     judgements: Path | None = None
     validity: Wanted = field(default_factory=Wanted)
@@ -179,6 +187,8 @@ def read_project(path: str | Path) -> Project:
     output = Output(**_checked(path, found.pop("output", {}), _OUTPUTS, "output."))
     validity = Wanted(**_checked(path, found.pop("validity", {}), _VALIDITY, "validity."))
     _check_belongs(path, validity)
+    if "budget" in found:
+        found["budget"] = Budget(**_checked(path, found["budget"], _BUDGET, "budget."))
     return Project(path=path, output=output, validity=validity, **found)
 
 
@@ -322,6 +332,12 @@ def _table(what: str) -> _Check:
     return table
 
 
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise _Unfit("a number of seconds above 0")
+    return float(value)
+
+
 def _chance(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise _Unfit("a number between 0 and 1")
@@ -345,8 +361,8 @@ def _one_of(known: Iterable[str]) -> _Check:
     return one
 
 
-def _listed(names: Sequence[str]) -> str:
-    *first, last = (f'"{name}"' for name in names)
+def _listed(names: Sequence[str], quote: str = '"') -> str:
+    *first, last = (f"{quote}{name}{quote}" for name in names)
     return f"{', '.join(first)} or {last}"
 
 
@@ -376,11 +392,14 @@ _KEYS: dict[str, _Check] = {
     "min_cell": _whole(1),
     "missing_protected": _one_of(("refuse", "drop", "category")),
     "threads": _whole(1),
+    "time_limit": _seconds,
+    "budget": _table(f"whole numbers for {_listed(BUDGET_KEYS, quote='')}"),
     "policy": _file,
     "judgements": _file,
     "validity": _table('ways, such as "confirm", and their options'),
     "output": _table("json, csv, markdown, report, sarif and junit, each the path of a file"),
 }
+_BUDGET: dict[str, _Check] = dict.fromkeys(BUDGET_KEYS, _whole(0))
 _VALIDITY: dict[str, _Check] = {
     "ways": _ways,
     "alpha": _chance,

@@ -21,6 +21,7 @@ from proxyuse.errors import DataError, FileError
 from proxyuse.files.json_schema import first_mistake
 from proxyuse.files.reading import unreadable
 from proxyuse.files.writing import written
+from proxyuse.notes import NoteKind
 from proxyuse.oracle.judgement import Oracle
 
 MOST_BYTES = 1 << 28
@@ -118,6 +119,11 @@ def certify(
     Complete detection finds no violation and no witness at association of at least 0.1 and
     influence above 0.05.
     """
+    if any(note.kind is NoteKind.TIME_LIMIT for note in audit.notes):
+        raise DataError(
+            "an audit that stopped at its time limit cannot be certified, because a check may stop "
+            "elsewhere; audit again with a longer time limit, or with none"
+        )
     try:
         # What was read back from JSON is what is compared: tuples are lists there.
         content = json.loads(

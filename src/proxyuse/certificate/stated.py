@@ -9,7 +9,7 @@ from typing import Any
 from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import NOTHING, Difference
 from proxyuse.certificate.hashes import program_hash
-from proxyuse.detect.detection import Budget
+from proxyuse.detect.budget import BUDGET_KEYS, Budget
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
 from proxyuse.lang.nodes import Precision
@@ -34,7 +34,6 @@ _JUDGED = ("judged", "violations", "claim")
 _ELSEWHERE = ("program", "data", "protected", "front", "witnesses", *_JUDGED)
 _UNCHECKED = ("hash", "proxyuse", "date", "repaired")
 _LOSSES = (QuantitativeInputInfluence().name, SquaredChange().name)
-_BUDGET = ("subsets", "search", "grow", "occurrences")
 
 
 def arguments(content: Mapping[str, Any], *, program: bool) -> dict[str, Any]:
@@ -50,9 +49,10 @@ def arguments(content: Mapping[str, Any], *, program: bool) -> dict[str, Any]:
         else Sampling(sampling["alpha"], sampling["beta"], int(sampling["seed"])),
         "max_support": int(said["max_support"]),
         "bins": None if said["bins"] is None else int(said["bins"]),
-        "budget": Budget(**{name: int(said["budget"][name]) for name in _BUDGET}),
+        "budget": Budget(**{name: int(said["budget"][name]) for name in BUDGET_KEYS}),
         "all_sets": said["all_sets"],
-        "witnesses_only": said["witnesses_only"],
+        "measure": said["measure"],
+        "exact": said["exact"],
         "variables": said["variables"],
         "decision": None if program else _decision(said["decision"]),
         "opaque": said["opaque"],

@@ -13,6 +13,7 @@ from typing import Any
 
 from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.certificate.certificate import certify
+from proxyuse.cli.budget_option import budget_from
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.cli.validity_options import wanted
@@ -40,8 +41,8 @@ from proxyuse.report.spreadsheet import csv_text
 
 SAID = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
-    "epsilon", "delta", "association", "min_cell", "missing_protected", "threads", "policy",
-    "judgements",
+    "epsilon", "delta", "association", "min_cell", "missing_protected", "threads", "time_limit",
+    "policy", "judgements",
 )  # fmt: skip
 """Options that the project file knows, too."""
 
@@ -96,7 +97,11 @@ def audited_files(
 def settings(given: argparse.Namespace) -> Project:
     """What the command line says, and where it is silent, the project file."""
     project = read_project(given.project) if given.project else find_project(Path.cwd())
-    said = {name: getattr(given, name) for name in SAID if getattr(given, name) is not None}
+    said = {
+        name: getattr(given, name)
+        for name in SAID
+        if getattr(given, name, None) is not None  # `repair` has no time limit
+    }
     if "protected" in said:
         said["protected"] = tuple(said["protected"])
     asked = replace(project or Project(Path.cwd() / "proxyuse.toml"), **said)
@@ -105,6 +110,8 @@ def settings(given: argparse.Namespace) -> Project:
     chosen = {kind: path for kind, path in outputs.items() if path is not None}
     asked = replace(asked, output=replace(asked.output, **chosen))
     asked = replace(asked, validity=wanted(given, asked.validity))
+    if given.budget:
+        asked = replace(asked, budget=budget_from(given.budget, asked.budget))
     for name in ("model", "data", "protected"):
         if not getattr(asked, name):
             raise FileError(
@@ -132,6 +139,8 @@ def _check_numbers(asked: Project, decision_threshold: float | None) -> None:
         raise DataError(f"--decision-threshold is {decision_threshold}; give a number")
     if asked.threads is not None and asked.threads < 1:
         raise DataError(f"--threads is {asked.threads}; give a whole number of 1 or more")
+    if asked.time_limit is not None and not 0 < asked.time_limit < math.inf:
+        raise DataError(f"--time-limit is {asked.time_limit:g}; give a number of seconds above 0")
 
 
 def min_cell(asked: Project) -> int:
@@ -156,7 +165,9 @@ def audited(
         missing_protected=asked.missing_protected or "refuse",
         association=asked.association,
         decision=None if threshold is None else Threshold(threshold),
+        budget=asked.budget,
         threads=1 if asked.threads is None else asked.threads,
+        time_limit=asked.time_limit,
         progress=progress,
     )
     check_rows(found.population.n_rows, asked)  # some may have been dropped

@@ -148,7 +148,7 @@ def _add_audit(commands: Commands) -> None:
         "--certificate", type=Path, metavar="FILE", help="write what proxyuse verify can check"
     )
     _add_min_cell(result)
-    _add_how(audit)
+    _add_time_limit(_add_how(audit))
 
 
 def _add_judge(commands: Commands) -> None:
@@ -164,7 +164,7 @@ def _add_judge(commands: Commands) -> None:
         "--list", action="store_true", help="print what is still to be judged, and ask nothing"
     )
     _add_min_cell(judging)
-    _add_how(judge)
+    _add_time_limit(_add_how(judge))
 
 
 def _add_repair(commands: Commands) -> None:
@@ -309,7 +309,7 @@ def _add_min_cell(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_how(command: argparse.ArgumentParser) -> None:
+def _add_how(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Options that say how an audit is done."""
     how = command.add_argument_group("how")
     how.add_argument(
@@ -319,9 +319,26 @@ def _add_how(command: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--threads", type=int, metavar="N", help="threads that count (default 1)")
     how.add_argument(
+        "--budget",
+        action="append",
+        metavar="KEY=N",
+        help="work for combinations of terms, trees or occurrences: subsets, search, grow or "
+        "occurrences, such as subsets=4096,occurrences=1024; may be given several times",
+    )
+    how.add_argument(
         "--project", type=Path, metavar="FILE", help="the project file, instead of the nearest one"
     )
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    return how
+
+
+def _add_time_limit(how: argparse._ArgumentGroup) -> None:
+    how.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="stop detection after SECONDS and print what it has settled",
+    )
 
 
 def _add_show(commands: Commands) -> None:

@@ -1,20 +1,22 @@
-"""A line on the terminal that says how far long work has come, and how long it may still take.
+"""The progress of long work, on standard error.
 
-It is on standard error and on terminals only, and is wiped away at the end. Its bar appears after a
-second.
+On a terminal it is one line, redrawn and wiped away at the end, with a bar after a second.
+Elsewhere, as in the log of a CI job, it is a new line every ten seconds.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from proxyuse.detect.progress import Progress
 
 PATIENCE = 1.0
+BETWEEN_LINES = 10.0
 WIDTH = 24
 
 
@@ -52,6 +54,57 @@ class Bar:
         self._stream = None
 
 
+class Lines(Bar):
+    """Writes a line every few seconds, whether or not the work reports anything meanwhile."""
+
+    def __init__(self, stream: TextIO, interval: float = BETWEEN_LINES) -> None:
+        super().__init__(None)
+        self._output = stream
+        self._interval = interval
+        self._stage = "starting"
+        self._progress: Progress | None = None
+        self._closed = threading.Event()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+        self._writer.start()
+
+    def stage(self, name: str) -> None:
+        """Another stage of the work begins."""
+        self._stage, self._progress = name, None
+
+    def __call__(self, progress: Progress) -> None:
+        """Note how far detection has come."""
+        self._progress = progress
+
+    def _write(self) -> None:
+        while not self._closed.wait(self._interval):
+            text = line(self._stage, self._progress, time.monotonic() - self._start)
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                self._output.write(text + "\n")
+                self._output.flush()
+
+    def close(self) -> None:
+        """Write nothing any more."""
+        self._closed.set()
+        self._writer.join()
+
+
+def line(stage: str, progress: Progress | None, seconds: float) -> str:
+    """What a log says of work in progress.
+
+    Examples
+    --------
+    >>> line("reading the data", None, 10.2)
+    'proxyuse: reading the data, 10 s'
+    >>> line("measuring", Progress(12_000, 45_000), 20.1)
+    'proxyuse: 12,000 of 45,000 measurements done (27%), 20 s'
+    """
+    text = stage
+    if progress is not None and progress.total:
+        share = round(100 * progress.done / progress.total)
+        text = f"{progress.done:,} of {progress.total:,} measurements done ({share}%)"
+    return f"proxyuse: {text}, {_duration(seconds)}"
+
+
 def _duration(seconds: float) -> str:
     """A time in words.
 
@@ -70,8 +123,11 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def bar(quiet: bool = False) -> Iterator[Bar]:
-    """A bar on standard error that shows nothing where that is no terminal, or nobody wants one."""
-    found = Bar(None if quiet or not sys.stderr.isatty() else sys.stderr)
+    """Progress on standard error: a bar on a terminal, else lines; nothing if `quiet`."""
+    shown: Bar | None = None
+    if not quiet:
+        shown = Bar(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
+    found = shown or Bar(None)
     try:
         yield found
     finally:

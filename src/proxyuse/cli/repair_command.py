@@ -84,6 +84,7 @@ class Work:
             "missing_protected": asked.missing_protected or "refuse",
             "association": asked.association,
             "decision": None if threshold is None else Threshold(threshold),
+            "budget": asked.budget,
             "threads": 1 if asked.threads is None else asked.threads,
             "progress": self.progress,
         }

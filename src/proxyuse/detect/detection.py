@@ -9,103 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 
-from proxyuse.detect.candidates import Candidate, Listing, candidates_of
+from proxyuse.detect.bounded import Bounded
+from proxyuse.detect.budget import Budget
+from proxyuse.detect.candidates import Candidate, Candidates, Listing, candidates_of
+from proxyuse.detect.forest_terms import ForestTerms, measure_forest
+from proxyuse.detect.in_time import Columns, InTime, measure_in_time
 from proxyuse.detect.measured import Decompositions, Measures
 from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
-from proxyuse.detect.progress import Clock
-from proxyuse.errors import DataError
+from proxyuse.detect.progress import Clock, OutOfTime
+from proxyuse.detect.results import Detection, Measure, Unsettled
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Points, Position, Spot
+from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
+from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.screen import Screen, screen_for
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 
-Columns = tuple[Array, list[tuple[Spot, ...]], Array, Array]
-"""Decompositions: whose they are, spots, influences, reaches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much work detection may spend where the number of decompositions is exponential.
-
-    Attributes
-    ----------
-    subsets : subsets of the operands of one operator that are exhausted, or listed, at most. With
-        many rows there are fewer; see `SumBudget`.
-    search : sets of operands that may be bounded to exclude their subsets, when there are more.
-    grow : subsets of one operator that may be measured in a search when they cannot be exhausted,
-        or more while rows are few; 0 searches none.
-    occurrences : sets of occurrences of one repeated term that may be measured to find the
-        strongest.
-    """
-
-    subsets: int = 16_384
-    search: int = 256
-    grow: int = 64
-    occurrences: int = 256
-
-    def __post_init__(self) -> None:
-        for name in ("subsets", "search", "grow", "occurrences"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise DataError(f"a budget's {name} is {value!r}; pass a whole number of 0 or more")
-
-
-@dataclass(frozen=True, slots=True)
-class Unsettled:
-    """Decompositions that were not measured and may be witnesses.
-
-    Attributes
-    ----------
-    what : ``operand subsets``, ``occurrence sets`` or ``positions``.
-    term : the beginning of the operator's or the repeated term's text.
-    count : how many were not measured.
-    """
-
-    what: str
-    term: str
-    count: int
-    _points: Points = field(repr=False, compare=False)
-    _spots: tuple[Spot, ...] = field(repr=False)
-
-    @property
-    def positions(self) -> tuple[Position, ...]:
-        """Where the term stands."""
-        return tuple(self._points.position(spot) for spot in self._spots)
-
-    def __str__(self) -> str:
-        first = ", ".join(str(self._points.position(spot)) for spot in self._spots[:3])
-        at = first + (", ..." if len(self._spots) > 3 else "")
-        count = f"{self.count:,}" if self.count < 10**15 else f"{Decimal(self.count):.2e}"
-        return f"{count} {self.what} of `{self.term}` (at {at}) were not measured"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Detection:
-    """Every measured decomposition, and what was not settled.
-
-    Attributes
-    ----------
-    searched : one sentence for each operator whose partial sums were searched, not exhausted.
-    selected : whether it depended on the rows which partial sums are listed.
-    """
-
-    decompositions: Decompositions
-    unsettled: tuple[Unsettled, ...]
-    notes: tuple[Note, ...]
-    searched: tuple[str, ...] = ()
-    selected: bool = False
+SMALL = 4096
+"""Positions of a program up to which everything is measured, needed or not."""
 
 
 def detect(
@@ -117,7 +47,8 @@ def detect(
     delta: float,
     budget: Budget,
     all_sets: bool = False,
-    witnesses_only: bool = False,
+    measure: Measure = "needed",
+    exact: bool = False,
     variables: bool = True,
     clock: Clock | None = None,
     known: dict[bytes, Array] | None = None,
@@ -137,7 +68,7 @@ def detect(
     listed that may be witnesses.
     """
     detector = _Detector(
-        engine, program, association, epsilon, delta, budget, all_sets, witnesses_only,
+        engine, program, association, epsilon, delta, budget, all_sets, measure, exact,
         variables, clock or Clock(None), known,
     )  # fmt: skip
     detector.all_subsets, detector.strict, detector.appropriate = all_subsets, strict, appropriate
@@ -154,7 +85,8 @@ class _Detector:
         delta: float,
         budget: Budget,
         all_sets: bool,
-        witnesses_only: bool,
+        measure: Measure,
+        exact: bool,
         variables: bool,
         clock: Clock,
         known: dict[bytes, Array] | None,
@@ -167,50 +99,83 @@ class _Detector:
         self.delta = delta
         self.budget = budget
         self.all_sets = all_sets
-        self.witnesses_only = witnesses_only
+        self.measure = measure
+        self.exact = exact
+        self.variables = variables
         self.clock = clock
         self.parts: list[Measures] = []
-        self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
+        self.unsettled: dict[tuple[str, str], Unsettled] = {}
+        self.listing: Listing
         self.notes: list[Note] = []
-        self.candidates = candidates_of(program, variables)
+        self.in_time: InTime | None = None  # what a time limit left of the listing
+        self.operators: list[Operator] = []  # whose partial sums are still to be searched
+        self.bounded: Bounded | None = None
         self.all_subsets = self.strict = False
         self.appropriate: Callable[[Term], bool] | None = None
         self.searched: list[str] = []
 
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The computations of the program, all of them."""
+        return candidates_of(self.program, self.variables)
+
+    @cached_property
+    def forest(self) -> ForestEngine | None:
+        """The engine of a program that is a large forest, whose terms are bounded first."""
+        small = len(self.program.points) <= SMALL
+        if self.measure == "all" or self.all_sets or self.all_subsets or small:
+            return None
+        engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))
+        return next(engines, None)
+
     def run(self) -> Detection:
-        self._measure(self.candidates.listing)
-        for operator in self.candidates.operators:
-            self._search_sums(operator)
-        for candidate in self.candidates.left_out:
+        with self.clock.until_deadline():
+            if self.forest is not None:
+                self._measure_forest(self.forest)
+            else:
+                self.operators = list(self.candidates.operators)
+                self._measure(self.candidates.listing)
+            while self.operators:
+                self._search_sums(self.operators[0])
+                del self.operators[0]
+        if self.clock.stopped:
+            self._stop()
+        left_out = self.candidates.left_out if self.forest is None else []
+        for candidate in left_out:
             spots = tuple(candidate.spots)
             self._leave_open("positions", candidate.term, spots, len(spots))
         self.clock.report()
+        parts = self.parts or [self._nothing()]
+        joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
         found = Decompositions(
             self.program,
             self.engine.protected_names,
-            Measures.joined(self.parts),
+            joined,
             self.engine.tables,
+            0 if self.bounded is None else self.bounded.computations,
         )
         return Detection(
             found,
             tuple(self.unsettled.values()),
             tuple(self.notes),
             tuple(self.searched),
-            bool(self.candidates.operators) and not self.all_subsets,
+            self.forest is not None
+            or (bool(self.candidates.operators) and not self.all_subsets),
+            self.bounded,
         )
 
     def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
         start = self.clock.done
         self.clock.total += len(listing.terms) + len(listing.spots)
+        if self.clock.limit is not None:
+            self._measure_in_time(listing)
+            self.clock.done = self.clock.total
+            return
         associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
         suspicious = associations.max(axis=1) >= self.epsilon
-        if self.witnesses_only or self.known is not None:
-            found = self._measure_some(listing, suspicious)
-        else:
-            found = self._measure_all(listing, suspicious)
-        owners, spots, influences, reaches = found
+        owners, spots, influences, reaches = self._columns(listing, suspicious)
         order = np.argsort(owners, kind="stable")
         self.parts.append(
             Measures(
@@ -234,25 +199,19 @@ class _Detector:
         rows = [self.known[term.digest] for term in terms]
         return np.array(rows).reshape(len(terms), len(self.engine.protected_names))
 
-    def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
-        """Only what may be a witness; of the others, all positions together have a reach.
+    def _columns(self, listing: Listing, suspicious: Array) -> Columns:
+        """The influences that are asked for."""
+        if self.known is not None:
+            return self._measure_some(listing, suspicious)
+        return self._measure_all(listing, suspicious)
 
-        The others are left out where associations were known.
-        """
+    def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
+        """Only what may be a witness."""
         asked = np.flatnonzero(suspicious)
         some = [listing.candidates[i] for i in asked.tolist()]
         chosen = Listing(some, self.program.points)
         owners, spots, influences, reaches = self._measure_all(chosen, suspicious[asked])
-        if self.known is not None:
-            return asked[owners], spots, influences, reaches
-        rest = np.flatnonzero(~suspicious)
-        together = [tuple(sorted(listing.candidates[i].spots)) for i in rest.tolist()]
-        return (
-            np.concatenate([asked[owners], rest]),
-            [*spots, *together],
-            np.concatenate([influences, np.full(len(rest), math.nan)]),
-            np.concatenate([reaches, [self.engine.reach(spots) for spots in together]]),
-        )
+        return asked[owners], spots, influences, reaches
 
     def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
         """Each position by itself, and the sets of those of repeated computations."""
@@ -340,9 +299,9 @@ class _Detector:
                 self.budget.subsets,
                 self.budget.grow,
             ),
-            name="the score" if len(self.candidates.operators) == 1 else f"`{text}`",
+            name="the score" if self._one_operator else f"`{text}`",
             singles=self._singles(operator),
-            elsewhere=self.candidates.positions,
+            elsewhere=self.candidates.positions if self.forest is None else lambda term: [],
             appropriate=self.appropriate,
             all_subsets=self.all_subsets,
             tick=lambda steps: self.clock.tick(),
@@ -354,6 +313,10 @@ class _Detector:
                 spots = tuple(Spot(point) for point in operator.points)
                 count = result.subsets - result.measured
                 self._leave_open("operand subsets", operator.term, spots, count)
+
+    @property
+    def _one_operator(self) -> bool:
+        return self.forest is not None or len(self.candidates.operators) == 1
 
     @cached_property
     def _screen(self) -> Screen | None:
@@ -407,7 +370,124 @@ class _Detector:
                 )
             )
 
+    # Forests
+
+    def _measure_forest(self, engine: ForestEngine) -> None:
+        """Measure the terms of a large forest that can be witnesses, and what stands above."""
+        above = engine.plan.points_above(self.program.points)
+        terms = [self.program.points.terms[point] for point in above]
+        pairs = zip(terms, above, strict=True)
+        candidates = [Candidate(term, [Spot(point)]) for term, point in pairs]
+        self._measure(Listing(candidates, self.program.points))
+        result = measure_forest(
+            self.engine,
+            engine,
+            self.association,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            variables=self.variables,
+            exact=self.exact,
+            tick=self.clock.tick,
+        )
+        self.bounded = result.bounded
+        if result.rows:
+            self.parts.append(_columns_of(result))
+        for term, drawn in result.drawn:
+            text = (
+                f"the influence of `{self.program.brief(term)}` was estimated from "
+                f"{drawn.pairs:,} drawn pairs of rows: {drawn.influence:.4f}, within "
+                f"{drawn.error:.4f} with probability {1 - drawn.beta:g}"
+            )
+            self.notes.append(Note(NoteKind.DRAWN, text))
+        for term, count, bound in result.open:
+            self.searched.append(
+                f"Of the {count:,} positions of `{self.program.brief(term)}`, each one and all "
+                f"together were measured. Some of them together may have more influence, but no "
+                f"more than {bound:.4f}."
+            )
+        trees = len(engine.plan.forest.starts)
+        if trees > 2:
+            self.searched.append(
+                f"Each of the {trees:,} trees was measured, and all of them together. "
+                "Combinations of some trees were not searched."
+            )
+        if not self.variables:
+            text = "variables were not measured, as asked"
+            self._leave_open("variables", self.program.term, (Spot(0),), 1)
+            self.notes.append(Note(NoteKind.NOT_LISTED, text))
+
+    # A time limit
+
+    def _measure_in_time(self, listing: Listing) -> None:
+        """Measure computations, and keep what was measured before the time limit."""
+        found = measure_in_time(
+            listing,
+            self.program.points,
+            attributes=len(self.engine.protected_names),
+            epsilon=self.epsilon,
+            associations=self._associations,
+            measure=self._columns,
+        )
+        owners, spots, influences, reaches = found.columns
+        kept, owners = np.unique(owners, return_inverse=True)
+        if len(kept):
+            terms = tuple(listing.terms[i] for i in kept.tolist())
+            associations = found.associations[kept]
+            self.parts.append(Measures(terms, associations, owners, spots, influences, reaches))
+        self.in_time, self.listing = found, listing
+        if found.stopped:
+            raise OutOfTime
+
+    def _stop(self) -> None:
+        """Name what the time limit left open, the most important first."""
+        remaining: list[int] = []
+        text = "some computations were not measured"
+        if self.in_time is not None:
+            remaining, unneeded = self.in_time.remaining, self.in_time.unneeded
+            text = (
+                f"the influence of {len(unneeded):,} computations was not measured; their "
+                "association is below epsilon, so they cannot be witnesses"
+            )
+        if remaining:
+            listing = self.listing
+            spots = tuple(spot for i in remaining for spot in listing.candidates[i].spots)
+            self._leave_open("computations", self.program.term, spots, len(remaining))
+            text = f"{len(remaining):,} of {len(listing.terms):,} computations were not measured"
+        elif self.forest is not None and self.bounded is None:
+            count = len(self.forest.plan.forest.test)
+            self._leave_open("computations", self.program.term, (Spot(0),), count)
+            text = "computations inside the trees were not measured"
+        elif self.operators:
+            text = "some combinations of terms or trees were not measured"
+        for operator in self.operators:
+            points = tuple(Spot(point) for point in operator.points)
+            self._leave_open("operand subsets", operator.term, points, operator.subsets)
+        self.notes.insert(
+            0, Note(NoteKind.TIME_LIMIT, f"Stopped after {self.clock.limit:g} s, as asked; {text}.")
+        )
+
+    def _nothing(self) -> Measures:
+        """No decomposition was measured."""
+        attributes = len(self.engine.protected_names)
+        none = np.zeros(0)
+        return Measures((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
+
     def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
         brief = self.program.brief(term)
         unsettled = Unsettled(what, brief, count, self.program.points, spots)
-        self.unsettled[what, term.digest] = unsettled
+        self.unsettled[what, brief] = unsettled
+
+
+def _columns_of(result: ForestTerms) -> Measures:
+    """What was measured of a forest, in columns."""
+    rows = [row for row in result.rows if row.spots]
+    counts = [len(row.spots) for row in rows]
+    return Measures(
+        tuple(row.term for row in rows),
+        np.array([row.associations for row in rows]),
+        np.repeat(np.arange(len(rows)), counts),
+        [spots for row in rows for spots in row.spots],
+        np.array([value for row in rows for value in row.influences]),
+        np.array([value for row in rows for value in row.reaches]),
+        np.array([value for row in rows for value in row.errors]),
+    )

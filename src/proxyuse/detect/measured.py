@@ -84,6 +84,8 @@ class Measures:
     terms, associations : by computation; associations with each protected attribute.
     owners : whose each decomposition is, in order of the computations.
     spots, influences, reaches : by decomposition; influence is NaN where it was not needed.
+    errors : by decomposition, how far an influence that was drawn may be off; 0 where it was
+        counted. None if all were counted.
     """
 
     terms: Sequence[Term]
@@ -92,6 +94,25 @@ class Measures:
     spots: Sequence[tuple[Spot, ...]]
     influences: Array
     reaches: Array
+    errors: Array | None = None
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Measures]) -> Measures:
+        """Parts that have no computation in common, one after the other."""
+        firsts = np.cumsum([0, *(len(part.terms) for part in parts)])
+        owners = [part.owners + first for part, first in zip(parts, firsts, strict=False)]
+        errors = [
+            np.zeros(len(part.owners)) if part.errors is None else part.errors for part in parts
+        ]
+        return cls(
+            [term for part in parts for term in part.terms],
+            np.concatenate([part.associations for part in parts]),
+            np.concatenate(owners).astype(np.intp),
+            [spots for part in parts for spots in part.spots],
+            np.concatenate([part.influences for part in parts]),
+            np.concatenate([part.reaches for part in parts]),
+            np.concatenate(errors),
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Measures]) -> Measures:
@@ -142,6 +163,7 @@ class Decompositions(Sequence[Decomposition]):
         protected: Sequence[str],
         measures: Measures,
         joint: Callable[[Term], list[JointTable]],
+        bounded: int = 0,
     ) -> None:
         self.program = program
         self.protected = tuple(protected)
@@ -151,11 +173,22 @@ class Decompositions(Sequence[Decomposition]):
         self.influences = measures.influences
         self.reaches = measures.reaches
         self.spots = measures.spots
+        self._bounded = bounded
+
+    @property
+    def owners(self) -> Array:
+        """The number of the computation of each decomposition."""
+        return self._measures.owners
 
     @property
     def computations(self) -> Sequence[Term]:
         """The distinct computations; each has one association, at however many positions."""
         return self._measures.terms
+
+    @property
+    def tested(self) -> int:
+        """How many distinct computations could have been witnesses, measured or bounded."""
+        return len(self._measures.terms) + self._bounded
 
     @property
     def terms(self) -> list[Term]:
@@ -165,7 +198,13 @@ class Decompositions(Sequence[Decomposition]):
 
     def place(self, term: Term) -> int:
         """Where a computation stands among all of them."""
-        return self._places[term.digest]
+        known = self._indices.get(id(term))
+        return self._places[term.digest] if known is None else known
+
+    @cached_property
+    def _indices(self) -> dict[int, int]:
+        """By identity: the digest of a large term takes a look at all of it."""
+        return {id(term): index for index, term in enumerate(self.computations)}
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
@@ -173,10 +212,13 @@ class Decompositions(Sequence[Decomposition]):
 
     @property
     def occurrences(self) -> Array:
-        """For each computation, at how many single positions it was measured."""
+        """For each computation, at how many single positions it stands."""
         alone = np.array([len(spots) == 1 for spots in self._measures.spots], dtype=np.float64)
         counts = np.bincount(self._measures.owners, alone, minlength=len(self.computations))
-        return counts.astype(np.intp)
+        together = np.zeros(len(self.computations), dtype=np.intp)
+        sizes = [len(spots) for spots in self._measures.spots]
+        np.maximum.at(together, self._measures.owners, sizes)
+        return np.maximum(counts.astype(np.intp), together)
 
     def __len__(self) -> int:
         return len(self.influences)

@@ -1,9 +1,11 @@
-"""Telling the caller how far long work has come, and stopping when told to."""
+"""Reporting the progress of long work, and stopping it: on request, or at a time limit."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from proxyuse.errors import Cancelled
@@ -11,9 +13,9 @@ from proxyuse.errors import Cancelled
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far detection has come: `done` of `total` measurements; a search may add some.
+    """The progress of detection: `done` of `total` measurements; a search may add some.
 
-    Of each computation the association is measured, and the influence at each of its positions.
+    For each computation, its association is measured, and its influence at each position.
     """
 
     done: int
@@ -24,22 +26,73 @@ ProgressCallback = Callable[[Progress], bool | None]
 """Called a few times a second; returning False cancels."""
 
 
-class Clock:
-    """Calls the caller's progress callback now and then, and stops the work if told to."""
+class OutOfTime(Exception):
+    """The time limit was reached. Detection catches it; callers never see it."""
 
-    def __init__(self, callback: ProgressCallback | None, interval: float = 0.1) -> None:
+
+class Clock:
+    """Calls the progress callback now and then, and stops the work on request or at a deadline.
+
+    Parameters
+    ----------
+    callback : called with a `Progress`; None for no reports.
+    interval : seconds between two reports.
+    limit : seconds from now to the deadline; None for none.
+    now : the time in seconds.
+
+    Attributes
+    ----------
+    stopped : whether work ended at the deadline.
+    """
+
+    def __init__(
+        self,
+        callback: ProgressCallback | None,
+        interval: float = 0.1,
+        *,
+        limit: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._callback = callback
         self._interval = interval
+        self._now = now
         self._next = 0.0
+        self._deadline = math.inf if limit is None else now() + limit
+        self._armed = False
+        self.limit = limit
+        self.stopped = False
         self.done = 0
         self.total = 0
 
+    def restarted(self) -> Clock:
+        """A clock whose time limit begins now; this one if it has no limit."""
+        if self.limit is None:
+            return self
+        return Clock(self._callback, self._interval, limit=self.limit, now=self._now)
+
+    @contextmanager
+    def until_deadline(self) -> Iterator[None]:
+        """End the work inside this block at the deadline; outside it, the deadline is ignored.
+
+        The deadline can therefore never interrupt work whose result is needed either way, such as
+        running the program once on all rows.
+        """
+        self._armed = self.limit is not None
+        try:
+            yield
+        except OutOfTime:
+            self.stopped = True
+        finally:
+            self._armed = False
+
     def tick(self, steps: int = 0) -> None:
-        """Report if it is time, some steps further."""
+        """Count some steps, report if it is time to, and stop at the deadline."""
         self.done += steps
-        if self._callback is None:
+        if self._callback is None and not self._armed:
             return
-        now = time.monotonic()
+        now = self._now()
+        if self._armed and now >= self._deadline:
+            raise OutOfTime
         if now >= self._next:
             self._next = now + self._interval
             self.report()

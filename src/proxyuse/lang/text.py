@@ -8,7 +8,7 @@ Cost: linear in the length of the text. No recursion.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import assert_never
@@ -283,6 +283,21 @@ def brief(term: Term, precision: Precision, most: int = 60) -> str:
     'ite(age <= 30...'
     """
     return shortened(beginning(term, precision, most + 1), most)
+
+
+def briefs(terms: Sequence[Term], precision: Precision, most: int = 60) -> list[str]:
+    """What `brief` says of each of many terms; what is said of a term is used for those around it.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.parse import parse_term
+    >>> briefs([parse_term("ite(age <= 30, 'no', 'yes')")], Precision.FLOAT64, 16)
+    ['ite(age <= 30...']
+    """
+    known: dict[int, str] = {}
+    for term in sorted(terms, key=lambda term: term.size):
+        known[id(term)] = _first(term, precision, most + 1, known)
+    return [shortened(known[id(term)], most) for term in terms]
 
 
 def beginning(term: Term, precision: Precision, most: int) -> str:

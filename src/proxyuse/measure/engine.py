@@ -101,7 +101,7 @@ class Measurement:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self.joint = JointTables(sample)
+        self.joint = sample.shared(JointTables)
         self.methods: Counter[str] = Counter()
         self.engines = _engines_for(sample)
 

@@ -39,8 +39,8 @@ class JointTables:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self.binned: set[Term] = set()
-        self.long: set[Term] = set()
+        self.binned: dict[int, Term] = {}  # by identity: digests of large terms take long
+        self.long: dict[int, Term] = {}
         self._labels = [labels_of(support, frame.vocabulary) for frame, support in sample.protected]
 
     def tables(self, term: Term) -> list[JointTable]:
@@ -50,9 +50,9 @@ class JointTables:
         """
         support, masses = self._support_and_masses(term)
         if support.binned:
-            self.binned.add(term)
+            self.binned[id(term)] = term
         elif len(support) > self.sample.max_support:
-            self.long.add(term)
+            self.long[id(term)] = term
         order = np.arange(len(support))
         vocabulary = self.sample.vocabulary
         if support.values.dtype == np.int32:  # categories in alphabetical order

@@ -20,7 +20,7 @@ from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
 from proxyuse.columns import Column, as_column
 from proxyuse.deploy.written_back import Deployed, written_back
-from proxyuse.detect.detection import Budget
+from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, evaluate

@@ -29,7 +29,7 @@ import numpy as np
 
 from proxyuse.auditing import Audit, examine
 from proxyuse.case import Case, engine_for, with_defined_influence
-from proxyuse.detect.detection import Budget
+from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, constant, first_value
@@ -217,7 +217,7 @@ class Search:
         self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
         light = Budget(case.settings.budget.subsets, 0, 0, 0)
         self._light = replace(
-            case, settings=replace(case.settings, budget=light, witnesses_only=False)
+            case, settings=replace(case.settings, budget=light)
         )
 
     def run(self, first: Audit) -> Found:

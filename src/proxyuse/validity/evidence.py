@@ -46,7 +46,7 @@ class Evidence:
     @property
     def tested(self) -> int:
         """How many pairs there are of a computation and a protected attribute."""
-        return len(self.decompositions.computations) * len(self.decompositions.protected)
+        return self.decompositions.tested * len(self.decompositions.protected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Answer:
 
 def counted_tests(evidence: Evidence) -> str:
     """How many tests there are, and of what."""
-    computations, names = evidence.decompositions.computations, evidence.decompositions.protected
-    counted = count(len(computations), "computation")
+    names = evidence.decompositions.protected
+    counted = count(evidence.decompositions.tested, "computation")
     if len(names) == 1:
         return counted
     return f"{count(evidence.tested, 'pair')} of {counted} and {len(names)} protected attributes"

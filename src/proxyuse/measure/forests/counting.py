@@ -300,3 +300,18 @@ def count_graft(
         standing.classes, _first_totals(standing), block.masses, by_row, by_value,
     )  # fmt: skip
     return by_row, by_value, reached
+
+
+def subtree_groups(plan: ForestPlan) -> Array:
+    """A number for each node; equal subtrees have the same one, different ones nearly always not.
+
+    Subtrees are told apart by a 64-bit hash of their tests and leaf values.
+    """
+    from proxyuse.measure.forests import loops  # loads numba
+
+    forest = plan.forest
+    values = np.ascontiguousarray(plan.decision.sums.values + 0.0)  # no -0
+    bits = values.view(np.uint64)
+    hashes = np.empty(len(forest.test), dtype=np.uint64)
+    loops.hash_subtrees(forest.test, forest.then, forest.otherwise, bits, hashes)
+    return np.unique(hashes, return_inverse=True)[1]

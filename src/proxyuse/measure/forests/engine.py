@@ -27,11 +27,13 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Call, Var, Vector, children
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Spot
-from proxyuse.lang.walking import leaf_values
+from proxyuse.lang.walking import CodeColumn, leaf_values
+from proxyuse.measure.association import Association
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
+from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
 
@@ -160,6 +162,58 @@ class ForestEngine:
         near, reach = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return near, reach
 
+    def reach_of(self, nodes: Array) -> float:
+        """The share of rows that pass one of some nodes."""
+        return self.share(self._movable(nodes)[0])
+
+    def bound_of(self, nodes: Array) -> float:
+        """An upper bound on the influence of a computation at any of some nodes."""
+        return self.share(self._movable(nodes)[1])
+
+    def _movable(self, nodes: Array) -> tuple[Array, Array]:
+        """Which rows pass one of some nodes, and which of them might change."""
+        hole, span = Hole.at(self.plan, nodes), self.plan.spans[0]
+
+        def flags(block: Block, standing: Standing) -> tuple[Array, Array]:
+            reached, rows = counting.movable_rows(self.plan, standing, hole, span)
+            movable = np.zeros(len(block), dtype=np.bool_)
+            movable[rows] = True
+            return reached, movable
+
+        reached, movable = zip(*self._map(flags), strict=True)
+        return np.concatenate(reached), np.concatenate(movable)
+
+    def share(self, rows: Array) -> float:
+        """The share of some rows in the total mass."""
+        return int(self.masses[rows].sum()) / self.total
+
+    def share_of(self, counted: Counted) -> float:
+        """The share of pairs of rows that change the output."""
+        return counting.product(self.masses, counted.by_row) / (self.total * self.total)
+
+    @cached_property
+    def equal_subtrees(self) -> Array:
+        """A number for each node; equal subtrees have the same one. O(n log n)."""
+        return counting.subtree_groups(self.plan)
+
+    def variable_of(self, column: CodeColumn) -> str | None:
+        """The variable that the tests of a column read, if it is one variable at one place."""
+        if column.variable is not None:
+            return column.variable
+        test = Points(column.operand)
+        places = [index for index, term in enumerate(test.terms) if isinstance(term, Var)]
+        if column.cuts is None and column.words is None and len(places) == 1:
+            term = test.terms[places[0]]
+            if test.parents[places[0]] == 0 and places[0] == 1 and isinstance(term, Var):
+                return term.name
+        return None
+
+    def subtree_associations(self, node: int, measure: Association) -> Array:
+        """The association of the subtree at a node with each protected attribute."""
+        return self.sample.shared(JointTables).associations(
+            [self.plan.forest.term(node)], measure
+        )[0]
+
     # Questions about positions
 
     def target(self, spots: Sequence[Spot]) -> Target | None:
@@ -187,10 +241,7 @@ class ForestEngine:
     def influence(self, spots: Sequence[Spot]) -> float | None:
         """The influence of one computation through disjoint positions at which it stands."""
         counted = self.counted(spots)
-        if counted is None:
-            return None
-        pairs = counting.product(self.masses, counted.by_row)
-        return pairs / (self.total * self.total)
+        return None if counted is None else self.share_of(counted)
 
     def influences(self, spots: Sequence[Spot]) -> list[float | None]:
         """The influence of what stands at each position, through that position alone."""
@@ -203,10 +254,7 @@ class ForestEngine:
             return None
         if len(target.nodes) == 1:
             return int(self.passing[0][target.nodes[0]]) / self.total
-        hole = Hole.at(self.plan, target.nodes)
-        span = self.plan.spans[0]
-        reached = self._map(lambda b, s: counting.movable_rows(self.plan, s, hole, span)[0])
-        return int(self.masses[np.concatenate(reached)].sum()) / self.total
+        return self.reach_of(target.nodes)
 
     def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
         """The share of rows that evaluate each position."""
@@ -222,14 +270,7 @@ class ForestEngine:
     def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
         """An upper bound on the influence through any set of these disjoint positions."""
         target = self.target(spots)
-        if target is None:
-            return None
-        hole = Hole.at(self.plan, target.nodes)
-        span = self.plan.spans[0]
-        rows = self._map(
-            lambda b, s: int(b.masses[counting.movable_rows(self.plan, s, hole, span)[1]].sum())
-        )
-        return sum(rows) / self.total
+        return None if target is None else self.bound_of(target.nodes)
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
         """An upper bound on the influence of any subset of some trees of a sum."""

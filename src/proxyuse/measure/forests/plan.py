@@ -16,6 +16,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const
 from proxyuse.lang.packed import Forest, Location
 from proxyuse.lang.packing import pack_trees
+from proxyuse.lang.positions import Points
 from proxyuse.lang.walking import Wiring
 from proxyuse.measure.forests.decision import Decision, Form, decision_of, form_of
 from proxyuse.program import Program, kept
@@ -93,6 +94,18 @@ class ForestPlan:
         start = int(self.forest.starts[tree])
         offsets = self.forest.offsets
         return int(self.points[tree]) + int(offsets[node] - offsets[start])
+
+    def points_above(self, points: Points) -> list[int]:
+        """The program points that are in no tree and no constant, in preorder."""
+        trees = set(self.points.tolist())
+        above, stack = [], [0]
+        while stack:
+            point = stack.pop()
+            if point in trees or isinstance(points.terms[point], Const):
+                continue
+            above.append(point)
+            stack += reversed(points.below(point))
+        return above
 
     @cached_property
     def nodes_by_test(self) -> tuple[Array, Array]:

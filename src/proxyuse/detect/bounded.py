@@ -1,0 +1,97 @@
+"""Decompositions that were not measured because a bound shows that they are no witnesses.
+
+There may be millions of them, so they are columns; one is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Term
+from proxyuse.lang.positions import Spot
+from proxyuse.measure.forests.plan import ForestPlan
+from proxyuse.program import Program
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedDecomposition:
+    """A computation at one position, with an upper bound on its influence.
+
+    Attributes
+    ----------
+    expression, spot : the computation, and where it stands.
+    reach : share of rows that evaluate it.
+    bound : no less than its influence.
+    """
+
+    program: Program
+    expression: Term
+    spot: Spot
+    reach: float
+    bound: float
+
+    @property
+    def term(self) -> str:
+        """The beginning of the computation's text."""
+        return self.program.brief(self.expression)
+
+
+class Bounded(Sequence[BoundedDecomposition]):
+    """Every subtree and every test of a forest, at its position, with its bound.
+
+    Subtrees come first, then tests, each in order of the trees. What was measured as well is
+    among them.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        plan: ForestPlan,
+        reach: Array,
+        subtree_bounds: Array,
+        test_bounds: Array,
+        test_associations: Array,
+    ) -> None:
+        self.program = program
+        self._plan = plan
+        self.reach = reach
+        self.subtree_bounds = subtree_bounds
+        self.test_bounds = test_bounds
+        self.test_associations = test_associations
+
+    @property
+    def computations(self) -> int:
+        """How many distinct tests there are, and subtrees at most."""
+        return len(self.test_associations) + len(self.reach)
+
+    def __len__(self) -> int:
+        return 2 * len(self.reach)
+
+    @overload
+    def __getitem__(self, index: int) -> BoundedDecomposition: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[BoundedDecomposition]: ...
+
+    def __getitem__(
+        self, index: int | slice
+    ) -> BoundedDecomposition | list[BoundedDecomposition]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        test, node = divmod(range(len(self))[index], len(self.reach))
+        forest = self._plan.forest
+        term = forest.tests.term(int(forest.test[node])) if test else forest.term(node)
+        bounds = self.test_bounds if test else self.subtree_bounds
+        return BoundedDecomposition(
+            self.program,
+            term,
+            Spot(self._plan.point_of(node) + test),
+            float(self.reach[node]),
+            float(bounds[node]),
+        )
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bounded decompositions>"

@@ -1,0 +1,65 @@
+"""What detection returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from proxyuse.detect.bounded import Bounded
+from proxyuse.detect.measured import Decompositions
+from proxyuse.lang.positions import Points, Position, Spot
+from proxyuse.notes import Note
+
+Measure = Literal["needed", "all"]
+"""What is measured: everything that can be a witness, or everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Decompositions that were not measured and may be witnesses.
+
+    Attributes
+    ----------
+    what : ``operand subsets``, ``occurrence sets`` or ``positions``; ``computations`` if a time
+        limit was reached.
+    term : the beginning of the operator's or the repeated term's text.
+    count : how many were not measured.
+    """
+
+    what: str
+    term: str
+    count: int
+    _points: Points = field(repr=False, compare=False)
+    _spots: tuple[Spot, ...] = field(repr=False)
+
+    @property
+    def positions(self) -> tuple[Position, ...]:
+        """Where the term stands."""
+        return tuple(self._points.position(spot) for spot in self._spots)
+
+    def __str__(self) -> str:
+        first = ", ".join(str(self._points.position(spot)) for spot in self._spots[:3])
+        at = first + (", ..." if len(self._spots) > 3 else "")
+        count = f"{self.count:,}" if self.count < 10**15 else f"{Decimal(self.count):.2e}"
+        return f"{count} {self.what} of `{self.term}` (at {at}) were not measured"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detection:
+    """Every measured decomposition, and what was not settled.
+
+    Attributes
+    ----------
+    searched : one sentence for each operator whose partial sums were searched, not exhausted.
+    selected : whether it depended on the rows which partial sums are listed.
+    bounded : what was not measured because a bound shows that it is no witness; None if
+        everything was measured.
+    """
+
+    decompositions: Decompositions
+    unsettled: tuple[Unsettled, ...]
+    notes: tuple[Note, ...]
+    searched: tuple[str, ...] = ()
+    selected: bool = False
+    bounded: Bounded | None = None

@@ -1,0 +1,127 @@
+"""Every measured decomposition as a data frame.
+
+Columns are made from the arrays of `Decompositions`, without an object for each row. Position texts
+are made in one pass over the program's points, and the text of a computation once, however many
+positions it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from proxyuse.detect.measured import Decompositions
+from proxyuse.errors import DataError
+from proxyuse.lang.positions import Points, Spot, decomposition_id
+from proxyuse.validity.content import COLUMNS, columns_of
+from proxyuse.verdict import Validity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_POSITIONS = 5
+"""Positions that are written out; of more, only the number."""
+
+
+def frame_of(
+    found: Decompositions,
+    witnesses: Mapping[tuple[str, str], Validity | None],
+    *,
+    full_terms: bool,
+    validity: bool,
+) -> pd.DataFrame:
+    """A row for each decomposition and protected attribute.
+
+    Parameters
+    ----------
+    found : the decompositions.
+    witnesses : by protected attribute and id, with what statistics say.
+    full_terms : whether computations are written in full.
+    validity : whether there are columns for what statistics say.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise DataError(
+            "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
+        ) from None
+    attributes = len(found.protected)
+    texts = _texts(found.program.points)
+    terms, program = found.computations, found.program
+    written = _objects(
+        [program.text_of(term) for term in terms] if full_terms else program.briefs(terms)
+    )
+    sizes = np.array([term.size for term in terms], dtype=np.int64)
+    ids = _ids(found, texts)
+    names = list(found.protected) * len(found)
+    witness = np.zeros(len(names), dtype=bool)
+    chosen = {id for _, id in witnesses}
+    for place, id in enumerate(ids):
+        if id in chosen:
+            for number, name in enumerate(found.protected):
+                witness[place * attributes + number] = (name, id) in witnesses
+    columns: dict[str, Any] = {
+        "protected": names,
+        "id": np.repeat(_objects(ids), attributes),
+        "term": np.repeat(written[found.owners], attributes),
+        "positions": np.repeat(_objects([_listed(own, texts) for own in found.spots]), attributes),
+        "occurrences": np.repeat([len(own) for own in found.spots], attributes),
+        "association": found.associations.ravel(),
+        "influence": np.repeat(found.influences, attributes),
+        "reach": np.repeat(found.reaches, attributes),
+        "size": np.repeat(sizes[found.owners], attributes),
+        "witness": witness,
+    }
+    frame = pd.DataFrame(columns)
+    if validity:
+        rows = np.flatnonzero(witness).tolist()
+        known = [columns_of(witnesses[names[row], ids[row // attributes]]) for row in rows]
+        frame = frame.join(pd.DataFrame(known, index=rows, columns=list(COLUMNS)))
+    return frame
+
+
+def _texts(points: Points) -> list[str]:
+    """The path of each point as it is printed; parents come before their children."""
+    texts = ["root"]
+    for parent, step in zip(points.parents[1:], points.steps[1:], strict=True):
+        texts.append(f"{texts[parent]}.{step}" if parent else str(step))
+    return texts
+
+
+def _text(spot: Spot, texts: Sequence[str]) -> str:
+    text = texts[spot[0]]
+    return f"{text}{{{','.join(map(str, spot[1]))}}}" if spot[1] else text
+
+
+def _listed(spots: Sequence[Spot], texts: Sequence[str]) -> str:
+    """The first positions, and how many more there are."""
+    if len(spots) == 1:
+        return _text(spots[0], texts)
+    listed = "; ".join(_text(spot, texts) for spot in spots[:MOST_POSITIONS])
+    more = len(spots) - MOST_POSITIONS
+    return f"{listed}; ... ({more:,} more)" if more > 0 else listed
+
+
+def _ids(found: Decompositions, texts: Sequence[str]) -> list[str]:
+    """The id of each decomposition; see `decomposition_id`."""
+    digests = [term.digest for term in found.computations]
+    ids = []
+    for owner, spots in zip(found.owners.tolist(), found.spots, strict=True):
+        if len(spots) == 1:
+            hasher = blake2b(digests[owner], digest_size=8)
+            hasher.update(_text(spots[0], texts).encode() + b";")
+            ids.append(hasher.hexdigest())
+        else:
+            term = found.computations[owner]
+            ids.append(decomposition_id(term, (_text(spot, texts) for spot in spots)))
+    return ids
+
+
+def _objects(values: Sequence[str]) -> Any:
+    """Strings as an array of objects, which pandas takes as it is."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

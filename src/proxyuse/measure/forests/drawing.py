@@ -1,0 +1,93 @@
+"""The influence of a variable from drawn pairs of rows, where counting all pairs takes too long.
+
+A variable of a fully grown forest is read at tens of thousands of nodes. Pairs of rows are drawn
+by weight; each says whether the output changes. By Hoeffding's inequality the share among m pairs
+is within ``sqrt(ln(2 / beta) / (2 m))`` of the influence but for a chance of beta. More pairs are
+drawn while the interval straddles the threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.forests import counting
+from proxyuse.measure.forests.counting import Hole
+
+if TYPE_CHECKING:
+    from proxyuse.measure.forests.engine import ForestEngine
+
+PAIRS = 1 << 14
+MOST_PAIRS = 1 << 18
+BETA = 1e-6
+"""The chance that an interval does not hold the influence, at each size that is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnInfluence:
+    """An estimate of an influence.
+
+    Attributes
+    ----------
+    influence : the share of pairs that change the output.
+    error : how far it is off at most, but for a chance of `beta`.
+    pairs : how many pairs were drawn.
+    reach : share of rows that evaluate one of the positions.
+    """
+
+    influence: float
+    error: float
+    pairs: int
+    beta: float
+    reach: float
+
+
+def drawn_influence(
+    engine: ForestEngine, nodes: Array, delta: float, tick: Callable[[int], None]
+) -> DrawnInfluence | None:
+    """Draw pairs until the influence of a variable is above or below delta; None if it stays open.
+
+    Costs one walk through the variable's trees for each pair.
+    """
+    hole = Hole.at(engine.plan, nodes)
+    generator = np.random.default_rng(0)
+    upto = np.cumsum(engine.masses)
+    changed = pairs = tries = 0
+    size = PAIRS
+    while pairs < MOST_PAIRS:
+        tick(0)
+        draws = generator.integers(0, engine.total, size=(2, size))
+        rows, others = np.searchsorted(upto, draws, side="right")
+        changed += _changed(engine, hole, rows, others)
+        pairs += size
+        tries += 1
+        error = math.sqrt(math.log(2 * 8 / BETA) / (2 * pairs))
+        share = changed / pairs
+        if not share - error <= delta < share + error:
+            reach = engine.reach_of(nodes)
+            return DrawnInfluence(share, error, pairs, BETA, reach)
+        size = pairs  # as many as before
+    return None
+
+
+def _changed(engine: ForestEngine, hole: Hole, rows: Array, others: Array) -> int:
+    """How many pairs of rows change the output."""
+    changed, first = 0, 0
+    order = np.argsort(rows, kind="stable")
+    rows, others = rows[order], others[order]
+    for block, standing in engine.blocks:
+        start, end = np.searchsorted(rows, [first, first + len(block)])
+        if start < end:
+            chosen = np.arange(end - start)
+            codes = np.ascontiguousarray(engine.codes[others[start:end]])
+            flags = counting.count_held(
+                engine.plan, block, standing, hole, rows[start:end] - first, codes, chosen
+            )
+            changed += int(flags.sum())
+        first += len(block)
+    return changed

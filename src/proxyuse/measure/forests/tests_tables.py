@@ -1,0 +1,83 @@
+"""What all tests of a forest tell about the protected attributes, at once.
+
+A test holds for a range of codes, so its joint table with an attribute follows from how many rows
+have each code: two look-ups in running sums. Tests that hold for the same rows share a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association import (
+    Association,
+    association_of_values,
+    associations_of,
+    needs_values,
+)
+from proxyuse.measure.forests.plan import ForestPlan
+from proxyuse.measure.support import Support
+
+CHUNK = 1 << 14
+
+
+def test_associations(
+    plan: ForestPlan,
+    codes: Array,
+    weights: Array,
+    attributes: Sequence[Support],
+    measure: Association,
+) -> Array:
+    """The association of each distinct test with each protected attribute.
+
+    O(n) for each column of codes, and one small table for each distinct split of the rows.
+    """
+    nodes, forest = plan.wiring.nodes, plan.forest
+    first_node = np.empty(len(forest.tests), dtype=np.int64)
+    first_node[forest.test[::-1]] = np.arange(len(forest.test))[::-1]
+    column, first, count = nodes[first_node, :3].astype(np.int64).T
+    turned = plan.wiring.swapped[first_node]
+    result = np.zeros((len(forest.tests), len(attributes)))
+    for index, attribute in enumerate(attributes):
+        for number, kind in enumerate(plan.wiring.columns):
+            own = np.flatnonzero(column == number)
+            if len(own) == 0:
+                continue
+            by_code = _by_code(codes[:, number], kind.count, attribute, weights)
+            upto = np.vstack([np.zeros(len(attribute)), np.cumsum(by_code, axis=0)])
+            low, high = first[own] + 1, np.minimum(first[own] + 1 + count[own], len(upto) - 1)
+            high = np.maximum(high, low)
+            # Ranges with the same rows have the same table.
+            rows_before = np.cumsum(np.concatenate([[0], by_code.sum(axis=1) > 0]))
+            keys = rows_before[low] * (rows_before[-1] + 1) + rows_before[high]
+            _, chosen, which = np.unique(keys, return_index=True, return_inverse=True)
+            inside = upto[high[chosen]] - upto[low[chosen]]
+            tables = np.stack([upto[-1] - inside, inside], axis=1)
+            swap = turned[own][chosen]
+            tables[swap] = tables[swap][:, ::-1]
+            result[own, index] = _measured(measure, tables, attribute)[which]
+    return result
+
+
+def _by_code(codes: Array, count: int, attribute: Support, weights: Array) -> Array:
+    """The masses by code, from -1 on, and value of an attribute."""
+    width = len(attribute)
+    cells = (codes.astype(np.int64) + 1) * width + attribute.codes
+    flat = np.bincount(cells, weights, minlength=(count + 1) * width)
+    return flat.reshape(-1, width)
+
+
+def _measured(measure: Association, tables: Array, attribute: Support) -> Array:
+    if needs_values(measure):
+        both = np.array([False, True])
+        rows = []
+        for table in tables:
+            held = table.sum(axis=1) > 0
+            rows.append(
+                association_of_values(measure, table[held], both[held], attribute.middles)
+            )
+        return np.array(rows)
+    parts = [tables[i : i + CHUNK] for i in range(0, len(tables), CHUNK)]
+    return np.concatenate([associations_of(measure, part) for part in parts])
