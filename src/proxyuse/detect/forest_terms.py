@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,7 @@ import numpy as np
 from proxyuse.detect.bounded import Bounded
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import SpotColumn
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
@@ -45,14 +45,16 @@ class Row:
 
     term: Term
     associations: Array
-    spots: list[tuple[Spot, ...]] = field(default_factory=list)
+    spots: list[SpotColumn] = field(default_factory=list)
     influences: list[float] = field(default_factory=list)
     reaches: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
 
-    def add(self, spots: Sequence[Spot], influence: float, reach: float, error: float = 0) -> None:
+    def add(
+        self, spots: SpotColumn, influence: float, reach: float, error: float = 0
+    ) -> None:
         """Note the influence through some positions."""
-        self.spots.append(tuple(spots))
+        self.spots.append(spots)
         self.influences.append(influence)
         self.reaches.append(reach)
         self.errors.append(error)
@@ -142,12 +144,9 @@ class _Forest:
     def _row(self, kind: str, number: int, term: Term, associations: Array) -> Row:
         return self.rows.setdefault((kind, number), Row(term, associations))
 
-    def _spots(self, kind: str, nodes: Array, inside: int = 2) -> list[Spot]:
-        past = {"subtree": 0, "test": 1, "variable": inside}[kind]
-        return [Spot(point + past) for point in sorted(map(self.plan.point_of, nodes.tolist()))]
-
-    def _reach(self, node: int) -> float:
-        return int(self.passed[node]) / self.engine.total
+    def _spots(self, kind: str, nodes: Array) -> SpotColumn:
+        past = {"subtree": 0, "test": 1, "variable": 2}[kind]
+        return SpotColumn(np.sort(self.plan.points_of(nodes)) + past)
 
     def _influence(self, target: Target) -> tuple[float, float]:
         """Influence and reach of a computation at some nodes."""
@@ -166,7 +165,6 @@ class _Forest:
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._spots("test", np.array([node])), influence, reach)
         counts = np.bincount(forest.test, minlength=len(forest.tests))
-        sums = np.bincount(forest.test, self.near_test, minlength=len(forest.tests))
         # Spread over several nodes, a test may matter although it does at none of them: a row
         # counts at each, and leads move by the sum.
         met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
@@ -191,9 +189,8 @@ class _Forest:
     def _variables(self) -> None:
         nodes_of: dict[str, list[Array]] = defaultdict(list)
         columns = self.plan.wiring.nodes[:, 0]
-        names = self._names_of_columns()
-        for column, name in enumerate(names):
-            if name is not None:
+        for column, kind in enumerate(self.plan.wiring.columns):
+            if (name := self.engine.variable_of(kind)) is not None:
                 nodes_of[name].append(np.flatnonzero(columns == column))
         terms = [Var(name) for name in nodes_of]
         if not terms:
@@ -205,45 +202,36 @@ class _Forest:
             suspicious = associations[number].max() >= self.epsilon
             self._variable(row, nodes, bool(suspicious))
 
-    def _names_of_columns(self) -> list[str | None]:
-        """The variable that the tests of each column read, if it is one, at one place."""
-        names: list[str | None] = []
-        for column in self.plan.wiring.columns:
-            found = self.engine.variable_of(column)
-            names.append(found)
-        return names
-
     def _variable(self, row: Row, nodes: Array, suspicious: bool) -> None:
         if suspicious:
             for node in nodes[self.near_test[nodes] > self.limit].tolist():
-                influence, reach = self._influence(Target("variable", np.array([node])))
-                row.add(self._spots("variable", np.array([node])), influence, reach)
+                alone = np.array([node])
+                row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
         if len(nodes) == 1:
             if not row.spots:
-                row.add(self._spots("variable", nodes), math.nan, self._reach(int(nodes[0])))
+                row.add(self._spots("variable", nodes), math.nan, self.engine.reach_of(nodes))
             return
         spots = self._spots("variable", nodes)
-        if not suspicious:
-            reach = self.engine.reach_of(nodes) if len(nodes) < 1000 else math.nan
-            row.add(spots, math.nan, reach)
+        bound = self.engine.bound_of(nodes) if suspicious else 0.0
+        if bound <= self.delta:
+            row.add(spots, math.nan, self.engine.reach_of(nodes))
             return
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
             if drawn is not None:
                 self.drawn.append((row.term, drawn))
-                row.add(spots, drawn.influence, drawn.reach, drawn.error)
+                row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
+                if drawn.influence <= self.delta:
+                    self.open.append((row.term, len(nodes), bound))
                 return
         influence, reach = self._influence(Target("variable", nodes))
         row.add(spots, influence, reach)
         if influence <= self.delta and len(nodes) > 2:
-            bound = self.engine.bound_of(nodes)
-            if bound > self.delta:
-                self.open.append((row.term, len(nodes), bound))
+            self.open.append((row.term, len(nodes), bound))
 
     # Subtrees
 
     def _subtrees(self) -> None:
-        forest = self.plan.forest
         groups = self.engine.equal_subtrees
         met = np.bincount(groups, self.near_subtree)
         alone = np.bincount(groups) == 1
@@ -256,7 +244,6 @@ class _Forest:
             parts = [nodes] if alone[group] else self._told_apart(nodes)
             for same in parts:
                 self._subtree(np.sort(same))
-        del forest
 
     def _told_apart(self, nodes: Array) -> list[Array]:
         """Nodes with one hash, by the subtree that stands there."""

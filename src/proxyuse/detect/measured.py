@@ -238,7 +238,7 @@ class Decompositions(Sequence[Decomposition]):
         return Decomposition(
             self.program,
             measures.terms[measures.owners[place]],
-            measures.spots[place],
+            tuple(measures.spots[place]),
             dict(zip(self.protected, self.associations[place].tolist(), strict=True)),
             None if influence != influence else influence,
             float(measures.reaches[place]),

@@ -141,7 +141,7 @@ def _groups(ordered: Sequence[Decomposition]) -> list[int]:
     leaders = _Leaders(ordered[0].program.points) if ordered else None
     for digest in sorted(rank, key=lambda key: (ordered[rank[key]].size, rank[key])):
         assert leaders is not None
-        found = leaders.inside(spots[digest])
+        found = leaders.inside(spots[digest], ordered[rank[digest]].expression.points)
         leader[digest] = rank[digest] if found is None else found
         if found is None:
             leaders.add(spots[digest], rank[digest])
@@ -163,11 +163,14 @@ class _Leaders:
             if spot.operands:
                 self._subsets[spot.point].append((set(spot.operands), rank))
 
-    def inside(self, spots: Iterable[Spot]) -> int | None:
-        """The best rank of a leader inside one of the spots."""
+    def inside(self, spots: Iterable[Spot], size: int) -> int | None:
+        """The best rank of a leader inside one of the spots, each of so many points."""
         ranks: list[int] = []
+        if not self._sorted:
+            return None
         for spot in spots:
-            for start, end in self._points.covers(spot):
+            whole = [(spot.point, spot.point + size)]
+            for start, end in self._points.covers(spot) if spot.operands else whole:
                 first = bisect_left(self._sorted, (start, -1))
                 last = bisect_left(self._sorted, (end, -1))
                 ranks.extend(rank for _, rank in self._sorted[first:last])

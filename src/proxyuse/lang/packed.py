@@ -310,6 +310,11 @@ class Forest:
     def _shapes(self) -> dict[int, list[int]]:
         return {}
 
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that any of the trees looks at, sorted."""
+        return tuple(sorted({name for shape in self.tests.shapes for name in variables(shape)}))
+
     def names(self, node: int) -> Iterator[str]:
         """The variables of a subtree, in order of first appearance."""
         for number in self.shapes_below(node):

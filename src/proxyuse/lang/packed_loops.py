@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from proxyuse.lang.compiled import compiled
 from proxyuse.lang.evaluate import Array
 
@@ -80,11 +82,26 @@ def find_leaves(
     """The leaf at which each row ends that starts at a node.
 
     A row of `nodes` holds a column of codes, the first code for which the test holds, how many
-    codes that are, and the two children.
+    codes that are, and the two children. All rows take a step before any takes the next one, so
+    that memory is waited for once.
     """
-    for row in range(len(codes)):
-        node = start
-        while node >= 0:
+    rows = len(codes)
+    active = np.arange(rows).astype(np.int32)
+    at = np.full(rows, start, dtype=np.int32)
+    count = rows if start >= 0 else 0
+    if start < 0:
+        leaves[:] = -1 - start
+    while count > 0:
+        kept = 0
+        for i in range(count):
+            row, node = active[i], at[i]
             code = codes[row, nodes[node, 0]] - nodes[node, 1]
-            node = nodes[node, 3] if 0 <= code < nodes[node, 2] else nodes[node, 4]
-        leaves[row] = -1 - node
+            inside = np.uint32(code) < np.uint32(nodes[node, 2])
+            node = nodes[node, 3] if inside else nodes[node, 4]
+            active[kept] = row
+            at[kept] = node
+            if node < 0:
+                leaves[row] = -1 - node
+            else:
+                kept += 1
+        count = kept

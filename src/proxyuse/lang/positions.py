@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, TypeVar, overload
@@ -18,7 +18,7 @@ from proxyuse.errors import LanguageError
 from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import Associative, Const, Term, children
 from proxyuse.lang.order import canonical_order
-from proxyuse.lang.packed import Forest, PackedIte
+from proxyuse.lang.packed import Array, Forest, PackedIte
 from proxyuse.lang.text import MOST_POINTS
 
 
@@ -70,6 +70,32 @@ class Spot(NamedTuple):
 
     point: int
     operands: tuple[int, ...] = ()
+
+
+class SpotColumn(Sequence[Spot]):
+    """Single points as spots, each made when it is asked for."""
+
+    __slots__ = ("points",)
+
+    def __init__(self, points: Array) -> None:
+        self.points = points
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @overload
+    def __getitem__(self, index: int) -> Spot: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Spot]: ...
+
+    def __getitem__(self, index: int | slice) -> Spot | list[Spot]:
+        if isinstance(index, slice):
+            return [Spot(point) for point in self.points[index].tolist()]
+        return Spot(int(self.points[index]))
+
+    def __iter__(self) -> Iterator[Spot]:
+        return (Spot(point) for point in self.points.tolist())
 
 
 class _Index:

@@ -22,7 +22,7 @@ from proxyuse.lang.evaluate import (
     stacked_constants,
     truth_of,
 )
-from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term, Var, variables
+from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term, Var
 from proxyuse.lang.packed import Forest, PackedIte
 
 _UPPER = (Relation.GT, Relation.GE, Relation.NE)
@@ -222,7 +222,7 @@ def codes_of(
     forest: Forest, columns: Mapping[str, Array], vocabulary: Vocabulary, n_rows: int
 ) -> Array:
     """The codes of rows; kept for the last rows asked for, as long as the arrays are the same."""
-    arrays = [columns[name] for name in _all_names(forest)]
+    arrays = [columns[name] for name in forest.variables]
     kept = forest.encoded
     if kept and kept[0] is vocabulary and len(kept[1]) == len(arrays):
         if all(a is b for a, b in zip(kept[1], arrays, strict=True)):
@@ -232,9 +232,6 @@ def codes_of(
     return codes
 
 
-def _all_names(forest: Forest) -> list[str]:
-    """The variables that the trees of a forest look at."""
-    return sorted({name for shape in forest.tests.shapes for name in variables(shape)})
 
 
 def tree_values(
@@ -244,9 +241,9 @@ def tree_values(
     from proxyuse.lang import packed_loops  # loads numba
 
     forest, node = term.forest, term.node
-    if any(name not in columns for name in _all_names(forest)):
+    if any(name not in columns for name in forest.variables):
         forest, node = forest.only(node), 0
-    n_rows = max((len(columns[name]) for name in _all_names(forest)), default=1)
+    n_rows = max((len(columns[name]) for name in forest.variables), default=1)
     codes = codes_of(forest, columns, vocabulary, n_rows)
     leaves = np.empty(len(codes), dtype=np.int32)
     packed_loops.find_leaves(forest.wiring.nodes, codes, node, leaves)

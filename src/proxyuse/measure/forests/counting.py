@@ -112,10 +112,10 @@ def count_passing(plan: ForestPlan, block: Block, standing: Standing) -> Passing
     by_leaf = np.zeros(len(forest.leaves), dtype=np.int64)
     loops.add_by_leaf(standing.ends, block.masses, by_leaf)
     near = np.zeros((len(forest.test), 2), dtype=np.int64)
-    below, sides, trees = plan.spans
+    below, trees = plan.spans
     loops.bound_singles(
-        plan.wiring.nodes, forest.spans.parent, forest.spans.leaf_parent, below, sides, trees,
-        standing.ends, standing.room, block.masses, near,
+        forest.then, forest.spans.parent, forest.spans.leaf_parent, below, *plan.extremes, trees,
+        plan.decision.scores, standing.leads, standing.ends, standing.room, block.masses, near,
     )  # fmt: skip
     return Passing(by_leaf, near)
 
@@ -137,7 +137,7 @@ def count_meeting(
     meeting = Meeting(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
     trees = np.unique(plan.tree_of[number >= 0])
     loops.bound_together(
-        number, forest.spans.parent, forest.spans.leaf_parent, plan.spans[1], trees,
+        number, forest.spans.parent, forest.spans.leaf_parent, plan.spans[0], trees,
         standing.ends, standing.room, block.masses, *meeting,
     )  # fmt: skip
     return meeting
@@ -146,6 +146,7 @@ def count_meeting(
 class Hole(NamedTuple):
     """Some nodes whose tests are to look at something else: a mask, and the trees they are in."""
 
+    nodes: Array
     mask: Array
     trees: Array
 
@@ -154,17 +155,30 @@ class Hole(NamedTuple):
         """A hole at some nodes."""
         mask = np.zeros(len(plan.forest.test), dtype=np.uint8)
         mask[nodes] = 1
-        return cls(mask, np.unique(plan.tree_of[nodes]))
+        return cls(nodes, mask, np.unique(plan.tree_of[nodes]))
 
 
-def movable_rows(
-    plan: ForestPlan, standing: Standing, hole: Hole, span: Array
-) -> tuple[Array, Array]:
-    """Which rows meet a hole, and which of them it might change."""
+def met_rows(plan: ForestPlan, standing: Standing, hole: Hole) -> Array:
+    """Which rows meet a hole."""
     from proxyuse.measure.forests import loops  # loads numba
 
     spans = plan.forest.spans
+    met = np.zeros(standing.ends.shape[1], dtype=np.bool_)
+    loops.meet(hole.mask, spans.parent, spans.leaf_parent, hole.trees, standing.ends, met)
+    return met
+
+
+def movable_rows(plan: ForestPlan, standing: Standing, hole: Hole) -> tuple[Array, Array]:
+    """Which rows meet a hole, and which of them it might change."""
+    from proxyuse.measure.forests import loops  # loads numba
+
+    spans, span = plan.forest.spans, plan.spans[0]
     moves = np.full(standing.ends.shape[1], -1, dtype=np.int64)
+    if len(hole.nodes) == 1:
+        node = int(hole.nodes[0])
+        ends = standing.ends[plan.tree_of[node]]
+        moves[(ends >= spans.first_leaf[node]) & (ends < spans.last_leaf[node])] = span[node]
+        return moves >= 0, np.flatnonzero(moves >= standing.room)
     loops.potential(
         hole.mask, spans.parent, spans.leaf_parent, span, hole.trees, standing.ends, moves
     )
@@ -293,8 +307,7 @@ def count_graft(
     by_row = np.zeros(len(block), dtype=np.int64)
     by_value = np.zeros(len(masses), dtype=np.int64)
     loops.graft(
-        rows, np.ascontiguousarray(inside[:, rows]), graft.trees.astype(np.int64),
-        np.unique(graft.trees).astype(np.int64), graft.shifts,
+        rows, np.ascontiguousarray(inside[:, rows]), graft.trees.astype(np.int64), graft.shifts,
         int(spans.first_leaf[graft.nodes[0]]), graft.value_of, graft.leaf_of, masses,
         decision.sums, decision.scores, decision.slack, standing.ends, standing.leads,
         standing.classes, _first_totals(standing), block.masses, by_row, by_value,

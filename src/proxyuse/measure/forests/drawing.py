@@ -37,14 +37,12 @@ class DrawnInfluence:
     influence : the share of pairs that change the output.
     error : how far it is off at most, but for a chance of `beta`.
     pairs : how many pairs were drawn.
-    reach : share of rows that evaluate one of the positions.
     """
 
     influence: float
     error: float
     pairs: int
     beta: float
-    reach: float
 
 
 def drawn_influence(
@@ -69,8 +67,7 @@ def drawn_influence(
         error = math.sqrt(math.log(2 * 8 / BETA) / (2 * pairs))
         share = changed / pairs
         if not share - error <= delta < share + error:
-            reach = engine.reach_of(nodes)
-            return DrawnInfluence(share, error, pairs, BETA, reach)
+            return DrawnInfluence(share, error, pairs, BETA)
         size = pairs  # as many as before
     return None
 

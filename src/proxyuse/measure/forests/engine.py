@@ -28,7 +28,7 @@ from proxyuse.lang.nodes import Add, Call, Var, Vector, children
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.lang.walking import CodeColumn, leaf_values
-from proxyuse.measure.association import Association
+from proxyuse.measure.association import Association, needs_values
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
@@ -36,6 +36,8 @@ from proxyuse.measure.forests.plan import ForestPlan, forest_plan
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
+from proxyuse.measure.support import Support, cut
+from proxyuse.measure.tables import joint_masses
 
 T = TypeVar("T")
 
@@ -164,24 +166,18 @@ class ForestEngine:
 
     def reach_of(self, nodes: Array) -> float:
         """The share of rows that pass one of some nodes."""
-        return self.share(self._movable(nodes)[0])
+        hole = Hole.at(self.plan, nodes)
+        return self.share(
+            np.concatenate(self._map(lambda b, s: counting.met_rows(self.plan, s, hole)))
+        )
 
     def bound_of(self, nodes: Array) -> float:
         """An upper bound on the influence of a computation at any of some nodes."""
-        return self.share(self._movable(nodes)[1])
-
-    def _movable(self, nodes: Array) -> tuple[Array, Array]:
-        """Which rows pass one of some nodes, and which of them might change."""
-        hole, span = Hole.at(self.plan, nodes), self.plan.spans[0]
-
-        def flags(block: Block, standing: Standing) -> tuple[Array, Array]:
-            reached, rows = counting.movable_rows(self.plan, standing, hole, span)
-            movable = np.zeros(len(block), dtype=np.bool_)
-            movable[rows] = True
-            return reached, movable
-
-        reached, movable = zip(*self._map(flags), strict=True)
-        return np.concatenate(reached), np.concatenate(movable)
+        hole = Hole.at(self.plan, nodes)
+        masses = self._map(
+            lambda b, s: int(b.masses[counting.movable_rows(self.plan, s, hole)[1]].sum())
+        )
+        return sum(masses) / self.total
 
     def share(self, rows: Array) -> float:
         """The share of some rows in the total mass."""
@@ -209,10 +205,22 @@ class ForestEngine:
         return None
 
     def subtree_associations(self, node: int, measure: Association) -> Array:
-        """The association of the subtree at a node with each protected attribute."""
-        return self.sample.shared(JointTables).associations(
-            [self.plan.forest.term(node)], measure
-        )[0]
+        """The association of the subtree at a node with each protected attribute.
+
+        From how many rows end at each leaf if all start at the node: O(n) for n rows and the
+        depth of the subtree.
+        """
+        if needs_values(measure):
+            term = self.plan.forest.term(node)
+            return self.sample.shared(JointTables).associations([term], measure)[0]
+        sample, graft = self.sample, Graft.at(self.plan, np.array([node]))
+        values = self.values_of(graft)
+        occur = np.bincount(values, minlength=len(graft.leaf_of)) > 0
+        numbers = self.plan.forest.leaves[graft.leaf_of[occur]]
+        values = (np.cumsum(occur) - 1)[values]
+        support = cut(Support(values, numbers), sample.weights, sample.bins, sample.max_support)
+        masses = joint_masses(support, sample.attributes, sample.weights)
+        return np.array([measure(table[table.sum(axis=1) > 0]) for table in masses])
 
     # Questions about positions
 
@@ -280,7 +288,7 @@ class ForestEngine:
         trees = [tree_at.get(below[step]) for step in operands]
         if None in trees:
             return None
-        span = int(self.plan.spans[2][trees].sum())
+        span = int(self.plan.spans[1][trees].sum())
         near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))
         return sum(near) / self.total
 
@@ -314,7 +322,7 @@ class ForestEngine:
         mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())
 
         def changed(block: Block, standing: Standing) -> tuple[Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole, plan.spans[1])
+            reached, rows = counting.movable_rows(plan, standing, hole)
             code = block.codes[rows, column] - first
             chosen = ((code >= 0) & (code < count)).astype(np.int64)
             moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
@@ -341,7 +349,7 @@ class ForestEngine:
         cells = Cells.of(codes, self.masses, plan.wiring.columns[column].count)
 
         def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole, plan.spans[0])
+            reached, rows = counting.movable_rows(plan, standing, hole)
             by_row, by_cell = counting.sweep(plan, block, standing, hole, rows, column, cells)
             return by_row, by_cell, reached
 
@@ -359,7 +367,7 @@ class ForestEngine:
         masses = np.bincount(kinds, self.masses).astype(np.int64)
 
         def tried(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole, plan.spans[0])
+            reached, rows = counting.movable_rows(plan, standing, hole)
             by_row = np.zeros(len(block), dtype=np.int64)
             by_kind = np.zeros(len(first), dtype=np.int64)
             for kind in range(len(first)):

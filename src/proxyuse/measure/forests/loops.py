@@ -23,9 +23,9 @@ def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> N
     All rows take a step before any takes the next one, so that memory is waited for once.
     """
     rows = len(codes)
-    active, at = [0] * rows, [0] * rows
+    active = np.empty(rows, dtype=np.int32)
+    at = np.empty(rows, dtype=np.int32)
     for tree in range(len(starts)):
-        count = 0
         if starts[tree] < 0:
             ends[tree, :] = -1 - starts[tree]
             continue
@@ -38,12 +38,12 @@ def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> N
             for i in range(count):
                 row, node = active[i], at[i]
                 code = codes[row, nodes[node, 0]] - nodes[node, 1]
-                node = nodes[node, 3] if 0 <= code < nodes[node, 2] else nodes[node, 4]
+                node = nodes[node, 3] if np.uint32(code) < np.uint32(nodes[node, 2]) else nodes[node, 4]
+                active[kept] = row
+                at[kept] = node
                 if node < 0:
                     ends[tree, row] = -1 - node
                 else:
-                    active[kept] = row
-                    at[kept] = node
                     kept += 1
             count = kept
 
@@ -98,6 +98,19 @@ def sure_class(leads: Array, slack: int) -> int:
     return best
 
 
+@called
+def class_of(sums: Sums, totals: Array) -> int:
+    """The class that the program's own sums choose, given these sums."""
+    if sums.threshold == sums.threshold:
+        return 1 if totals[0] >= sums.threshold else 0
+    best, largest = 0, totals[0] / sums.divisors[0]
+    for index in range(1, len(sums.columns)):
+        total = totals[index] / sums.divisors[index]
+        if total > largest:
+            best, largest = index, total
+    return best
+
+
 @compiled
 def stand(
     sums: Sums, scores: Array, base: Array, slack: int, ends: Array,
@@ -107,21 +120,32 @@ def stand(
 
     For numbers the class is 0 and the room 1.
     """
-    own = ends[:, 0].copy()
-    for row in range(ends.shape[1]):
-        for index in range(len(base)):
-            leads[row, index] = base[index]
-        for tree in range(len(ends)):
-            own[tree] = ends[tree, row]
+    rows = ends.shape[1]
+    for index in range(len(base)):
+        leads[:, index] = base[index]
+    for tree in range(len(ends)):
+        for row in range(rows):
+            leaf = ends[tree, row]
             for index in range(len(base)):
-                leads[row, index] += scores[own[tree], index]
-        for index in range(totals.shape[1]):
-            totals[row, index] = total_of(sums, own, index)
+                leads[row, index] += scores[leaf, index]
+    for index in range(totals.shape[1]):
+        for place in range(sums.firsts[index], sums.firsts[index + 1]):
+            first = place == sums.firsts[index]
+            tree, column = sums.operands[place], sums.columns[index]
+            value = sums.constants[place]
+            for row in range(rows):
+                if tree >= 0:
+                    value = sums.values[ends[tree, row], column]
+                totals[row, index] = value if first else totals[row, index] + value
+    for row in range(rows):
         room[row] = 1
         if len(sums.outputs) == 0:
             classes[row] = 0
             continue
-        best = exact_class(sums, own)
+        if len(sums.columns) == 0:
+            best = int(sums.values[ends[0, row], 0])
+        else:
+            best = class_of(sums, totals[row])
         classes[row] = best
         largest = 0 if best == 0 else leads[row, best - 1]
         nearest = 2**62
@@ -145,24 +169,39 @@ def add_by_leaf(ends: Array, masses: Array, by_leaf: Array) -> None:
 
 @compiled
 def bound_singles(
-    nodes: Array, parent: Array, leaf_parent: Array, span: Array, sides: Array, tree_span: Array,
-    ends: Array, room: Array, masses: Array, near: Array,
+    then: Array, parent: Array, leaf_parent: Array, span: Array, low: Array, high: Array,
+    tree_span: Array, scores: Array, leads: Array, ends: Array, room: Array, masses: Array,
+    near: Array,
 ) -> None:  # fmt: skip
     """Add up, for each node, the rows that pass it and whose output it might change.
 
-    The first column is for the subtree, the second for its test. `span` is how far leads can move
-    when a row ends elsewhere below a node, `sides` for each of its sides.
+    The first column is for the subtree, the second for its test. With one lead, it must move
+    towards the other side: `low` and `high` are the smallest and largest score below each node, and
+    below each of its sides. With several, `span` is how far any of them can move.
     """
+    single = leads.shape[1] == 1
     for tree in range(len(ends)):
         for row in range(len(masses)):
             if room[row] > tree_span[tree]:
                 continue
             leaf = ends[tree, row]
             child, node = -1 - leaf, leaf_parent[leaf]
+            own = scores[leaf, 0]
+            down = leads[row, 0] > 0
             while node >= 0:
                 if span[node] >= room[row]:
-                    near[node, 0] += masses[row]
-                    if sides[node] >= room[row]:
+                    test = move = span[node]
+                    if single:
+                        other = 1 if then[node] == child else 0
+                        if down:
+                            move = own - low[node, 2]
+                            test = own - low[node, other]
+                        else:
+                            move = high[node, 2] - own
+                            test = high[node, other] - own
+                    if move >= room[row]:
+                        near[node, 0] += masses[row]
+                    if test >= room[row]:
                         near[node, 1] += masses[row]
                 child, node = node, parent[node]
 
@@ -175,30 +214,29 @@ def bound_together(
     """Add up, for each of some computations at several nodes, the rows they might change.
 
     `number` says which computation stands at a node, -1 for none. A row's leads move by no more
-    than the sum of what they can at each node that it passes.
+    than the sum of what they can at each node that it passes. Tree by tree for some rows at a
+    time, so that a tree is in the cache while they pass.
     """
-    moved = near * 0
-    met = [0] * len(near)
-    for row in range(len(masses)):
-        count = 0
+    count = len(near)
+    size = max(1, min(1024, 2**20 // max(1, count)))
+    moved = np.zeros((size, count), dtype=np.int64)
+    for begin in range(0, len(masses), size):
+        end = min(begin + size, len(masses))
+        moved[:] = -1
         for tree in trees:
-            leaf = ends[tree, row]
-            node = leaf_parent[leaf]
-            while node >= 0:
-                own = number[node]
-                if own >= 0:
-                    if moved[own] == 0:
-                        met[count] = own
-                        count += 1
-                        moved[own] = 1  # counts as met, and is taken off below
-                    moved[own] += span[node]
-                node = parent[node]
-        for i in range(count):
-            own = met[i]
-            reach[own] += masses[row]
-            if moved[own] - 1 >= room[row]:
-                near[own] += masses[row]
-            moved[own] = 0
+            for row in range(begin, end):
+                node = leaf_parent[ends[tree, row]]
+                while node >= 0:
+                    own = number[node]
+                    if own >= 0:
+                        moved[row - begin, own] = max(moved[row - begin, own], 0) + span[node]
+                    node = parent[node]
+        for row in range(begin, end):
+            for own in range(count):
+                if moved[row - begin, own] >= 0:
+                    reach[own] += masses[row]
+                    if moved[row - begin, own] >= room[row]:
+                        near[own] += masses[row]
 
 
 @called
@@ -210,36 +248,31 @@ def held_leaf(
         column = nodes[node, 0]
         code = others[other, column] if hole[node] else codes[row, column]
         code -= nodes[node, 1]
-        node = nodes[node, 3] if 0 <= code < nodes[node, 2] else nodes[node, 4]
+        inside = np.uint32(code) < np.uint32(nodes[node, 2])
+        node = nodes[node, 3] if inside else nodes[node, 4]
     return -1 - node
 
 
 @called
-def differs(
-    sums: Sums, scores: Array, slack: int, own: Array, new: Array, trees: Array, leads: Array,
-    moved: Array, said: int, total: float,
-) -> bool:  # fmt: skip
-    """Whether the output is another one with new leaves in some trees; `moved` is scratch."""
-    same = True
-    for index in range(len(leads)):
-        moved[index] = leads[index]
-    for i in range(len(trees)):
-        tree = trees[i]
-        if new[tree] != own[tree]:
-            same = False
-            for index in range(len(leads)):
-                moved[index] += scores[new[tree], index] - scores[own[tree], index]
-    if same:
-        return False
+def changes(
+    sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, said: int
+) -> int:
+    """Whether the output is another one with other leads: 1, 0, or UNSURE if rounding decides."""
     if len(sums.outputs) == 0:
         step = moved[0] - leads[0]
-        if step > slack or -step > slack:
-            return True
-        return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
+        return 1 if step > slack or -step > slack else UNSURE
     best = sure_class(moved, slack)
     if best == UNSURE:
-        best = exact_class(sums, new)
-    return bool(sums.outputs[best] != sums.outputs[said])
+        return UNSURE
+    return 1 if sums.outputs[best] != sums.outputs[said] else 0
+
+
+@called
+def exactly_changes(sums: Sums, new: Array, said: int, total: float) -> bool:
+    """The same by the program's own sums, given the leaves in all trees."""
+    if len(sums.outputs) == 0:
+        return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
+    return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[said])
 
 
 @compiled
@@ -250,21 +283,37 @@ def count_held(
 ) -> None:  # fmt: skip
     """Whether rows change their output if the tests in a hole look at other rows' codes.
 
-    Pair i is row ``rows[i]`` with row ``chosen[i]`` of `others`.
+    Pair i is row ``rows[i]`` with row ``chosen[i]`` of `others`. Tree by tree.
     """
-    own = ends[:, 0].copy()
+    width = leads.shape[1]
+    moved = np.empty((len(rows), width), dtype=np.int64)
+    same = np.ones(len(rows), dtype=np.bool_)
+    for i in range(len(rows)):
+        for index in range(width):
+            moved[i, index] = leads[rows[i], index]
+    for tree in trees:
+        for i in range(len(rows)):
+            own = ends[tree, rows[i]]
+            leaf = held_leaf(nodes, codes, rows[i], others, chosen[i], hole, starts[tree])
+            if leaf != own:
+                same[i] = False
+                for index in range(width):
+                    moved[i, index] += scores[leaf, index] - scores[own, index]
     new = ends[:, 0].copy()
-    moved = leads[0].copy() if len(leads) else leads[:0].sum(axis=0)
     for i in range(len(rows)):
         row = rows[i]
-        for tree in range(len(own)):
-            own[tree] = ends[tree, row]
-            new[tree] = own[tree]
-        for tree in trees:
-            new[tree] = held_leaf(nodes, codes, row, others, chosen[i], hole, starts[tree])
-        changed[i] = differs(
-            sums, scores, slack, own, new, trees, leads[row], moved, classes[row], totals[row, 0]
-        )
+        changed[i] = False
+        if same[i]:
+            continue
+        outcome = changes(sums, scores, slack, leads[row], moved[i], classes[row])
+        if outcome == UNSURE:
+            for tree in range(len(new)):
+                new[tree] = ends[tree, row]
+            for tree in trees:
+                new[tree] = held_leaf(nodes, codes, row, others, chosen[i], hole, starts[tree])
+            changed[i] = exactly_changes(sums, new, classes[row], totals[row, 0])
+        else:
+            changed[i] = outcome == 1
 
 
 @compiled
@@ -282,115 +331,122 @@ def sweep(
     range of cells at the tests of the hole; what a leaf adds goes to its range at once.
     """
     count, width = len(cells), leads.shape[1]
-    steps = leads[:1].repeat(count + 1).reshape(-1, width) * 0 if width else leads
-    own = ends[:, 0].copy()
+    size = max(1, min(len(rows), 2**17 // ((count + 1) * width)))
+    steps = np.zeros((size, count + 1, width), dtype=np.int64)
+    touched = np.zeros(size, dtype=np.bool_)
     new = ends[:, 0].copy()
     moved = leads[0].copy()
-    stack = [(0, 0, 0)]
+    stack = np.empty((64, 3), dtype=np.int64)
     held = codes[:1].copy()
-    for i in range(len(rows)):
-        row = rows[i]
+    for begin_row in range(0, len(rows), size):
+        some = min(size, len(rows) - begin_row)
         steps[:] = 0
-        for tree in range(len(own)):
-            own[tree] = ends[tree, row]
-        touched = False
+        touched[:] = False
         for tree in trees:
-            leaf = own[tree]
-            stack.clear()
-            stack.append((starts[tree], 0, count))
-            while len(stack) > 0:
-                node, low, high = stack.pop()
-                while node >= 0 and not hole[node]:
-                    code = codes[row, nodes[node, 0]] - nodes[node, 1]
-                    node = nodes[node, 3] if 0 <= code < nodes[node, 2] else nodes[node, 4]
-                if node < 0:
-                    if -1 - node != leaf:
-                        touched = True
-                        for index in range(width):
-                            step = scores[-1 - node, index] - scores[leaf, index]
-                            steps[low, index] += step
-                            steps[high, index] -= step
-                    continue
-                first, last = nodes[node, 1], nodes[node, 1] + nodes[node, 2]
-                begin = min(max(cell_of[first + 1], low), high)
-                end = min(max(cell_of[min(last + 1, len(cell_of) - 1)], begin), high)
-                if begin < end:
-                    stack.append((nodes[node, 3], begin, end))
-                if low < begin:
-                    stack.append((nodes[node, 4], low, begin))
-                if end < high:
-                    stack.append((nodes[node, 4], end, high))
-        if not touched:
-            continue
-        for index in range(width):
-            moved[index] = leads[row, index]
-        output = sums.outputs[classes[row]] if len(sums.outputs) > 0 else 0
-        for cell in range(count):
-            for index in range(width):
-                moved[index] += steps[cell, index]
-            if masses[cell] == 0 or cells[cell] == codes[row, column]:
+            for i in range(some):
+                row = rows[begin_row + i]
+                leaf = ends[tree, row]
+                stack[0, 0], stack[0, 1], stack[0, 2] = starts[tree], 0, count
+                waiting = 1
+                while waiting > 0:
+                    waiting -= 1
+                    node, low, high = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+                    while node >= 0 and not hole[node]:
+                        code = codes[row, nodes[node, 0]] - nodes[node, 1]
+                        node = nodes[node, 3] if 0 <= code < nodes[node, 2] else nodes[node, 4]
+                    if node < 0:
+                        if -1 - node != leaf:
+                            touched[i] = True
+                            for index in range(width):
+                                step = scores[-1 - node, index] - scores[leaf, index]
+                                steps[i, low, index] += step
+                                steps[i, high, index] -= step
+                        continue
+                    first, last = nodes[node, 1], nodes[node, 1] + nodes[node, 2]
+                    begin = min(max(cell_of[first + 1], low), high)
+                    end = min(max(cell_of[min(last + 1, len(cell_of) - 1)], begin), high)
+                    for part in range(3):
+                        child = nodes[node, 3] if part == 0 else nodes[node, 4]
+                        from_cell = low if part == 1 else begin if part == 0 else end
+                        to_cell = end if part == 0 else begin if part == 1 else high
+                        if from_cell < to_cell:
+                            if waiting == len(stack):
+                                stack = np.concatenate((stack, stack))
+                            stack[waiting, 0] = child
+                            stack[waiting, 1] = from_cell
+                            stack[waiting, 2] = to_cell
+                            waiting += 1
+        for i in range(some):
+            if not touched[i]:
                 continue
-            changes = False
-            unsure = False
-            if len(sums.outputs) == 0:
-                step = moved[0] - leads[row, 0]
-                changes = step > slack or -step > slack
-                unsure = not changes
-            else:
-                best = sure_class(moved, slack)
-                unsure = best == UNSURE
-                changes = not unsure and sums.outputs[best] != output
-            if unsure:
-                held[0, column] = cells[cell]
-                for tree in range(len(own)):
-                    new[tree] = own[tree]
-                for tree in trees:
-                    new[tree] = held_leaf(nodes, codes, row, held, 0, hole, starts[tree])
-                if len(sums.outputs) == 0:
-                    changes = quotient_of(sums, new, 0) != totals[row, 0] / sums.divisors[0]
-                else:
-                    changes = sums.outputs[exact_class(sums, new)] != output
-            if changes:
-                by_row[row] += masses[cell]
-                by_cell[cell] += weights[row]
+            row = rows[begin_row + i]
+            for index in range(width):
+                moved[index] = leads[row, index]
+            for cell in range(count):
+                for index in range(width):
+                    moved[index] += steps[i, cell, index]
+                if masses[cell] == 0 or cells[cell] == codes[row, column]:
+                    continue
+                outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
+                if outcome == UNSURE:
+                    held[0, column] = cells[cell]
+                    same = True
+                    for tree in range(len(new)):
+                        new[tree] = ends[tree, row]
+                    for tree in trees:
+                        new[tree] = held_leaf(nodes, codes, row, held, 0, hole, starts[tree])
+                        same = same and new[tree] == ends[tree, row]
+                    if same:
+                        continue
+                    outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+                if outcome == 1:
+                    by_row[row] += masses[cell]
+                    by_cell[cell] += weights[row]
 
 
 @compiled
 def graft(
-    rows: Array, inside: Array, trees: Array, distinct: Array, shifts: Array, first_leaf: int,
-    value_of: Array, leaf_of: Array, masses: Array, sums: Sums, scores: Array, slack: int, ends: Array,
+    rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
+    leaf_of: Array, masses: Array, sums: Sums, scores: Array, slack: int, ends: Array,
     leads: Array, classes: Array, totals: Array, weights: Array, by_row: Array, by_value: Array,
 ) -> None:  # fmt: skip
     """What rows say with each value of a subtree in the places where it stands.
 
     The subtree stands in `trees`, its leaves there `shifts` further than in the first; `inside`
-    says in which of them each of `rows` comes to it; `distinct` has each tree once. `leaf_of` has a leaf for each distinct value,
-    values ascending by score if there is one score, `value_of` the value of each leaf.
+    says in which of them each of `rows` comes to it. `leaf_of` has a leaf for each distinct value,
+    `value_of` the value of each leaf.
     """
-    own = ends[:, 0].copy()
     new = ends[:, 0].copy()
-    moved = leads[0].copy()
-    number = len(sums.outputs) == 0
+    moved, kept = leads[0].copy(), leads[0].copy()
     for i in range(len(rows)):
         row = rows[i]
         here = -1
-        for tree in range(len(own)):
-            own[tree] = ends[tree, row]
-            new[tree] = own[tree]
+        for index in range(len(kept)):
+            kept[index] = leads[row, index]
         for k in range(len(trees)):
             if inside[k, i]:
-                here = value_of[own[trees[k]] - shifts[k] - first_leaf]
+                own = ends[trees[k], row]
+                here = value_of[own - shifts[k] - first_leaf]
+                for index in range(len(kept)):
+                    kept[index] -= scores[own, index]
         for value in range(len(leaf_of)):
             if masses[value] == 0 or value == here:
                 continue
+            for index in range(len(kept)):
+                moved[index] = kept[index]
             for k in range(len(trees)):
                 if inside[k, i]:
-                    new[trees[k]] = leaf_of[value] + shifts[k]
-            changes = differs(
-                sums, scores, slack, own, new, distinct, leads[row], moved, classes[row],
-                totals[row, 0],
-            )
-            if changes:
+                    for index in range(len(kept)):
+                        moved[index] += scores[leaf_of[value] + shifts[k], index]
+            outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
+            if outcome == UNSURE:
+                for tree in range(len(new)):
+                    new[tree] = ends[tree, row]
+                for k in range(len(trees)):
+                    if inside[k, i]:
+                        new[trees[k]] = leaf_of[value] + shifts[k]
+                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+            if outcome == 1:
                 by_row[row] += masses[value]
                 by_value[value] += weights[row]
 
@@ -438,3 +494,24 @@ def hash_subtrees(
                     below = mixed(below, leaves[-1 - child, index])
             word = mixed(word, below + np.uint64(side))
         hashes[node] = word
+
+
+@compiled
+def meet(
+    hole: Array, parent: Array, leaf_parent: Array, trees: Array, ends: Array, met: Array
+) -> None:
+    """Which rows pass one of some nodes; rows that have are not looked at again."""
+    waiting = np.arange(len(met))
+    for tree in trees:
+        kept = 0
+        for i in range(len(waiting)):
+            row = waiting[i]
+            node = leaf_parent[ends[tree, row]]
+            while node >= 0 and not hole[node]:
+                node = parent[node]
+            if node >= 0:
+                met[row] = True
+            else:
+                waiting[kept] = row
+                kept += 1
+        waiting = waiting[:kept]

@@ -51,24 +51,39 @@ class ForestPlan:
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     @cached_property
-    def spans(self) -> tuple[Array, Array, Array]:
-        """How far leads can move below each node, through its test, and in each tree.
+    def extremes(self) -> tuple[Array, Array]:
+        """The smallest and largest score below each node: first side, second side, both.
 
-        At least 1 where leaves differ at all.
+        Only meant where there is one score; with several, of the first.
         """
+        forest, scores = self.forest, self.decision.scores[:, 0]
+        low, high = (np.empty((len(forest.test), 3), dtype=np.int64) for _ in range(2))
+        padded = np.append(scores, scores[-1])
+        for side, children in enumerate((forest.then, forest.otherwise)):
+            inner, leaf = np.maximum(children, 0), -1 - children
+            first = np.where(children >= 0, forest.spans.first_leaf[inner], leaf)
+            last = np.where(children >= 0, forest.spans.last_leaf[inner], leaf + 1)
+            ends = np.stack([first, last], axis=1).ravel()
+            low[:, side] = np.minimum.reduceat(padded, ends)[::2]
+            high[:, side] = np.maximum.reduceat(padded, ends)[::2]
+        low[:, 2], high[:, 2] = low[:, :2].min(axis=1), high[:, :2].max(axis=1)
+        if self.decision.is_number:  # numbers that are one in this unit may still differ
+            high[:, 2] = np.maximum(high[:, 2], low[:, 2] + 1)
+        return low, high
+
+    @cached_property
+    def spans(self) -> tuple[Array, Array]:
+        """How far leads can move below each node, and in each tree; at least 1."""
         forest, scores = self.forest, self.decision.scores
         ends = np.stack([forest.spans.first_leaf, forest.spans.last_leaf], axis=1)
         padded = np.vstack([scores, scores[-1:]])
-        if len(ends) == 0:
-            none = np.empty(0, dtype=np.int64)
-            return none, none, np.zeros(len(forest.starts), dtype=np.int64)
         low, high = (f.reduceat(padded, ends.ravel())[::2] for f in (np.minimum, np.maximum))
         factor = 1 if scores.shape[1] == 1 else 2
         below = np.maximum((high - low).max(axis=1) * factor, 1)
         roots = forest.starts >= 0
         trees = np.zeros(len(roots), dtype=np.int64)
         trees[roots] = below[forest.starts[roots]]
-        return below, below, trees
+        return below, trees
 
     @cached_property
     def by_point(self) -> tuple[list[int], list[int]]:
@@ -90,10 +105,12 @@ class ForestPlan:
 
     def point_of(self, node: int) -> int:
         """The program point of an inner node."""
-        tree = int(self.tree_of[node])
-        start = int(self.forest.starts[tree])
-        offsets = self.forest.offsets
-        return int(self.points[tree]) + int(offsets[node] - offsets[start])
+        return int(self.points_of(np.array([node]))[0])
+
+    def points_of(self, nodes: Array) -> Array:
+        """The program points of inner nodes."""
+        trees, offsets = self.tree_of[nodes], self.forest.offsets
+        return np.asarray(self.points[trees] + offsets[nodes] - offsets[self.forest.starts[trees]])
 
     def points_above(self, points: Points) -> list[int]:
         """The program points that are in no tree and no constant, in preorder."""
