@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from proxyuse.deploy.estimator import program_estimator
     from proxyuse.deploy.source import python_source
     from proxyuse.detect.budget import Budget
-    from proxyuse.detect.results import Unsettled
     from proxyuse.detect.measured import Decomposition
     from proxyuse.detect.progress import Progress
+    from proxyuse.detect.results import Unsettled
     from proxyuse.detect.witnesses import Witness
     from proxyuse.errors import (
         Cancelled,

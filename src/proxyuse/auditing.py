@@ -16,9 +16,9 @@ from proxyuse.case import Case, Settings, case_of, check_time_limit, engine_for
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.detection import detect
-from proxyuse.detect.results import Detection, Measure, Unsettled
 from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
+from proxyuse.detect.results import Detection, Measure, Unsettled
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.frame import frame_of

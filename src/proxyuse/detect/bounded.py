@@ -76,9 +76,7 @@ class Bounded(Sequence[BoundedDecomposition]):
     @overload
     def __getitem__(self, index: slice) -> list[BoundedDecomposition]: ...
 
-    def __getitem__(
-        self, index: int | slice
-    ) -> BoundedDecomposition | list[BoundedDecomposition]:
+    def __getitem__(self, index: int | slice) -> BoundedDecomposition | list[BoundedDecomposition]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         test, node = divmod(range(len(self))[index], len(self.reach))

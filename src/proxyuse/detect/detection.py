@@ -159,8 +159,7 @@ class _Detector:
             tuple(self.unsettled.values()),
             tuple(self.notes),
             tuple(self.searched),
-            self.forest is not None
-            or (bool(self.candidates.operators) and not self.all_subsets),
+            self.forest is not None or (bool(self.candidates.operators) and not self.all_subsets),
             self.bounded,
         )
 

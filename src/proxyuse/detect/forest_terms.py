@@ -50,9 +50,7 @@ class Row:
     reaches: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
 
-    def add(
-        self, spots: SpotColumn, influence: float, reach: float, error: float = 0
-    ) -> None:
+    def add(self, spots: SpotColumn, influence: float, reach: float, error: float = 0) -> None:
         """Note the influence through some positions."""
         self.spots.append(spots)
         self.influences.append(influence)

@@ -41,9 +41,9 @@ from proxyuse.detect.operators import (
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Mul, Term
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.engine import Measurement
 from proxyuse.measure.association import Association, entropy, mutual_information
 from proxyuse.measure.correlation import SquaredCorrelation
+from proxyuse.measure.engine import Measurement
 from proxyuse.measure.moments import Moments
 from proxyuse.measure.screen import MOST_OPERANDS, SLACK, Screen
 from proxyuse.measure.support import Support

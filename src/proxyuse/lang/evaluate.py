@@ -119,8 +119,7 @@ def _evaluated(
     with np.errstate(all="ignore"):
         for term in schedule:
             parts = [
-                known[id(part)] if id(part) in known else values[id(part)]
-                for part in _parts(term)
+                known[id(part)] if id(part) in known else values[id(part)] for part in _parts(term)
             ]
             values[id(term)] = apply(term, parts, columns, vocabulary)
             if keep:
@@ -198,7 +197,11 @@ def apply(
             return np.column_stack(np.broadcast_arrays(*numbers))
         case Argmax(_, labels):
             best: Array = np.argmax(parts[0], axis=1)
-            names = stacked_constants(labels, vocabulary) if labels else np.arange(float(parts[0].shape[1]))
+            names = (
+                stacked_constants(labels, vocabulary)
+                if labels
+                else np.arange(float(parts[0].shape[1]))
+            )
             return np.asarray(names[best])
         case Lookup(_, entries, default):
             return _looked_up(parts[0], entries, default, vocabulary)

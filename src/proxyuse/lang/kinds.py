@@ -66,9 +66,7 @@ compare it with == or `in {...}`, or convert the column
     return kinds[id(root)]
 
 
-def _tree_kind(
-    tree: PackedIte, variables: Mapping[str, str], checked: set[tuple[int, int]]
-) -> str:
+def _tree_kind(tree: PackedIte, variables: Mapping[str, str], checked: set[tuple[int, int]]) -> str:
     """The kind of what a packed tree says; its tests are checked by shape, each once."""
     forest = tree.forest
     for number in forest.shapes_below(tree.node):

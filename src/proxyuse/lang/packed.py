@@ -47,15 +47,15 @@ class Tests:
     _terms: dict[int, Term] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def distinct(
-        cls, shapes: Sequence[Term], shape: Array, cut: Array
-    ) -> tuple[Tests, Array]:
+    def distinct(cls, shapes: Sequence[Term], shape: Array, cut: Array) -> tuple[Tests, Array]:
         """The distinct tests among many, and which one each of the many is. O(n log n)."""
         bits = np.ascontiguousarray(cut, dtype=np.float64).view(np.int64)
         order = np.lexsort((bits, shape))
         new = np.ones(len(order), dtype=np.bool_)
         ordered_shape, ordered_bits = shape[order], bits[order]
-        new[1:] = (ordered_shape[1:] != ordered_shape[:-1]) | (ordered_bits[1:] != ordered_bits[:-1])
+        new[1:] = (ordered_shape[1:] != ordered_shape[:-1]) | (
+            ordered_bits[1:] != ordered_bits[:-1]
+        )
         index = np.empty(len(order), dtype=np.int32)
         index[order] = np.cumsum(new, dtype=np.int32) - 1
         return cls(tuple(shapes), ordered_shape[new].astype(np.int32), cut[order[new]]), index

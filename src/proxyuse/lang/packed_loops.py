@@ -76,9 +76,7 @@ def measure_subtrees(
 
 
 @compiled
-def find_leaves(
-    nodes: Array, codes: Array, start: int, leaves: Array
-) -> None:
+def find_leaves(nodes: Array, codes: Array, start: int, leaves: Array) -> None:
     """The leaf at which each row ends that starts at a node.
 
     A row of `nodes` holds a column of codes, the first code for which the test holds, how many

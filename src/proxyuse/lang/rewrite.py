@@ -34,9 +34,7 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.packed import Forest, PackedIte
 
 
-def rewritten(
-    root: Term, rule: Callable[[Term], Term], *, enter_packed: bool = True
-) -> Term:
+def rewritten(root: Term, rule: Callable[[Term], Term], *, enter_packed: bool = True) -> Term:
     """Apply a rule to every node, children first; what does not change is shared.
 
     The rule is applied to packed trees as they are, if they are not entered.

@@ -9,6 +9,7 @@ so rows can be encoded in blocks, in any order.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -212,7 +213,7 @@ def _words_column(
         turned = shape.relation is Relation.NE
         lost = shape.missing != turned
         first[tests], count[tests] = index - lost, 1 + lost
-        if lost and index > 0 or shape.relation not in (Relation.EQ, Relation.NE):
+        if (lost and index > 0) or shape.relation not in (Relation.EQ, Relation.NE):
             count[tests] = -1
         swapped[tests] = turned
     return CodeColumn(operand, words=tuple(words))
@@ -224,19 +225,15 @@ def codes_of(
     """The codes of rows; kept for the last rows asked for, as long as the arrays are the same."""
     arrays = [columns[name] for name in forest.variables]
     kept = forest.encoded
-    if kept and kept[0] is vocabulary and len(kept[1]) == len(arrays):
-        if all(a is b for a, b in zip(kept[1], arrays, strict=True)):
-            return kept[2]
+    if kept and kept[0] is vocabulary and all(map(operator.is_, kept[1], arrays)):
+        codes: Array = kept[2]
+        return codes
     codes = forest.wiring.encode(columns, vocabulary, n_rows)
     forest.encoded[:] = [vocabulary, arrays, codes]
     return codes
 
 
-
-
-def tree_values(
-    term: PackedIte, columns: Mapping[str, Array], vocabulary: Vocabulary
-) -> Array:
+def tree_values(term: PackedIte, columns: Mapping[str, Array], vocabulary: Vocabulary) -> Array:
     """What a packed tree says of each row."""
     from proxyuse.lang import packed_loops  # loads numba
 

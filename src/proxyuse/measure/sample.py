@@ -130,7 +130,16 @@ class Sample:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out computed values: they are large, and refer to nodes by identity."""
-        computed = {"known", "_recent", "_bytes", "_reached", "_supports", "_shared", "_own", "supplies"}
+        computed = {
+            "known",
+            "_recent",
+            "_bytes",
+            "_reached",
+            "_supports",
+            "_shared",
+            "_own",
+            "supplies",
+        }
         computed.add("points")
         return {name: value for name, value in self.__dict__.items() if name not in computed}
 

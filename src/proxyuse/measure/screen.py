@@ -74,7 +74,13 @@ class Screen:
         """A screen for numbers in `groups` of equal mass, or for the best cut between them."""
         once = bool((weights == 1).all())
         whole = once or bool((weights == np.floor(weights)).all())
-        kind = _kernel().RAW if groups is None else _kernel().BEST_CUT if best_cut else _kernel().GROUPS
+        kind = (
+            _kernel().RAW
+            if groups is None
+            else _kernel().BEST_CUT
+            if best_cut
+            else _kernel().GROUPS
+        )
         return cls(
             np.array([z.codes for z in protected], dtype=np.uint16),
             np.array([len(z) for z in protected], dtype=np.int64),
@@ -148,7 +154,10 @@ def screen_for(
     best_cut: bool = False,
 ) -> Screen | None:
     """The screen for a measure of association; None if it has none."""
-    if not isinstance(measure, NormalizedMutualInformation) or max_support > _kernel().MOST_DISTINCT:
+    if (
+        not isinstance(measure, NormalizedMutualInformation)
+        or max_support > _kernel().MOST_DISTINCT
+    ):
         return None
     if not protected or max(len(z) for z in protected) > np.iinfo(np.uint16).max:
         return None

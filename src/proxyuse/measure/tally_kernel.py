@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array
 from proxyuse.lang.compiled import called, compiled
+from proxyuse.lang.evaluate import Array
 from proxyuse.measure.support import Support
 
 FEW = 1 << 12  # entries of a table that may be kept in several copies

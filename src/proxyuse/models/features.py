@@ -51,7 +51,6 @@ from proxyuse.lang.nodes import (
     is_missing,
 )
 
-
 ALWAYS_TRUE, ALWAYS_FALSE = -2, -3
 """In place of a test: a question with the same answer for every row."""
 

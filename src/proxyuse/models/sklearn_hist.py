@@ -82,9 +82,7 @@ def _columns(model: Any, inputs: Inputs) -> tuple[list[Feature], list[tuple[Valu
     return [inputs.features[place] for place in order], known
 
 
-def _table(
-    predictor: Any, n_features: int, categories: Sequence[tuple[Value, ...]]
-) -> TreeTable:
+def _table(predictor: Any, n_features: int, categories: Sequence[tuple[Value, ...]]) -> TreeTable:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(np.bool_)
     left = np.where(leaf, LEAF, nodes["left"].astype(np.int64))

@@ -124,9 +124,7 @@ def packed_trees(
     questions = _questions(tables, features, begins, inner)
     test, opposite = np.full(len(left), -1, dtype=np.int32), np.zeros(len(left), dtype=np.bool_)
     real = questions.shape >= 0
-    tests, index = Tests.distinct(
-        questions.shapes, questions.shape[real], questions.cut[real]
-    )
+    tests, index = Tests.distinct(questions.shapes, questions.shape[real], questions.cut[real])
     test[inner] = questions.shape
     test[inner[real]] = index
     opposite[inner] = questions.opposite

@@ -87,10 +87,7 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
     """The columns of one audit; variables are told by their `number`."""
     measured, points = audit.decompositions, audit.program.points
     terms, spots = measured.terms, measured.spots
-    ids = [
-        decomposition_id(term, points, some)
-        for term, some in zip(terms, spots, strict=True)
-    ]
+    ids = [decomposition_id(term, points, some) for term, some in zip(terms, spots, strict=True)]
     witnesses = {w.key: w for w in audit.witnesses}
     by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
     return {

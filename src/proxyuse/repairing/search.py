@@ -216,9 +216,7 @@ class Search:
         self._ticket = count(1)  # so that steps are not compared
         self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
         light = Budget(case.settings.budget.subsets, 0, 0, 0)
-        self._light = replace(
-            case, settings=replace(case.settings, budget=light)
-        )
+        self._light = replace(case, settings=replace(case.settings, budget=light))
 
     def run(self, first: Audit) -> Found:
         """The best repair found, given what was found in the original program."""

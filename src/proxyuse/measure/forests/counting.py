@@ -91,9 +91,7 @@ def stand(plan: ForestPlan, block: Block) -> Standing:
         np.empty((rows, len(decision.sums.columns))),
         np.empty(rows, dtype=np.int64),
     )
-    loops.stand(
-        decision.sums, decision.scores, decision.base, decision.slack, ends, *standing[1:]
-    )
+    loops.stand(decision.sums, decision.scores, decision.base, decision.slack, ends, *standing[1:])
     return standing
 
 

@@ -172,9 +172,8 @@ def decision_of(
     points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest
 ) -> Decision | None:
     """How the sums decide, or None where it is in none of the ways above."""
-    if not form.above and form.core in tree_at and (forest.labels or forest.leaves.ndim == 1):
-        if forest.labels:
-            return _label_decision(forest)
+    if not form.above and form.core in tree_at and forest.labels:
+        return _label_decision(forest)
     sums = None
     for index, point in enumerate(form.above):
         between = [points.terms[p] for p in form.above[index + 1 :]]
@@ -252,9 +251,7 @@ def _threshold(
     return _sums(points, list(form.sums), [0], tree_at, outputs, threshold, forest)
 
 
-def _number(
-    points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest
-) -> Sums | None:
+def _number(points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest) -> Sums | None:
     """The sum, divided by a number or not, is the output."""
     if len(form.sums) != 1 or forest.leaves.ndim != 1:
         return None
@@ -396,9 +393,7 @@ def _multiples(numbers: Array, digits: int) -> bool:
     return bool(np.all(scaled == np.rint(scaled)))
 
 
-def _leads(
-    numbers: Array, constants: Array, sums: Sums, first_leaf: Array
-) -> tuple[Array, Array]:
+def _leads(numbers: Array, constants: Array, sums: Sums, first_leaf: Array) -> tuple[Array, Array]:
     classes = len(sums.columns)
     totals = np.zeros((len(numbers), classes), dtype=np.int64)
     base = np.zeros(classes, dtype=np.int64)

@@ -38,7 +38,11 @@ def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> N
             for i in range(count):
                 row, node = active[i], at[i]
                 code = codes[row, nodes[node, 0]] - nodes[node, 1]
-                node = nodes[node, 3] if np.uint32(code) < np.uint32(nodes[node, 2]) else nodes[node, 4]
+                node = (
+                    nodes[node, 3]
+                    if np.uint32(code) < np.uint32(nodes[node, 2])
+                    else nodes[node, 4]
+                )
                 active[kept] = row
                 at[kept] = node
                 if node < 0:
@@ -254,9 +258,7 @@ def held_leaf(
 
 
 @called
-def changes(
-    sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, said: int
-) -> int:
+def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, said: int) -> int:
     """Whether the output is another one with other leads: 1, 0, or UNSURE if rounding decides."""
     if len(sums.outputs) == 0:
         step = moved[0] - leads[0]
@@ -478,9 +480,7 @@ def mixed(word: int, more: int) -> int:
 
 
 @compiled
-def hash_subtrees(
-    test: Array, then: Array, otherwise: Array, leaves: Array, hashes: Array
-) -> None:
+def hash_subtrees(test: Array, then: Array, otherwise: Array, leaves: Array, hashes: Array) -> None:
     """A hash for each subtree, from its test and the hashes below; `leaves` are rows of words."""
     for node in range(len(test) - 1, -1, -1):
         word = mixed(np.uint64(7), np.uint64(test[node]))

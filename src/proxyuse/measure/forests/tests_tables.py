@@ -75,9 +75,7 @@ def _measured(measure: Association, tables: Array, attribute: Support) -> Array:
         rows = []
         for table in tables:
             held = table.sum(axis=1) > 0
-            rows.append(
-                association_of_values(measure, table[held], both[held], attribute.middles)
-            )
+            rows.append(association_of_values(measure, table[held], both[held], attribute.middles))
         return np.array(rows)
     parts = [tables[i : i + CHUNK] for i in range(0, len(tables), CHUNK)]
     return np.concatenate([associations_of(measure, part) for part in parts])
