@@ -231,6 +231,6 @@ def test_a_repair_that_makes_all_outputs_equal_is_measured_by_decisions() -> Non
     x = np.arange(80) % 2
     data = {"x": x, "y": x, "v": np.arange(80) % 5, "z": x}
     program = pu.Program.parse("ite(x <= 0, 1.5, 2.5) * ite(y <= 5, 1, 2) + ite(v <= 9, 0, 1)")
-    options = {"protected": "z", "epsilon": 0.3, "delta": 0.05}
-    repair = pu.repair(program, data, influence=pu.SquaredChange(), **options)
+    loss = pu.SquaredChange()
+    repair = pu.repair(program, data, protected="z", epsilon=0.3, delta=0.05, influence=loss)
     assert not repair.after.witnesses

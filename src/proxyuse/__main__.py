@@ -1,5 +1,15 @@
 """``python -m proxyuse`` is the command line."""
 
-from proxyuse.cli.main import main
+import os
+import sys
 
-raise SystemExit(main())
+from proxyuse.cli.main import INTERRUPTED, main
+
+status = main()
+if status == INTERRUPTED:
+    # Python ignores the exit status if the interrupt arrived while it ran code from a string, as
+    # numba does when it is loaded.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+raise SystemExit(status)
