@@ -354,7 +354,7 @@ def audit(
     budget : Budget, optional
         How much to spend where the number of decompositions is exponential.
     all_sets : bool
-        List every set of occurrences of a repeated term.
+        List every set of occurrences of a repeated term, and every partial sum.
     witnesses_only : bool
         Skip the influence of computations that cannot be witnesses.
     variables : bool
@@ -451,6 +451,7 @@ def _found(
         variables=settings.variables,
         clock=clock,
         known=known,
+        all_subsets=settings.all_sets,
     )
     witnesses: list[Witness] = []
     for z in case.population.protected:

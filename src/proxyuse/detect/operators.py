@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,6 +48,8 @@ class SumBudget:
     listed : subsets that are listed at most if all of them are requested, whatever the rows.
     followed : sets that a search may measure for each protected attribute, however many rows
         there are; 0 searches none.
+    combined : operands times rows that a search may add up for each protected attribute before it
+        starts another path; about a second by default.
     """
 
     screened: int = 2**28
@@ -56,6 +57,7 @@ class SumBudget:
     bounded: int = 2**20
     listed: int = 2**14
     followed: int = 16
+    combined: int = 2**31
 
 
 @dataclass(frozen=True, slots=True, eq=False)

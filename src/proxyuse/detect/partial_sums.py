@@ -310,7 +310,10 @@ class _Search:
         usable = [free >> i & 1 and twin < 0 for i, twin in enumerate(self.sets.twins)]
         budget = self.budget.measured // max(1, self.engine.n_rows)
         limit = self.sets.exact + max(self.budget.followed, budget // len(self.attributes))
+        most_work = self.sets.work + self.budget.combined
         for path in proposals.paths(np.array(usable, dtype=np.bool_)):
+            if self.sets.work > most_work:
+                return
             for subset in path.sets(self.count - 1):
                 if self.sets.exact >= limit:
                     return

@@ -86,6 +86,9 @@ _EPS = 2.0**-52
 _TINY = 2.0**-1000  # far more than what is lost where numbers become too small to be held
 MOST_STRAIN = 2.0**300  # products that large or small are left to the program's own operations
 
+MANY_OPERANDS = 8
+"""From so many on, the rest of a sum is the whole minus what is left out."""
+
 FEW_KINDS = 64
 """Kinds of values that are tried for effects, whatever that takes."""
 
@@ -135,6 +138,8 @@ class FastEngine(NaiveEngine):
         super().__init__(*arguments, **options)
         self._path: list[tuple[int, Context]] = []
         self._fold: tuple[Spot, list[Array]] | None = None
+        self._last_lifted: tuple[int, Way, float] | None = None
+        self._wide_sums: dict[int, tuple[Array, Array]] = {}
         self._row_loops = Loops()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -145,9 +150,35 @@ class FastEngine(NaiveEngine):
         """The influence of one computation through disjoint positions at which it stands."""
         if not self._counts_changes:
             return super().influence(spots)
-        way, found = self._influence(spots, self.values(self.points.term_at(spots[0])))
+        if len(spots) == 1 and not spots[0].operands:
+            spots = [Spot(self._lifted(spots[0].point))]
+            key = spots[0].point
+            if self._last_lifted is None or self._last_lifted[0] != key:
+                self._last_lifted = (
+                    key,
+                    *self._influence(spots, self.values(self.points.terms[key])),
+                )
+            _, way, found = self._last_lifted
+        else:
+            way, found = self._influence(spots, self.values(self.points.term_at(spots[0])))
         self.ways[way] += 1
         return found
+
+    def _lifted(self, point: int) -> int:
+        """The highest point above whose value is a function of what stands at a point.
+
+        With nothing but constants beside it on the way up, a new value there changes the output
+        exactly when the function of it does.
+        """
+        while point:
+            parent = self.points.parents[point]
+            term = self.points.terms[parent]
+            place = term._order[self.points.steps[point]]
+            beside = (part for i, part in enumerate(children(term)) if i != place)
+            if not all(isinstance(part, Const) for part in beside):
+                break
+            point = parent
+        return point
 
     def influence_of(self, spots: Sequence[Spot], values: Array) -> float:
         """The influence that values, one a row, would have at some disjoint positions."""
@@ -300,9 +331,13 @@ class FastEngine(NaiveEngine):
         if not all(np.isfinite(part).all() for part in (ends, tau, slack)):
             return None
         # Rounding may leave a row on one side whatever the number is, though a threshold is there.
-        said = [self._judged(spot, context, rows, np.full(len(rows), end)) for end in ends]
-        if not np.array_equal(differ(*said), (ends[0] < tau) & (tau < ends[1])):
-            return None
+        near = np.flatnonzero((tau - slack <= ends[0]) | (ends[1] <= tau + slack))
+        near = near[(ends[0] <= tau + slack)[near] & (tau - slack <= ends[1])[near]]
+        if len(near):
+            some, inside = rows[near], tau[near]
+            said = [self._judged(spot, context, some, np.full(len(some), end)) for end in ends]
+            if not np.array_equal(differ(*said), (ends[0] < inside) & (inside < ends[1])):
+                return None
         return self._row_loops.crossed(_plain(values), tau, values[rows] < tau, slack)
 
     @cached_property
@@ -508,6 +543,10 @@ class FastEngine(NaiveEngine):
             return self._inside_ite(point, term, context, places[0])
         if isinstance(term, And | Or | Not | Compare | Member) and context.form is Form.PASS:
             context = replace(context, form=Form.FLIP)
+        if isinstance(term, Add) and len(parts) > MANY_OPERANDS and context.form is Form.SIDE:
+            wide = self._inside_wide_sum(point, context, places)
+            if wide is not None:
+                return wide
         others = [self._full(self._value(p)) for i, p in enumerate(parts) if i not in places]
         match term:
             case Not() if context.form is Form.FLIP:
@@ -637,6 +676,30 @@ class FastEngine(NaiveEngine):
             tau = context.tau / factor
             slack = (context.slack + _TINY) / np.abs(factor) + room * np.abs(tau)
             slack = np.where(strain < MOST_STRAIN, slack, np.inf)
+        return replace(context, tau=tau, slack=slack + _TINY)
+
+    def _inside_wide_sum(
+        self, point: int, context: Context, places: tuple[int, ...]
+    ) -> Context | None:
+        """Some operands of a sum of many numbers: what the others come to, by subtracting.
+
+        The slack is that of the whole sum. None where a number is missing or infinite.
+        """
+        parts = children(self.points.terms[point])
+        if point not in self._wide_sums:
+            values = [self._value(part) for part in parts]
+            if any(value.ndim > 1 for value in values):
+                return None
+            self._wide_sums[point] = _added(values, self.n_rows)
+        total, size = self._wide_sums[point]
+        if not np.isfinite(size).all():
+            return None
+        own, _ = _added((self._value(parts[place]) for place in places), self.n_rows)
+        assert context.tau is not None
+        assert context.slack is not None
+        tau = context.tau - (total - own)
+        room = 8.0 * _EPS * (len(parts) + 2)
+        slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
         return replace(context, tau=tau, slack=slack + _TINY)
 
     # Several positions
