@@ -137,9 +137,8 @@ def detect(
     """
     detector = _Detector(
         engine, program, association, epsilon, delta, budget, all_sets, witnesses_only,
-        variables, clock or Clock(None), known,
+        variables, clock or Clock(None), known, all_subsets, strict, appropriate,
     )  # fmt: skip
-    detector.all_subsets, detector.strict, detector.appropriate = all_subsets, strict, appropriate
     return detector.run()
 
 
@@ -157,6 +156,9 @@ class _Detector:
         variables: bool,
         clock: Clock,
         known: dict[bytes, Array] | None,
+        all_subsets: bool,
+        strict: bool,
+        appropriate: Callable[[Term], bool] | None,
     ) -> None:
         self.known = known
         self.engine = engine
@@ -171,9 +173,8 @@ class _Detector:
         self.parts: list[Measures] = []
         self.unsettled: dict[tuple[str, bytes], Unsettled] = {}
         self.notes: list[Note] = []
-        self.candidates = candidates_of(program, variables)
-        self.all_subsets = self.strict = False
-        self.appropriate: Callable[[Term], bool] | None = None
+        self.all_subsets, self.strict, self.appropriate = all_subsets, strict, appropriate
+        self.candidates = candidates_of(program, variables, budget.subsets if all_subsets else 0)
         self.searched: list[str] = []
 
     def run(self) -> Detection:
@@ -324,9 +325,14 @@ class _Detector:
 
     def _search_sums(self, operator: Operator) -> None:
         """Find witnesses among the subsets of an operator's operands."""
+        text = self.program.brief(operator.term)
+        if self.all_subsets:
+            if operator.subsets <= self.budget.subsets:
+                return  # they are all listed
+            missing = f"not all {operator.subsets:,} partial sums of `{text}` are listed"
+            self.notes.append(Note(NoteKind.NOT_LISTED, missing))
         engine, rows = self.engine, self.engine.n_rows
         most = SumBudget()
-        text = self.program.brief(operator.term)
         result = search_partial_sums(
             engine,
             operator,
@@ -345,10 +351,9 @@ class _Detector:
             singles=self._singles(operator),
             elsewhere=self.candidates.positions,
             appropriate=self.appropriate,
-            all_subsets=self.all_subsets,
             tick=lambda steps: self.clock.tick(),
         )
-        self._list(result.listed or result.witnesses)
+        self._list(result.witnesses)
         if result.searched:
             self.searched.append(result.searched)
             if self.strict:
