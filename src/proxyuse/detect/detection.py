@@ -345,7 +345,7 @@ class _Detector:
                 min(most.measured, self.budget.subsets * rows),
                 min(most.bounded, self.budget.search * rows),
                 self.budget.subsets,
-                self.budget.grow,
+                followed=self.budget.grow,
             ),
             name="the score" if len(self.candidates.operators) == 1 else f"`{text}`",
             singles=self._singles(operator),
