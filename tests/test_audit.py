@@ -388,15 +388,30 @@ def test_finding_nothing_claims_nothing():
 
 
 def test_what_is_not_settled_is_said():
-    names = [f"v{i}" for i in range(6)]
     rng = np.random.default_rng(0)
-    data = {name: rng.integers(0, 9, 40) for name in names} | {"z": rng.integers(0, 2, 40)}
-    program = pu.Program.parse(f"ite({' + '.join(names)} <= 20, 0, 1)")
-    result = pu.audit(program, data, "z", budget=pu.Budget(subsets=4, search=4, grow=4))
+    data = {name: rng.integers(0, 9, 40) for name in "ab"} | {"z": rng.integers(0, 2, 40)}
+    program = pu.Program.parse("ite(a * b - a * a <= 9, b - a, a * 2 - b)")
+    result = pu.audit(program, data, "z", 0, 0.95, budget=pu.Budget(occurrences=0))
     assert not result.complete
     assert result.unsettled
     assert "unsettled: " in str(result)
     assert "not complete" in repr(result)
+
+
+def test_partial_sums_that_are_searched_are_said_and_do_not_make_an_audit_incomplete():
+    names = [f"v{i}" for i in range(6)]
+    rng = np.random.default_rng(0)
+    data = {name: rng.integers(0, 9, 40) for name in names} | {"z": rng.integers(0, 2, 40)}
+    program = pu.Program.parse(f"ite({' + '.join(names)} <= 20, 0, 1)")
+    few = pu.Budget(subsets=4, search=4, grow=4)
+    searched = pu.audit(program, data, "z", 0.2, 0.05, budget=few)
+    assert searched.complete
+    (sentence,) = searched.searched
+    assert sentence.startswith(
+        "Partial sums of the 6 terms of the score were searched, not exhausted: "
+    )
+    assert sentence.endswith(" of 56 were measured.")
+    assert pu.audit(program, data, "z", 0.2, 0.05).searched == ()
 
 
 @pytest.mark.parametrize(

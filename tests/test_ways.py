@@ -32,7 +32,7 @@ FOREST = "ite(ite(x <= 2, 0.5, 1) + ite(y <= 0, ite(x <= 2, 0, 0.7), 1) > 1.2, 1
 VOTE = "argmax(ite(x <= 2, [1, 0], [0.3, 0.7]) + ite(y <= 0, [0.2, 0.8], [1, 0]), 'no', 'yes')"
 LINEAR = "ite(0.5 * x + 2 * y > 0.3, 1, 0)"
 NESTED = "ite(ite(x + y <= 2, y, x) <= 1, 0, 1)"
-CATEGORIES = "ite(c == 'a', x, y)"
+EQUAL = "ite(x == y, 0, 1)"
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ CATEGORIES = "ite(c == 'a', x, y)"
         (VOTE, ["from thresholds and branches", "by trying each distinct value"]),
         (LINEAR, ["from thresholds and branches"]),
         (NESTED, ["from thresholds and branches", "by trying each distinct value"]),
-        (CATEGORIES, ["by trying each distinct value", "from thresholds and branches"]),
+        (EQUAL, ["by trying each distinct value", "from thresholds and branches"]),
     ],
-    ids=["tree", "sum", "vote", "linear", "repeated", "categories"],
+    ids=["tree", "sum", "vote", "linear", "repeated", "equal"],
 )
 def test_the_methods_are_named_and_no_others(program: str, methods: list[str]) -> None:
     text = method(program)

@@ -332,7 +332,7 @@ def audit(
     budget : Budget, optional
         How much to spend where the number of decompositions is exponential.
     all_sets : bool
-        List every set of occurrences of a repeated term.
+        List every set of occurrences of a repeated term, and every partial sum.
     measure : {"needed", "all"}
         What to measure in a large forest: everything that can be a witness, by default, while
         everything else keeps the bound that excludes it (`Audit.bounded`), or everything. In small
@@ -444,6 +444,7 @@ def _found(
         variables=settings.variables,
         clock=clock,
         known=known,
+        all_subsets=settings.all_sets,
     )
     witnesses: list[Witness] = []
     for z in case.population.protected:

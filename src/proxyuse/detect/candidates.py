@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -72,14 +72,11 @@ class Candidates:
     """All candidates of a program, found in one pass over its points.
 
     Linear in the number of points, and in the operands that operators share. Without
-    `variables`, these are left out.
-
-    Attributes
-    ----------
-    operators : the operators with at least three operands that are not constants.
+    `variables`, these are left out. All subsets of the operands of an operator are candidates if
+    it has at most `subsets` of them.
     """
 
-    def __init__(self, points: Points, variables: bool = True) -> None:
+    def __init__(self, points: Points, variables: bool = True, subsets: int = 0) -> None:
         self.points = points
         self.left_out: list[Candidate] = []
         self._by_term: dict[bytes, Candidate] = {}
@@ -90,10 +87,13 @@ class Candidates:
             self.add(term, Spot(point))
             if isinstance(term, Add | Mul | And | Or):
                 self._operators[term.digest].append(point)
-        for places in list(self._operators.values()):
+        for places in self._operators.values():
             term = points.terms[places[0]]
             for spot in self._inside_others(term):
                 self.add(term, spot)
+        for operator in self.operators:
+            if operator.subsets <= subsets:
+                self._add_subsets(operator)
         if not variables:
             named = [c for c in self._by_term.values() if isinstance(c.term, Var)]
             self.left_out = [self._by_term.pop(candidate.term.digest) for candidate in named]
@@ -114,6 +114,16 @@ class Candidates:
         candidate = self._by_term.setdefault(term.digest, Candidate(term))
         candidate.spots.append(spot)
         return candidate
+
+    def _add_subsets(self, operator: Operator) -> None:
+        for size in range(2, len(operator.steps)):
+            for subset in combinations(operator.steps, size):
+                spots = [Spot(point, subset) for point in operator.points]
+                term = self.points.term_at(spots[0])
+                known = self._by_term.get(term.digest)
+                for spot in spots:
+                    if known is None or spot not in known.spots:
+                        self.add(term, spot)
 
     def positions(self, term: Term) -> list[Spot]:
         """Where a term stands, as a term or as a subset of operands.
@@ -187,6 +197,6 @@ class Candidates:
 
 
 @kept
-def candidates_of(program: Program, variables: bool = True) -> Candidates:
+def candidates_of(program: Program, variables: bool = True, subsets: int = 0) -> Candidates:
     """The candidates of a program; kept, and not to be changed."""
-    return Candidates(program.points, variables)
+    return Candidates(program.points, variables, subsets)

@@ -69,9 +69,8 @@ def detect(
     """
     detector = _Detector(
         engine, program, association, epsilon, delta, budget, all_sets, measure, exact,
-        variables, clock or Clock(None), known,
+        variables, clock or Clock(None), known, all_subsets, strict, appropriate,
     )  # fmt: skip
-    detector.all_subsets, detector.strict, detector.appropriate = all_subsets, strict, appropriate
     return detector.run()
 
 
@@ -90,6 +89,9 @@ class _Detector:
         variables: bool,
         clock: Clock,
         known: dict[bytes, Array] | None,
+        all_subsets: bool,
+        strict: bool,
+        appropriate: Callable[[Term], bool] | None,
     ) -> None:
         self.known = known
         self.engine = engine
@@ -110,14 +112,14 @@ class _Detector:
         self.in_time: InTime | None = None  # what a time limit left of the listing
         self.operators: list[Operator] = []  # whose partial sums are still to be searched
         self.bounded: Bounded | None = None
-        self.all_subsets = self.strict = False
-        self.appropriate: Callable[[Term], bool] | None = None
+        self.all_subsets, self.strict, self.appropriate = all_subsets, strict, appropriate
         self.searched: list[str] = []
 
     @cached_property
     def candidates(self) -> Candidates:
         """The computations of the program, all of them."""
-        return candidates_of(self.program, self.variables)
+        listed = self.budget.subsets if self.all_subsets else 0
+        return candidates_of(self.program, self.variables, listed)
 
     @cached_property
     def forest(self) -> ForestEngine | None:
@@ -281,9 +283,14 @@ class _Detector:
 
     def _search_sums(self, operator: Operator) -> None:
         """Find witnesses among the subsets of an operator's operands."""
+        text = self.program.brief(operator.term)
+        if self.all_subsets:
+            if operator.subsets <= self.budget.subsets:
+                return  # they are all listed
+            missing = f"not all {operator.subsets:,} partial sums of `{text}` are listed"
+            self.notes.append(Note(NoteKind.NOT_LISTED, missing))
         engine, rows = self.engine, self.engine.n_rows
         most = SumBudget()
-        text = self.program.brief(operator.term)
         result = search_partial_sums(
             engine,
             operator,
@@ -296,16 +303,15 @@ class _Detector:
                 min(most.measured, self.budget.subsets * rows),
                 min(most.bounded, self.budget.search * rows),
                 self.budget.subsets,
-                self.budget.grow,
+                followed=self.budget.grow,
             ),
             name="the score" if self._one_operator else f"`{text}`",
             singles=self._singles(operator),
             elsewhere=self.candidates.positions if self.forest is None else lambda term: [],
             appropriate=self.appropriate,
-            all_subsets=self.all_subsets,
             tick=lambda steps: self.clock.tick(),
         )
-        self._list(result.listed or result.witnesses)
+        self._list(result.witnesses)
         if result.searched:
             self.searched.append(result.searched)
             if self.strict:

@@ -125,7 +125,7 @@ def _sizes(largest: int) -> list[int]:
     Examples
     --------
     >>> _sizes(20)
-    [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 17, 20]
+    [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 19, 20]
     """
     sizes = list(range(2, min(EACH, largest) + 1))
     while sizes and sizes[-1] < largest:

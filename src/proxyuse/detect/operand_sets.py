@@ -10,7 +10,7 @@ import numpy as np
 from proxyuse.detect.occurrences import Arrangement
 from proxyuse.detect.operators import Operator, PartialSum
 from proxyuse.lang.evaluate import Array, truth_of
-from proxyuse.lang.nodes import Add, And, Or, Term, children
+from proxyuse.lang.nodes import Add, And, Mul, Or, Term, children
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
@@ -30,6 +30,7 @@ class OperandSets:
     screen : None where no screen applies to the operands.
     seen : the sets that were asked for, with their measures unless a screen excludes them.
     exact : how many sets were measured exactly.
+    work : how many values of operands were combined.
     """
 
     def __init__(
@@ -55,7 +56,8 @@ class OperandSets:
         self.attributes = range(len(engine.protected))
         self.screen = screen if screen is not None and self.numeric else None
         self.seen: dict[Operands, PartialSum | None] = {}
-        self.exact = 0
+        self.exact = self.work = 0
+        self._values: dict[int, Array] = {}
         self._singles = singles
         self._elsewhere = elsewhere
         earlier: dict[bytes, int] = {}
@@ -70,27 +72,24 @@ class OperandSets:
         return all(self.engine.values(part).ndim == 1 for part in self.parts)
 
     def values(self, index: int) -> Array:
-        """The values of one operand on all rows: numbers, or truth values as numbers."""
-        values = self.engine.values(self.parts[index])
-        if isinstance(self.operator.term, And | Or):
-            values = truth_of(values)
-        shape = (self.engine.n_rows, *values.shape[1:])
-        return np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
+        """The values of one operand on all rows: numbers, or truth values as numbers; kept."""
+        if index not in self._values:
+            values = self.engine.values(self.parts[index])
+            if isinstance(self.operator.term, And | Or):
+                values = truth_of(values)
+            shape = (self.engine.n_rows, *values.shape[1:])
+            self._values[index] = np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
+        return self._values[index]
 
     def combined(self, subset: Operands) -> Array:
         """The operator over some operands, combined as the program does it."""
-        total = self.values(subset[0])
+        self.work += len(subset) * self.engine.n_rows
+        combine = {Add: np.add, And: np.minimum, Or: np.maximum, Mul: np.multiply}
+        operation = combine[type(self.operator.term)]
+        total = np.array(self.values(subset[0]))
         with np.errstate(all="ignore"):
             for index in subset[1:]:
-                match self.operator.term:
-                    case Add():
-                        total = total + self.values(index)
-                    case And():
-                        total = np.minimum(total, self.values(index))
-                    case Or():
-                        total = np.maximum(total, self.values(index))
-                    case _:
-                        total = total * self.values(index)
+                operation(total, self.values(index), out=total)
         return total
 
     def first_of_equals(self, subset: Operands) -> bool:

@@ -17,10 +17,13 @@ class SumBudget:
     ----------
     screened : to exhaust the subsets by screening. The default allows 5,496 subsets at 48,842
         rows, so 12 operands, in about 1.5 s.
-    measured : to exhaust them where no screen applies, or to search. Measuring a set takes about
-        0.1 microseconds per row, twice that with its influence: some seconds by default.
+    measured : to exhaust them where no screen applies, and to measure those that a screen cannot
+        exclude. With its influence, a set takes between 0.2 and 1 microseconds per row.
     bounded : to exclude sets of operands by monotone bounds.
     listed : subsets that are listed at most if all of them are requested, whatever the rows.
+    searched : to measure candidates in a search, for each protected attribute. A search that has
+        spent it still reduces what it found, and starts no other path.
+    combined : to add up operands in a search: operands times rows, about a second by default.
     followed : sets that a search may measure for each protected attribute, however many rows
         there are; 0 searches none.
     """
@@ -29,6 +32,8 @@ class SumBudget:
     measured: int = 2**24
     bounded: int = 2**20
     listed: int = 2**14
+    searched: int = 2**21
+    combined: int = 2**31
     followed: int = 16
 
 

@@ -308,9 +308,12 @@ class _Search:
         proposals = Proposals.of(self.sets.values, self.count, support, self.engine.weights)
         # One of equal operands stands for all of them.
         usable = [free >> i & 1 and twin < 0 for i, twin in enumerate(self.sets.twins)]
-        budget = self.budget.measured // max(1, self.engine.n_rows)
-        limit = self.sets.exact + max(self.budget.followed, budget // len(self.attributes))
+        budget = self.budget.searched // max(1, self.engine.n_rows)
+        limit = self.sets.exact + max(self.budget.followed, budget)
+        most_work = self.sets.work + self.budget.combined
         for path in proposals.paths(np.array(usable, dtype=np.bool_)):
+            if self.sets.work > most_work:
+                return
             for subset in path.sets(self.count - 1):
                 if self.sets.exact >= limit:
                     return

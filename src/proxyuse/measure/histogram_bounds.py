@@ -1,0 +1,227 @@
+"""Upper bounds on normalized mutual information from masses, in compiled loops; loads numba.
+
+Values are put into groups of equal mass for association. A bin of a histogram lies in one group,
+or a boundary between groups falls inside it. In the first case its rows are counted where they
+belong. In the second case it counts as a piece of its own, and what its rows could add to the
+mutual information is at most the entropy of the protected attribute among them. So the information
+of the pieces, plus that entropy, bounds the information of the groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxyuse.lang.compiled import called
+
+NO_BOUND = 2.0  # above every association
+
+
+@called
+def _entropy_terms(masses: Any) -> float:
+    """The sum of m log m."""
+    total = 0.0
+    for mass in masses:
+        if mass > 0:
+            total += mass * np.log(mass)
+    return total
+
+
+@called
+def _ratio(information: float, values: float, protected: float) -> Any:
+    """Normalized mutual information from I, H(X) and H(Z); it rises with I and falls with H(X)."""
+    information = min(information, protected)
+    joint = values + protected - information
+    return 1.0 if joint <= information else information / joint
+
+
+@called
+def exact_information(table: Any, count: int) -> Any:
+    """Normalized mutual information of a table of masses."""
+    width = table.shape[1]
+    columns = np.zeros(width)
+    by_row, cells, total = 0.0, 0.0, 0.0
+    for row in range(count):
+        mass = 0.0
+        for column in range(width):
+            cell = table[row, column]
+            if cell > 0:
+                mass += cell
+                columns[column] += cell
+                cells += cell * np.log(cell)
+        total += mass
+        by_row += mass * np.log(mass) if mass > 0 else 0.0
+    whole = total * np.log(total)
+    protected = (whole - _entropy_terms(columns)) / total
+    values = (whole - by_row) / total
+    if protected <= 0 or values <= 0:
+        return 0.0
+    joint = (whole - cells) / total
+    return _ratio(values + protected - joint, values, protected)
+
+
+@called
+def _margins(counts: Any) -> Any:
+    """The masses by protected value."""
+    columns = np.zeros(counts.shape[1])
+    for place in range(counts.shape[0]):
+        for column in range(counts.shape[1]):
+            columns[column] += counts[place, column]
+    return columns
+
+
+@called
+def _span(
+    before: float, after: float, single: bool, groups: int, present: float, slack: float
+) -> Any:
+    """The first and the last group that a piece between two masses may have values in."""
+    if single:
+        middle = before / 2 + after / 2
+        first = np.floor(groups * (middle - slack) / present)
+        last = np.floor(groups * (middle + slack) / present)
+    else:
+        first = np.floor(groups * (before - slack) / present)
+        last = np.ceil(groups * (after + slack) / present) - 1
+    return max(0, int(first)), min(groups - 1, int(last))
+
+
+@called
+def _groups_bound(counts: Any, single: Any, groups: int, slack: float, mark: Any) -> Any:
+    """A bound for values in groups of equal mass, each group a value of its own.
+
+    Marks the pieces with a boundary between groups inside.
+    """
+    places, width = counts.shape
+    columns = _margins(counts)
+    missing = counts[places - 1]
+    total = columns.sum()
+    present = total - missing.sum()
+    if present <= 0:
+        return NO_BOUND
+    whole = total * np.log(total)
+    protected = (whole - _entropy_terms(columns)) / total
+    pieces = np.zeros(width)
+    by_piece, cells, inside, pure, extra = 0.0, 0.0, 0.0, 0.0, 0.0
+    before, current = 0.0, -1
+    for place in range(places):
+        mark[place] = False
+        alone = place == places - 1
+        mass = 0.0
+        for column in range(width):
+            mass += counts[place, column]
+        if mass == 0 and not alone:
+            continue
+        after = before + mass
+        first, last = _span(before, after, single[place], groups, present, slack)
+        if alone or first != last or first != current:  # the group so far ends here
+            held = pieces.sum()
+            if held > 0:
+                terms = held * np.log(held)
+                by_piece += terms
+                cells += _entropy_terms(pieces)
+                inside += terms
+                pure += held
+            pieces[:] = 0.0
+            current = first
+        if alone or first != last:
+            terms = mass * np.log(mass) if mass > 0 else 0.0
+            own = _entropy_terms(counts[place])
+            by_piece += terms
+            cells += own
+            if alone:
+                inside += terms
+                pure += mass
+            else:
+                mark[place] = True
+                extra += terms - own
+                current = -1
+        else:
+            for column in range(width):
+                pieces[column] += counts[place, column]
+        before = after
+    values = (whole - by_piece) / total  # the entropy of the pieces
+    joint = (whole - cells) / total
+    information = values + protected - joint + extra / total
+    least = (pure * np.log(pure) - inside) / total if pure > 0 else 0.0
+    return _ratio(information, least, protected)
+
+
+@called
+def _cut_bound(
+    counts: Any, single: Any, groups: int, slack: float, epsilon: float, mark: Any
+) -> Any:
+    """A bound for the best of the cuts between groups of equal mass.
+
+    Marks the pieces with a cut inside, or right before them, that may reach `epsilon`.
+    """
+    places, width = counts.shape
+    columns = _margins(counts)
+    missing = counts[places - 1]
+    lost, total = missing.sum(), columns.sum()
+    present = total - lost
+    if present <= 0:
+        return NO_BOUND
+    whole = total * np.log(total)
+    protected = (whole - _entropy_terms(columns)) / total
+    lost_mass = lost * np.log(lost) if lost > 0 else 0.0
+    uncertain_lost = lost_mass - _entropy_terms(missing)
+    below, above = np.zeros(width), columns - missing
+    best, before, group = 0.0, 0.0, 0
+    mark[places - 1] = False
+    for place in range(places - 1):
+        mark[place] = False
+        mass = 0.0
+        for column in range(width):
+            mass += counts[place, column]
+        if mass == 0:
+            continue
+        after = before + mass
+        first, last = _span(before, after, single[place], groups, present, slack)
+        exact = single[place] and first == last
+        for column in range(width):
+            above[column] -= counts[place, column]
+        if last != group:
+            # A cut leaves at least H(Z | piece) of what is below, above and missing.
+            beyond = above + counts[place] if exact else above
+            uncertain = uncertain_lost - _entropy_terms(below) - _entropy_terms(beyond)
+            uncertain += before * np.log(before) if before > 0 else 0.0
+            held = beyond.sum()
+            uncertain += held * np.log(held) if held > 0 else 0.0
+            values = np.inf
+            for edge in (before, before if exact else after):
+                terms = lost_mass
+                terms += edge * np.log(edge) if edge > 0 else 0.0
+                rest = present - edge
+                terms += rest * np.log(rest) if rest > 0 else 0.0
+                values = min(values, (whole - terms) / total)
+            bound = _ratio(protected - uncertain / total, max(values, 0.0), protected)
+            best = max(best, bound)
+            mark[place] = bound >= epsilon and not single[place]
+            group = last
+        for column in range(width):
+            below[column] += counts[place, column]
+        before = after
+    return best
+
+
+@called
+def raw_bound(counts: Any) -> Any:
+    """A bound for values that are not grouped: at most H(Z) / H(X)."""
+    columns = _margins(counts)
+    total = columns.sum()
+    whole = total * np.log(total)
+    by_bin = 0.0
+    for place in range(counts.shape[0]):
+        mass = counts[place].sum()
+        by_bin += mass * np.log(mass) if mass > 0 else 0.0
+    protected = (whole - _entropy_terms(columns)) / total
+    return _ratio(protected, (whole - by_bin) / total, protected)
+
+
+@called
+def grouped_bound(counts: Any, single: Any, method: Any, epsilon: float, mark: Any) -> Any:
+    """A bound from the masses of pieces of the values' range."""
+    if method[0] == 1:
+        return _groups_bound(counts, single, int(method[1]), method[3], mark)
+    return _cut_bound(counts, single, int(method[1]), method[3], epsilon, mark)
