@@ -56,7 +56,6 @@ def audited(name):
         ADULT,
         ["marital_status", "married"],
         epsilon=0.2,
-        witnesses_only=True,
         budget=ONLY_SINGLE_PARTS,
     )
 
@@ -187,9 +186,7 @@ def test_measures_of_a_question_are_those_counted_by_hand():
 @pytest.mark.parametrize("name", MODELS)
 def test_the_strongest_witness_is_as_strong_by_the_definition(name):
     some = ADULT.sample(250, random_state=0)
-    result = pu.audit(
-        pipeline(name), some, "married", witnesses_only=True, budget=ONLY_SINGLE_PARTS
-    )
+    result = pu.audit(pipeline(name), some, "married", budget=ONLY_SINGLE_PARTS)
     strongest = result.witnesses[0]
     reference = Reference(result.program, result.population)
     assert strongest.influence == pytest.approx(

@@ -384,7 +384,7 @@ def test_measures_by_name(name: str) -> None:
 
 def check_definition(program: Program, population: Population) -> None:
     together = Measurement(Sample(program, population))
-    terms = [candidate.term for candidate in Candidates(program.points, 64)]
+    terms = [candidate.term for candidate in Candidates(program.points, subsets=64)]
     for measure in MEASURES:
         measure = for_weights(measure, population.weights)
         reference = Reference(program, population, association=measure)

@@ -278,13 +278,18 @@ def test_returning_nothing_goes_on():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3])
-def test_asking_for_witnesses_only_finds_the_same_witnesses(epsilon):
+def test_measuring_what_is_needed_finds_the_same_witnesses(epsilon):
     model, X, marital = adult_tree()
-    quick = pu.audit(model, X, {"marital": marital}, epsilon=epsilon, witnesses_only=True)
+    few = pu.Budget(positions=0)
+    quick = pu.audit(model, X, {"marital": marital}, epsilon=epsilon, budget=few)
     full = pu.audit(model, X, {"marital": marital}, epsilon=epsilon)
     assert [w.id for w in quick.witnesses] == [w.id for w in full.witnesses]
-    unmeasured = quick.to_frame().query("association < @epsilon")
-    assert unmeasured["influence"].isna().all()
+    assert full.bounded is None
+    assert quick.bounded is not None
+    bounds = {entry.spot.point: entry.bound for entry in quick.bounded}
+    for found in full.decompositions:
+        if len(found.spots) == 1 and found.spots[0].point in bounds:
+            assert found.influence <= bounds[found.spots[0].point]
 
 
 # Errors
@@ -453,5 +458,5 @@ def test_a_large_tree_can_be_audited():
     y = X.sum(axis=1) + rng.normal(size=5000) > 0
     z = X["f0"] + rng.normal(size=5000) > 0
     model = DecisionTreeClassifier(max_leaf_nodes=500, random_state=0).fit(X, y)
-    quick = pu.audit(model, X, {"z": z}, epsilon=0.01, witnesses_only=True)
+    quick = pu.audit(model, X, {"z": z}, epsilon=0.01, budget=pu.Budget(positions=0))
     assert quick.complete

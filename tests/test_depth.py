@@ -84,6 +84,6 @@ def test_a_deep_tree_can_be_audited():
     depth = 1000
     assert depth >= sys.getrecursionlimit()
     program = Program.parse(DEEP["else"](depth))
-    result = audit(program, DATA, "z", epsilon=0.5, witnesses_only=True)
+    result = audit(program, DATA, "z", epsilon=0.5)
     assert result.complete
     assert len(result.decompositions) == 3 * depth + 1

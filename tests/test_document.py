@@ -60,7 +60,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "forest": {"kind": "forest", "epsilon": 0.05, "delta": 0.01},
     "linear": {"kind": "linear"},
     "nothing": {"kind": "tree", "epsilon": 0.9},
-    "witnesses only": {"kind": "tree", "epsilon": 0.9, "witnesses_only": True},
+    "needed only": {"kind": "tree", "epsilon": 0.9, "budget": pu.Budget(positions=0)},
     "unsettled": {"kind": "tree", "epsilon": 0.9, "variables": False},
     "squared": {"kind": "tree", "influence": pu.SquaredChange(), "epsilon": 0.05},
     "sampled": {"kind": "tree", "sampling": pu.Sampling(0.05)},

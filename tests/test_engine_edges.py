@@ -55,7 +55,7 @@ EDGES: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("text", "data"), EDGES, ids=[text for text, _ in EDGES])
 def test_both_engines_count_the_same_pairs(text: str, data: dict[str, Any]) -> None:
     program, reference, together = engines(text, data)
-    for candidate in Candidates(program.points, 64):
+    for candidate in Candidates(program.points, subsets=64):
         for spot in candidate.spots:
             wanted = round(reference.influence([spot]) * ROWS**2)
             assert round(together.influence([spot]) * ROWS**2) == wanted, str(candidate.term)

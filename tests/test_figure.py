@@ -108,7 +108,7 @@ def test_without_witnesses_there_is_a_figure_too(ax):
 
 
 def test_influence_that_was_not_needed_is_left_out(ax):
-    found = audited(witnesses_only=True)
+    found = audited(budget=pu.Budget(positions=0))
     drawn = clouds(found.plot(ax=ax))
     known = int(np.count_nonzero(~np.isnan(found.decompositions.influences)))
     assert sum(map(len, drawn.values())) == known < len(found.decompositions)

@@ -41,7 +41,7 @@ def test_all_sets_of_positions_agree_with_the_definition(text: str) -> None:
     x = np.where(X == 5, np.nan, X)
     population = Population.build({"x": x, "y": Y}, protected={"z": Z}, variables=program.variables)
     reference, together = defined(program, population), measured(program, population)
-    for candidate in Candidates(program.points, 8):
+    for candidate in Candidates(program.points, subsets=8):
         sets = [s for k in (1, 2, 3) for s in combinations(candidate.spots, k)]
         found = []
         for spots in sets:
@@ -93,10 +93,10 @@ def test_one_tree_of_numbers_is_cut_into_bins_too() -> None:
     together = measured(program, population, max_support=2, bins=2)
     association = together.associations([program.term], NormalizedMutualInformation()).item()
     assert association == pytest.approx(reference.associations(program.term).item(), abs=1e-12)
-    assert program.term in together.joint.binned
+    assert program.term in together.joint.binned.values()
 
 
-@pytest.mark.parametrize("option", ["variables", "all_sets", "witnesses_only", "opaque"])
+@pytest.mark.parametrize("option", ["variables", "all_sets", "exact", "opaque"])
 @pytest.mark.parametrize("value", ["no", [], None, 1])
 def test_switches_are_true_or_false(option: str, value: Any) -> None:
     data = {"x": X, "z": Z}

@@ -113,7 +113,7 @@ def test_variables_are_those_that_are_read():
 
 
 def test_influence_that_was_not_needed_is_null():
-    columns = columns_of(audited(witnesses_only=True))["columns"]
+    columns = columns_of(audited(budget=pu.Budget(positions=0)))["columns"]
     assert None in columns["influence"]
     assert "NaN" not in as_script_text(columns)
 

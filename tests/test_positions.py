@@ -17,12 +17,12 @@ from proxyuse.lang.nodes import (
     Var,
     children,
 )
+from proxyuse.lang.order import canonical_order
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import (
     Points,
     Position,
     Spot,
-    canonical_order,
     decomposition_id,
     operand_choices,
 )

@@ -61,7 +61,7 @@ def test_a_limit_that_is_not_reached_changes_nothing(place):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"witnesses_only": True}, {"all_sets": True, "budget": pu.Budget(subsets=32)}],
+    [{}, {"budget": pu.Budget(positions=0)}, {"all_sets": True, "budget": pu.Budget(subsets=32)}],
 )
 @pytest.mark.parametrize("place", range(3))
 def test_whatever_was_measured_in_time_is_as_without_a_limit(place, options):

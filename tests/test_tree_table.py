@@ -11,7 +11,7 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import Const, Precision, Var
 from proxyuse.models.boosted import Lost, one_where
 from proxyuse.models.features import Coded, Computed, Fixed, Raw
-from proxyuse.models.tree_table import LEAF, TreeTable, among
+from proxyuse.models.tree_table import LEAF, TreeTable, among, packed_trees
 from proxyuse.program import Origin, Program
 
 WORDS = Coded("job", {"clerk": 0.0, "cook": 1.0, "judge": 2.0}, default=9.0, missing=math.nan)
@@ -42,9 +42,9 @@ def stump(**options):
 def test_what_a_node_asks(options, text):
     table = stump(**options)
     table.check(1)
-    term, origins = table.term([Raw("x")], Origin("t", 4))
+    (term,), _ = packed_trees([table], [Raw("x")], "t", [4])
     assert str(term) == text
-    assert {origin.node for origin in origins.values()} == {0, 1, 2}
+    assert set(Program(term).origins.values()) == {Origin("t", 4, node) for node in range(3)}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from proxyuse.lang.nodes import Const, Precision
 from proxyuse.lang.positions import Position, Spot
 from proxyuse.models.features import Raw
 from proxyuse.models.registry import translate
-from proxyuse.models.tree_table import LEAF, TreeTable
+from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
 
@@ -284,7 +284,7 @@ def table(left, right, feature=None, threshold=None, leaves=None):
         feature=np.zeros(n, dtype=int) if feature is None else np.array(feature),
         threshold=np.zeros(n) if threshold is None else np.array(threshold),
         missing_left=np.zeros(n, dtype=bool),
-        leaves=[Const(float(i)) for i in range(n)] if leaves is None else leaves,
+        leaves=np.arange(float(n)) if leaves is None else leaves,
         precision=Precision.FLOAT64,
     )
 
@@ -292,16 +292,17 @@ def table(left, right, feature=None, threshold=None, leaves=None):
 def test_a_sound_table_becomes_nested_ites():
     sound = table([1, LEAF, 3, LEAF, LEAF], [2, LEAF, 4, LEAF, LEAF], [0, 0, 1, 0, 0])
     sound.check(2)
-    term, origins = sound.term([Raw("a"), Raw("b")], Origin("t", 7))
+    (term,), origins = packed_trees([sound], [Raw("a"), Raw("b")], "t", [7])
     assert str(term) == "ite(a <= 0, 1, ite(b <= 0, 3, 4))"
-    assert origins[id(term)] == Origin("t", 7, 0)
+    assert origins == {}
+    assert Program(term).origin("root") == Origin("t", 7, 0)
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         (table([], []), "empty"),
-        (table([1, LEAF, LEAF], [2, LEAF, LEAF], leaves=[Const(1.0)]), "different lengths"),
+        (table([1, LEAF, LEAF], [2, LEAF, LEAF], leaves=np.ones(1)), "different lengths"),
         (table([1, LEAF], [LEAF, LEAF]), "one child only"),
         (table([1, LEAF, LEAF], [3, LEAF, LEAF]), "not a node: there are 3 nodes"),
         (table([1, LEAF, LEAF], [-2, LEAF, LEAF]), "not a node"),

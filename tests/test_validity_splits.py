@@ -128,7 +128,7 @@ def by_definition(found: Audit, options: CrossValidation, **engine: Any) -> dict
         {"protected": ["z", "long"], "max_support": 20, "bins": 4},
         {"association": CramersV()},
         {"all_sets": True},
-        {"witnesses_only": True},
+        {"budget": pu.Budget(positions=0)},
     ],
     ids=str,
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from proxyuse.detect.measured import Decompositions
 from proxyuse.errors import DataError
-from proxyuse.lang.positions import Points, Spot, decomposition_id
+from proxyuse.lang.positions import Points, Spot, spots_id
 from proxyuse.validity.content import COLUMNS, columns_of
 from proxyuse.verdict import Validity
 
@@ -106,7 +106,7 @@ def _listed(spots: Sequence[Spot], texts: Sequence[str]) -> str:
 
 
 def _ids(found: Decompositions, texts: Sequence[str]) -> list[str]:
-    """The id of each decomposition; see `decomposition_id`."""
+    """The id of each decomposition; see `spots_id`."""
     digests = [term.digest for term in found.computations]
     ids = []
     for owner, spots in zip(found.owners.tolist(), found.spots, strict=True):
@@ -116,7 +116,7 @@ def _ids(found: Decompositions, texts: Sequence[str]) -> list[str]:
             ids.append(hasher.hexdigest())
         else:
             term = found.computations[owner]
-            ids.append(decomposition_id(term, (_text(spot, texts) for spot in spots)))
+            ids.append(spots_id(term, found.program.points, spots))
     return ids
 
 

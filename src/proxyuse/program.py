@@ -61,7 +61,7 @@ class Origins(Mapping[int, Origin]):
     """
 
     def __init__(self, term: Term, given: Mapping[int, Origin]) -> None:
-        self._given = dict(given._given if isinstance(given, Origins) else given)
+        self._given: dict[int, Origin] = dict(given._given if isinstance(given, Origins) else given)
         self._trees = _packed_trees(term)
         self._starts = [written for written, _ in self._trees]
 

@@ -17,8 +17,9 @@ from proxyuse.lang.nodes import Add, And, Mul, Or
 from proxyuse.lang.positions import Spot, operand_choices
 from proxyuse.measure.association import NormalizedMutualInformation
 from proxyuse.measure.correlation import SquaredCorrelation
-from proxyuse.measure.fast import FastEngine
-from proxyuse.measure.naive import NaiveEngine
+from proxyuse.measure.engine import Measurement
+from proxyuse.measure.reference import Reference
+from proxyuse.measure.sample import Sample
 from proxyuse.measure.screen import screen_for
 from proxyuse.population import Population
 from proxyuse.program import Program
@@ -62,18 +63,21 @@ def program_of(kind: str, operands: int, seed: int) -> Program:
     return Program.parse(PROGRAMS[kind].format("", SIGNS[kind].join(parts)))
 
 
-def engine_for(
-    program: Program, data: dict[str, Any], cls: type[NaiveEngine] = FastEngine, **options: Any
-) -> NaiveEngine:
+def engine_for(program: Program, data: dict[str, Any], **options: Any) -> Measurement:
+    return Measurement(Sample(program, population_of(program, data, options), **options))
+
+
+def defined(program: Program, data: dict[str, Any], **options: Any) -> Reference:
+    return Reference(program, population_of(program, data, options), **options)
+
+
+def population_of(program: Program, data: dict[str, Any], options: dict[str, Any]) -> Population:
     weights = options.pop("weights", None)
     protected = options.pop("protected", ["z", "y"])
-    population = Population.build(
-        data, protected=protected, weights=weights, variables=program.variables
-    )
-    return cls(program, population, **options)
+    return Population.build(data, protected=protected, weights=weights, variables=program.variables)
 
 
-def operator_of(engine: NaiveEngine) -> Operator:
+def operator_of(engine: Measurement | Reference) -> Operator:
     points = engine.points
     for point, term in enumerate(points.terms):
         if isinstance(term, Add | Mul | And | Or) and len(operand_choices(points, point)) > 2:
@@ -81,7 +85,7 @@ def operator_of(engine: NaiveEngine) -> Operator:
     raise AssertionError("no operator")
 
 
-def screen_of(engine: NaiveEngine, max_support: int = 16, bins: int | None = 4) -> Any:
+def screen_of(engine: Measurement, max_support: int = 16, bins: int | None = 4) -> Any:
     supports = [z for _, z in engine.protected]
     return screen_for(supports, engine.weights, NMI, groups=bins, max_support=max_support)
 
@@ -89,7 +93,7 @@ def screen_of(engine: NaiveEngine, max_support: int = 16, bins: int | None = 4) 
 class Every:
     """Each subset with its measures, by the definition."""
 
-    def __init__(self, engine: NaiveEngine, operator: Operator, epsilon: float, delta: float):
+    def __init__(self, engine: Reference, operator: Operator, epsilon: float, delta: float):
         self.steps = operator.steps
         point = operator.points[0]
         below = engine.points.below(point)
@@ -98,7 +102,7 @@ class Every:
             for subset in combinations(self.steps, size):
                 spot = Spot(point, subset) if size > 1 else Spot(below[subset[0]])
                 term = engine.points.term_at(spot)
-                (associations,) = engine.associations((term,), NMI)
+                associations = engine.associations(term)
                 influence = engine.influence([spot])
                 self.passing[frozenset(subset)] = [
                     bool(a >= epsilon and influence > delta) for a in associations
@@ -137,8 +141,8 @@ def test_exhausting_finds_exactly_the_minimal_witnesses(
     weights = np.random.default_rng(seed).integers(0, 4, 60) + 0.5 if weighted else None
     options = {"max_support": 16, "bins": 4, "weights": weights}
     program = program_of(kind, operands, seed)
-    naive = engine_for(program, data, NaiveEngine, **options)
-    engine = engine_for(program, data, FastEngine, **options)
+    naive = defined(program, data, **options)
+    engine = engine_for(program, data, **options)
     operator = operator_of(engine)
     epsilon, delta = limits
     screen = screen_of(engine) if screened else None
@@ -152,7 +156,7 @@ def test_exhausting_finds_exactly_the_minimal_witnesses(
 def test_searching_finds_irreducible_witnesses_only(kind, seed, operands, limits):
     data = people(seed, operands, 60, kind)
     program = program_of(kind, operands, seed)
-    naive = engine_for(program, data, NaiveEngine, max_support=16, bins=4)
+    naive = defined(program, data, max_support=16, bins=4)
     engine = engine_for(program, data, max_support=16, bins=4)
     operator = operator_of(engine)
     epsilon, delta = limits
@@ -178,7 +182,7 @@ def test_searching_finds_irreducible_witnesses_only(kind, seed, operands, limits
 def test_the_search_continues_past_what_was_judged_appropriate(seed, operands, limits):
     data = people(seed, operands, 60, "sum")
     program = program_of("sum", operands, seed)
-    naive = engine_for(program, data, NaiveEngine, max_support=16, bins=4)
+    naive = defined(program, data, max_support=16, bins=4)
     operator = operator_of(naive)
     every = Every(naive, operator, *limits)
     first = min((tuple(sorted(s)) for s, p in every.passing.items() if any(p)), default=None)

@@ -53,7 +53,7 @@ def defined(program: Program, population: Population, **options: Any) -> Referen
 
 def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[Spot]]:
     """Each position of each computation alone, some pairs of them, and all of them."""
-    for candidate in Candidates(points, subsets):
+    for candidate in Candidates(points, subsets=subsets):
         yield from ([spot] for spot in candidate.spots)
         pairs = [list(p) for p in combinations(candidate.spots, 2) if points.disjoint(*p)]
         yield from pairs[:most]
@@ -127,7 +127,7 @@ def check_engine(
 
 def check_bounds(together: Measurement, reference: Reference) -> None:
     points = together.points
-    for candidate in Candidates(points, 8):
+    for candidate in Candidates(points, subsets=8):
         spots = candidate.spots
         if len(spots) < 2 or any(spot.operands for spot in spots):
             continue
@@ -137,7 +137,7 @@ def check_bounds(together: Measurement, reference: Reference) -> None:
 
 
 def check_associations(together: Measurement, reference: Reference) -> None:
-    terms = [candidate.term for candidate in Candidates(together.points, 16)]
+    terms = [candidate.term for candidate in Candidates(together.points, subsets=16)]
     wanted = np.array([reference.associations(term) for term in terms])
     wanted = wanted.reshape(len(terms), len(together.protected_names))
     np.testing.assert_allclose(together.associations(terms, NMI), wanted, rtol=0, atol=1e-9)

@@ -20,12 +20,14 @@ class Budget:
         or more while rows are few; 0 searches none.
     occurrences : sets of occurrences of one repeated term that may be measured to find the
         strongest.
+    positions : of a forest up to which everything is measured, needed or not.
     """
 
     subsets: int = 16_384
     search: int = 256
     grow: int = 64
     occurrences: int = 256
+    positions: int = 4096
 
     def __post_init__(self) -> None:
         for name in BUDGET_KEYS:

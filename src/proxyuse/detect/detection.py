@@ -34,9 +34,6 @@ from proxyuse.measure.screen import Screen, screen_for
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 
-SMALL = 4096
-"""Positions of a program up to which everything is measured, needed or not."""
-
 
 def detect(
     engine: Measurement,
@@ -124,7 +121,7 @@ class _Detector:
     @cached_property
     def forest(self) -> ForestEngine | None:
         """The engine of a program that is a large forest, whose terms are bounded first."""
-        small = len(self.program.points) <= SMALL
+        small = len(self.program.points) <= self.budget.positions
         if self.measure == "all" or self.all_sets or self.all_subsets or small:
             return None
         engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))

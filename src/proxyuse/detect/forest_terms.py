@@ -171,7 +171,7 @@ class _Forest:
             return
         number = np.full(len(forest.tests), -1, dtype=np.int64)
         number[several] = np.arange(len(several))
-        near, reach = self.engine.together(number[forest.test], len(several))
+        near, _ = self.engine.together(number[forest.test], len(several))
         for index in np.flatnonzero(near > self.limit).tolist():
             test = int(several[index])
             at = self.plan.nodes_of_test(test)

@@ -14,7 +14,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Position, Spot, decomposition_id
+from proxyuse.lang.positions import Position, Spot, spots_id
 from proxyuse.lang.text import shortened
 from proxyuse.measure.tables import JointTable
 from proxyuse.program import Program
@@ -69,7 +69,7 @@ class Decomposition:
     @cached_property
     def id(self) -> str:
         """A hash of the computation and its positions, the same on every machine."""
-        return decomposition_id(self.expression, self.program.points, self.spots)
+        return spots_id(self.expression, self.program.points, self.spots)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {shortened(self.term)}>"
@@ -91,7 +91,7 @@ class Measures:
     terms: Sequence[Term]
     associations: Array
     owners: Array
-    spots: Sequence[tuple[Spot, ...]]
+    spots: Sequence[Sequence[Spot]]
     influences: Array
     reaches: Array
     errors: Array | None = None

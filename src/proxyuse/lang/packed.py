@@ -169,8 +169,8 @@ class Forest:
     def value(self, leaf: int) -> Value:
         """What a leaf says."""
         if self.labels:
-            return self.labels[self.leaves[leaf]]
-        value = self.leaves[leaf].tolist()
+            return self.labels[int(self.leaves[leaf])]
+        value: float | list[float] = self.leaves[leaf].tolist()
         return tuple(value) if isinstance(value, list) else float(value)
 
     def with_tests(self, shapes: Sequence[Term]) -> Forest:
@@ -241,9 +241,9 @@ class Forest:
         from proxyuse.lang import packed_loops  # loads numba
 
         nodes, leaves = len(self.test), len(self.leaves)
-        spans = Spans(*(np.empty(nodes, dtype=np.int32) for _ in range(3)),
-                      np.full(nodes, -1, dtype=np.int32),
-                      np.full(leaves, -1, dtype=np.int32))  # fmt: skip
+        first, last, end = (np.empty(nodes, dtype=np.int32) for _ in range(3))
+        above = (np.full(count, -1, dtype=np.int32) for count in (nodes, leaves))
+        spans = Spans(first, last, end, *above)
         packed_loops.measure_subtrees(self.then, self.otherwise, *spans)
         return spans
 
@@ -370,17 +370,17 @@ class PackedIte(Ite):
         object.__setattr__(self, "_order", (0, 1, 2))
 
     @property
-    def guard(self) -> Term:  # type: ignore[override]
+    def guard(self) -> Term:
         """The test."""
         return self.forest.tests.term(int(self.forest.test[self.node]))
 
     @property
-    def then(self) -> Term:  # type: ignore[override]
+    def then(self) -> Term:
         """What is said where the test holds."""
         return self.forest.term(int(self.forest.then[self.node]))
 
     @property
-    def otherwise(self) -> Term:  # type: ignore[override]
+    def otherwise(self) -> Term:
         """What is said elsewhere."""
         return self.forest.term(int(self.forest.otherwise[self.node]))
 

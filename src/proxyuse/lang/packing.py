@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from proxyuse.lang.nodes import Compare, Const, Ite, Term, Value
+from proxyuse.lang.build import rebuild
+from proxyuse.lang.nodes import Compare, Const, Ite, Term, Value, children, postorder
 from proxyuse.lang.packed import Array, Forest, PackedIte, Tests
 
 
@@ -85,11 +86,11 @@ class _Layout:
             self.shapes, np.array(self.shape, dtype=np.int32), np.array(self.cut, dtype=np.float64)
         )
         leaves, labels = _leaf_columns(self.leaves)
-        columns = [
+        then, otherwise, starts, first_node, first_leaf = (
             np.array(column, dtype=np.int32)
             for column in (*self.sides, self.starts, self.first_node, self.first_leaf)
-        ]
-        return Forest(tests, test, *columns, leaves, labels)
+        )
+        return Forest(tests, test, then, otherwise, starts, first_node, first_leaf, leaves, labels)
 
 
 def _leaf_columns(values: list[Value]) -> tuple[Array, tuple[Value, ...]]:
@@ -106,3 +107,13 @@ def _leaf_columns(values: list[Value]) -> tuple[Array, tuple[Value, ...]]:
         if index[leaf] == len(labels):
             labels.append(value)
     return index, tuple(labels)
+
+
+def unpack_trees(root: Term) -> Term:
+    """The same term with nested ites in place of packed trees. Linear in the number of nodes."""
+    new: dict[int, Term] = {}
+    for term in postorder(root):
+        parts = tuple(new[id(part)] for part in children(term))
+        same = all(a is b for a, b in zip(parts, children(term), strict=True))
+        new[id(term)] = term if same and not term.packed else rebuild(term, parts)
+    return new[id(root)]

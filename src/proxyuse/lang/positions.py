@@ -489,17 +489,20 @@ def operand_choices(points: Points, point: int) -> list[int]:
     return [step for step, i in enumerate(order) if not isinstance(parts[i], Const)]
 
 
+def decomposition_id(term: Term, positions: Iterable[Position | str]) -> str:
+    """A hash of a term and its positions (or their texts), the same on every machine."""
+    hasher = blake2b(term.digest, digest_size=8)
+    for text in sorted(map(str, positions)):
+        hasher.update(text.encode() + b";")
+    return hasher.hexdigest()
+
+
 MOST_TEXTS = 256
 """Positions up to which an id is made of their texts; of more, of their points' numbers."""
 
 
-def decomposition_id(term: Term, points: Points, spots: Sequence[Spot]) -> str:
-    """A hash of a term and its positions, the same on every machine."""
-    hasher = blake2b(term.digest, digest_size=8)
-    if len(spots) > MOST_TEXTS:
-        for point, operands in sorted(spots):
-            hasher.update(f"{point}{operands or ''};".encode())
-        return hasher.hexdigest()
-    for text in sorted(map(points.text, spots)):
-        hasher.update(text.encode() + b";")
-    return hasher.hexdigest()
+def spots_id(term: Term, points: Points, spots: Sequence[Spot]) -> str:
+    """The same for spots. Of very many, the numbers of their points take the place of texts."""
+    if len(spots) <= MOST_TEXTS:
+        return decomposition_id(term, map(points.text, spots))
+    return decomposition_id(term, (f"#{spot.point}{spot.operands or ''}" for spot in spots))

@@ -74,9 +74,9 @@ class CodeColumn:
             return np.where(truth_of(values), np.int32(0), np.int32(1))
         if values.dtype != np.int32:  # nothing but missing values
             return np.full(len(values), -1, dtype=np.int32)
-        numbers = [vocabulary.code(word) for word in self.words]  # which may add words
+        places = [vocabulary.code(word) for word in self.words]  # which may add words
         known = np.full(len(vocabulary.words) + 1, len(self.words), dtype=np.int32)
-        known[numbers] = np.arange(len(self.words))
+        known[places] = np.arange(len(self.words))
         known[-1] = -1
         assert NO_CATEGORY == -1
         return known[values]

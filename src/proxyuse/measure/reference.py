@@ -16,6 +16,7 @@ import numpy as np
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, evaluate, evaluate_all, truth_of, unified
 from proxyuse.lang.nodes import Ite, Term, Var
+from proxyuse.lang.packing import unpack_trees
 from proxyuse.lang.positions import Spot
 from proxyuse.population import Population
 from proxyuse.program import Frame, Program
@@ -61,6 +62,8 @@ class Reference:
         bins: int | None = 16,
         tick: Callable[[int], None] = lambda steps: None,
     ) -> None:
+        # Trees as nested ites, evaluated branch by branch: no engine's way of walking is used.
+        program = Program(unpack_trees(program.term), program.inputs)
         self.program, self.population = program, population
         self.points, self.weights = program.points, population.weights
         self.loss, self.pairs = loss, pairs
@@ -75,7 +78,9 @@ class Reference:
 
     def values(self, term: Term) -> Array:
         """The value of a term in each row."""
-        return self._evaluated(term, self.frame.arrays, self._known, len(self.weights))
+        return self._evaluated(
+            unpack_trees(term), self.frame.arrays, self._known, len(self.weights)
+        )
 
     def _evaluated(self, term: Term, columns: Any, known: Any, rows: int) -> Array:
         self.tick(0)

@@ -479,7 +479,7 @@ def _is_short(numbers: Array) -> Array:
     with np.errstate(all="ignore"):
         size = np.floor(np.log10(np.abs(numbers)))
         scale = 10.0 ** (11 - np.clip(size, -11, 33))  # a power of ten that float64 holds
-        return (numbers == 0) | (np.rint(numbers * scale) / scale == numbers)
+        return np.asarray((numbers == 0) | (np.rint(numbers * scale) / scale == numbers))
 
 
 def _hold(

@@ -22,7 +22,7 @@ from proxyuse.lang.nodes import (
     is_missing,
     postorder,
 )
-from proxyuse.lang.positions import canonical_order
+from proxyuse.lang.order import canonical_order
 from proxyuse.lang.rewrite import rewritten
 from proxyuse.lang.text import term_text
 

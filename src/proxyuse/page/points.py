@@ -14,7 +14,7 @@ from typing import Any
 from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var
-from proxyuse.lang.positions import Points, Spot, decomposition_id
+from proxyuse.lang.positions import Points, Spot, spots_id
 from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
@@ -87,7 +87,7 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
     """The columns of one audit; variables are told by their `number`."""
     measured, points = audit.decompositions, audit.program.points
     terms, spots = measured.terms, measured.spots
-    ids = [decomposition_id(term, points, some) for term, some in zip(terms, spots, strict=True)]
+    ids = [spots_id(term, points, some) for term, some in zip(terms, spots, strict=True)]
     witnesses = {w.key: w for w in audit.witnesses}
     by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
     return {
@@ -147,7 +147,7 @@ def _kind(term: Term, spots: Sequence[Spot]) -> str:
 
 
 def _variables(
-    program: Points, spots: Sequence[tuple[Spot, ...]], number: Mapping[str, int]
+    program: Points, spots: Sequence[Sequence[Spot]], number: Mapping[str, int]
 ) -> list[list[int]]:
     """The variables that each computation reads; found once for every point, as bits."""
     bits = [0] * len(program)

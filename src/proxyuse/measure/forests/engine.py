@@ -103,7 +103,7 @@ class ForestEngine:
 
     def _tree_values(self) -> Array:
         """What the only tree says of each row."""
-        return leaf_values(self.plan.forest, self.sample.vocabulary)[self.ends[0]]
+        return np.asarray(leaf_values(self.plan.forest, self.sample.vocabulary)[self.ends[0]])
 
     def _core_values(self) -> Array:
         """The sum of what the trees say: a number per row, or one per class."""
@@ -212,7 +212,7 @@ class ForestEngine:
         """
         if needs_values(measure):
             term = self.plan.forest.term(node)
-            return self.sample.shared(JointTables).associations([term], measure)[0]
+            return np.asarray(self.sample.shared(JointTables).associations([term], measure)[0])
         sample, graft = self.sample, Graft.at(self.plan, np.array([node]))
         values = self.values_of(graft)
         occur = np.bincount(values, minlength=len(graft.leaf_of)) > 0
@@ -285,8 +285,8 @@ class ForestEngine:
         below = self.sample.points.below(operator)
         starts, order = self.plan.by_point
         tree_at = dict(zip(starts, order, strict=True))
-        trees = [tree_at.get(below[step]) for step in operands]
-        if None in trees:
+        trees = [tree_at.get(below[step], -1) for step in operands]
+        if min(trees) < 0:
             return None
         span = int(self.plan.spans[1][trees].sum())
         near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))

@@ -7,6 +7,8 @@ whole numbers, so sums do not depend on the order of rows or blocks.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from proxyuse.lang.compiled import called, compiled
@@ -68,7 +70,7 @@ def total_of(sums: Sums, ends: Array, index: int) -> float:
 @called
 def quotient_of(sums: Sums, ends: Array, index: int) -> float:
     """One of the program's own sums, divided as the program does."""
-    return total_of(sums, ends, index) / sums.divisors[index]
+    return float(total_of(sums, ends, index) / sums.divisors[index])
 
 
 @called
@@ -469,7 +471,7 @@ def potential(
 
 
 @called
-def mixed(word: int, more: int) -> int:
+def mixed(word: Any, more: Any) -> Any:
     """A 64-bit hash of a hash and a word."""
     word ^= more
     word *= np.uint64(0x9E3779B97F4A7C15)
