@@ -235,7 +235,7 @@ def test_the_default_lists_single_occurrences_all_together_and_the_strongest(cas
 @given(cases(), epsilons, shares)
 def test_measuring_what_is_needed_changes_no_witness(case, epsilon, delta):
     full = audited(case, epsilon=epsilon, delta=float(delta))
-    quick = audited(case, epsilon=epsilon, delta=float(delta), budget=Budget(positions=0))
+    quick = audited(case, epsilon=epsilon, delta=float(delta), budget=pu.Budget(positions=0))
 
     def told(audit: pu.Audit) -> list[Any]:
         return [
