@@ -289,6 +289,7 @@ def test_measuring_what_is_needed_finds_the_same_witnesses(epsilon):
     bounds = {entry.spot.point: entry.bound for entry in quick.bounded}
     for found in full.decompositions:
         if len(found.spots) == 1 and found.spots[0].point in bounds:
+            assert found.influence is not None
             assert found.influence <= bounds[found.spots[0].point]
 
 

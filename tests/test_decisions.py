@@ -50,7 +50,7 @@ def test_a_threshold_on_a_forest_is_counted_as_a_sum_of_trees() -> None:
     model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
     found = pu.audit(model, X, Z, decision=pu.Threshold(0.37), budget=pu.Budget(subsets=0))
     (note,) = (note for note in found.notes if note.kind is NoteKind.METHOD)
-    assert "sum of trees" in note.text
+    assert "from counts of the trees" in note.text
     origins = [found.program.origin(str(d.positions[0])) for d in found.decompositions]
     trees = {origin.tree for origin in origins if origin is not None}
     assert trees == {None, 0, 1, 2, 3, 4}  # of the whole, and of each tree

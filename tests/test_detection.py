@@ -222,8 +222,8 @@ def check_listing(case: Case, epsilon: float, delta: Fraction) -> None:
         assert required <= listed[name].keys()
         assert len(listed[name]) <= len(places) + 2
         # Where a listed set is a witness already, little effort goes into a stronger one.
-        found = max(listed[name][places_] for places_ in required) > delta
-        if max(truth.associations[name].values()) >= epsilon and (not found or len(places) <= 5):
+        settled = max(listed[name][places_] for places_ in required) > delta
+        if max(truth.associations[name].values()) >= epsilon and (not settled or len(places) <= 5):
             assert max(listed[name].values()) == float(truth.strongest(name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -183,7 +184,8 @@ def test_the_search_continues_past_what_was_judged_appropriate(seed, operands, l
     data = people(seed, operands, 60, "sum")
     program = program_of("sum", operands, seed)
     naive = defined(program, data, max_support=16, bins=4)
-    operator = operator_of(naive)
+    engine = engine_for(program, data, max_support=16, bins=4)
+    operator = operator_of(engine)
     every = Every(naive, operator, *limits)
     first = min((tuple(sorted(s)) for s, p in every.passing.items() if any(p)), default=None)
     if first is None:
@@ -192,7 +194,7 @@ def test_the_search_continues_past_what_was_judged_appropriate(seed, operands, l
     spot = Spot(point, first) if len(first) > 1 else Spot(naive.points.below(point)[first[0]])
     judged = naive.points.term_at(spot)
     result = search_partial_sums(
-        naive, operator, NMI, epsilon=limits[0], delta=limits[1],
+        engine, operator, NMI, epsilon=limits[0], delta=limits[1],
         appropriate=lambda term: term.digest == judged.digest,
     )  # fmt: skip
     assert found_in(result) == every.minimal(frozenset([frozenset(first)]))
@@ -213,13 +215,9 @@ def test_a_bound_on_what_operands_can_move_settles_an_operator_at_once():
     program = Program.parse("ite(a + b + c > 1000, 1, 0)")
     data = {name: np.arange(40.0) for name in "abc"} | {"z": [0, 1] * 20}
     engine = engine_for(program, data, protected=["z"])
-    operator = Operator(*_fields(operator_of(engine)), True)
+    operator = replace(operator_of(engine), alone=True)
     result = search_partial_sums(engine, operator, NMI, epsilon=0.0, delta=0.0)
     assert (result.exhausted, result.measured) == (True, 0)
-
-
-def _fields(operator: Operator) -> Any:
-    return operator.term, operator.points, operator.steps
 
 
 def test_two_operands_that_say_together_what_neither_says_alone_are_found_among_many():

@@ -20,7 +20,7 @@ def budget_from(texts: Sequence[str], start: Budget | None = None) -> Budget:
     Examples
     --------
     >>> budget_from(["subsets=4096,grow=128", "search=9"])
-    Budget(subsets=4096, search=9, grow=128, occurrences=256)
+    Budget(subsets=4096, search=9, grow=128, occurrences=256, positions=4096)
     """
     values: dict[str, int] = {}
     for text in texts:

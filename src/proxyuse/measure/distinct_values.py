@@ -49,6 +49,7 @@ class DistinctValues:
     """
 
     method: ClassVar[str] = "by trying each distinct value"
+    compiled: ClassVar[bool] = False
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample

@@ -17,6 +17,7 @@ class DrawnPairs:
     """Influence from the pairs that a `Sampling` drew; two evaluations per question."""
 
     method: ClassVar[str] = "from sampled pairs of rows"
+    compiled: ClassVar[bool] = False
 
     def __init__(self, sample: Sample) -> None:
         assert sample.pairs is not None

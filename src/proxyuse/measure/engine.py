@@ -36,9 +36,11 @@ class Engine(Protocol):
     Attributes
     ----------
     method : how the engine measures influence, as a phrase for a note.
+    compiled : whether the engine needs compiled loops, which take a second to load.
     """
 
     method: ClassVar[str]
+    compiled: ClassVar[bool]
 
     @classmethod
     def of(cls, sample: Sample) -> Engine | None:
@@ -76,6 +78,9 @@ class Engine(Protocol):
 
 ENGINES: tuple[type[Engine], ...] = (DrawnPairs, ForestEngine, Contexts, DistinctValues)
 """All engines, in the order in which they are asked."""
+
+SMALL = 1 << 13
+"""Rows times positions below which loading compiled loops takes longer than measuring."""
 
 
 class Measurement:
@@ -249,5 +254,6 @@ class Measurement:
 
 
 def _engines_for(sample: Sample) -> tuple[Engine, ...]:
-    engines = (kind.of(sample) for kind in ENGINES)
+    small = sample.n_rows * len(sample.points) < SMALL
+    engines = (kind.of(sample) for kind in ENGINES if not (small and kind.compiled))
     return tuple(engine for engine in engines if engine is not None)

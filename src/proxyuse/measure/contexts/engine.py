@@ -31,6 +31,7 @@ class Contexts:
     """
 
     method: ClassVar[str] = "from thresholds and branches"
+    compiled: ClassVar[bool] = False
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample

@@ -68,6 +68,7 @@ class ForestEngine:
     """Measures of a program that is made of trees; see the module's docstring for how."""
 
     method: ClassVar[str] = "from counts of the trees"
+    compiled: ClassVar[bool] = True
 
     def __init__(self, sample: Sample, plan: ForestPlan) -> None:
         self.sample, self.plan = sample, plan
