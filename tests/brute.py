@@ -106,7 +106,8 @@ def form(term: Term) -> str:
     inner = [form(part) for part in parts(term)]
     if is_associative(term):
         inner.sort()
-    return repr((type(term).__name__, own_words(term), inner))
+    name = "Ite" if isinstance(term, Ite) else type(term).__name__  # packed or not
+    return repr((name, own_words(term), inner))
 
 
 def size(term: Term) -> int:

@@ -18,6 +18,7 @@ from proxyuse.detect.budget import Budget
 from proxyuse.detect.candidates import Candidate, Candidates, Listing, candidates_of
 from proxyuse.detect.forest_terms import ForestTerms, measure_forest
 from proxyuse.detect.in_time import Columns, InTime, measure_in_time
+from proxyuse.detect.inside_tests import tests_hold_sums, tests_hold_trees
 from proxyuse.detect.measured import Decompositions, Measures
 from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import Operator, PartialSum, SumBudget
@@ -125,7 +126,8 @@ class _Detector:
         if self.measure == "all" or self.all_sets or self.all_subsets or small:
             return None
         engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))
-        return next(engines, None) or ForestEngine.of(self.engine.sample)
+        forest = next(engines, None) or ForestEngine.of(self.engine.sample)
+        return None if forest is None or tests_hold_trees(forest.plan) else forest
 
     def run(self) -> Detection:
         with self.clock.until_deadline():
@@ -377,10 +379,12 @@ class _Detector:
     def _measure_forest(self, engine: ForestEngine) -> None:
         """Measure the terms of a large forest that can be witnesses, and what stands above."""
         above = engine.plan.points_above(self.program.points)
-        terms = [self.program.points.terms[point] for point in above]
-        pairs = zip(terms, above, strict=True)
-        candidates = [Candidate(term, [Spot(point)]) for term, point in pairs]
-        self._measure(Listing(candidates, self.program.points))
+        terms = self.program.points.terms
+        candidates: dict[bytes, Candidate] = {}
+        for point in above:
+            candidate = candidates.setdefault(terms[point].digest, Candidate(terms[point], []))
+            candidate.spots.append(Spot(point))
+        self._measure(Listing(list(candidates.values()), self.program.points))
         result = measure_forest(
             self.engine,
             engine,
@@ -413,6 +417,8 @@ class _Detector:
                 f"Each of the {trees:,} trees was measured, and all of them together. "
                 "Combinations of some trees were not searched."
             )
+        if tests_hold_sums(engine.plan):
+            self.searched.append("Partial sums inside the tests of the trees were not searched.")
         if not self.variables:
             text = "variables were not measured, as asked"
             self._leave_open("variables", self.program.term, (Spot(0),), 1)

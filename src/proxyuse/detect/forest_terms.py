@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from proxyuse.detect.bounded import Bounded
+from proxyuse.detect.inside_tests import InnerTerm, terms_inside_tests
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Term, Var
+from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SpotColumn
 from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
@@ -122,12 +123,29 @@ class _Forest:
         self.by_test = test_associations(
             self.plan, engine.codes, sample.weights, sample.attributes, association
         )
+        self._tests_that_can_be_missing()
         self.suspicious = self.by_test.max(axis=1) >= epsilon
+        self.inner = terms_inside_tests(self.plan)
+        for item in self.inner:
+            if item.test >= 0:  # measured with its other positions
+                self.suspicious[item.test] = False
+
+    def _tests_that_can_be_missing(self) -> None:
+        """Take the associations of tests that have a third value from their values.
+
+        A comparison holds or not. A variable or a combination of tests may also be missing, which
+        acts as false and yet is another value.
+        """
+        tests = self.plan.forest.tests
+        others = [n for n, s in enumerate(tests.shapes) if not isinstance(s, Compare | Member)]
+        numbers = np.flatnonzero(np.isin(tests.shape, others))
+        if len(numbers):
+            terms = [tests.term(number) for number in numbers.tolist()]
+            self.by_test[numbers] = self.measurement.associations(terms, self.association)
 
     def measured(self) -> ForestTerms:
         self._tests()
-        if self.variables:
-            self._variables()
+        self._inside_tests()
         self._subtrees()
         bounded = Bounded(
             self.measurement.program,
@@ -178,39 +196,38 @@ class _Forest:
             influence, share = self._influence(Target("test", at))
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._spots("test", at), influence, share)
-            bound = int(near[index]) / self.engine.total
-            if len(at) > 2 and max(row.influences) <= self.delta < bound:
-                self.open.append((row.term, len(at), bound))
+            self._leave_sets(row, len(at), int(near[index]) / self.engine.total)
 
-    # Variables
+    # Inside tests
 
-    def _variables(self) -> None:
-        nodes_of: dict[str, list[Array]] = defaultdict(list)
-        columns = self.plan.wiring.nodes[:, 0]
-        for column, kind in enumerate(self.plan.wiring.columns):
-            if (name := self.engine.variable_of(kind)) is not None:
-                nodes_of[name].append(np.flatnonzero(columns == column))
-        terms = [Var(name) for name in nodes_of]
-        if not terms:
+    def _inside_tests(self) -> None:
+        inner = [item for item in self.inner if self.variables or not isinstance(item.term, Var)]
+        if not inner:
             return
+        terms = [item.term for item in inner]
         associations = self.measurement.associations(terms, self.association)
-        for number, (term, parts) in enumerate(zip(terms, nodes_of.values(), strict=True)):
-            nodes = np.sort(np.concatenate(parts))
-            row = self._row("variable", number, term, associations[number])
-            suspicious = associations[number].max() >= self.epsilon
-            self._variable(row, nodes, bool(suspicious))
+        for number, item in enumerate(inner):
+            row = Row(item.term, associations[number])
+            suspicious = bool(associations[number].max() >= self.epsilon)
+            if item.plain:
+                self._variable(row, item.nodes, suspicious)
+            elif suspicious:
+                self._inner_term(row, item)
+            if not row.spots:  # what is inside tests is listed, measured or not
+                reach = self.engine.reach_of(np.unique(item.nodes))
+                row.add(SpotColumn(item.points), math.nan, reach)
+            self.rows["inner", number] = row
 
     def _variable(self, row: Row, nodes: Array, suspicious: bool) -> None:
-        if suspicious:
-            for node in nodes[self.near_test[nodes] > self.limit].tolist():
-                alone = np.array([node])
-                row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
+        if not suspicious:
+            return
+        for node in nodes[self.near_test[nodes] > self.limit].tolist():
+            alone = np.array([node])
+            row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
         if len(nodes) == 1:
-            if not row.spots:
-                row.add(self._spots("variable", nodes), math.nan, self.engine.reach_of(nodes))
             return
         spots = self._spots("variable", nodes)
-        bound = self.engine.bound_of(nodes) if suspicious else 0.0
+        bound = self.engine.bound(Target("variable", nodes))
         if bound <= self.delta:
             row.add(spots, math.nan, self.engine.reach_of(nodes))
             return
@@ -219,27 +236,51 @@ class _Forest:
             if drawn is not None:
                 self.drawn.append((row.term, drawn))
                 row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
-                if drawn.influence <= self.delta:
-                    self.open.append((row.term, len(nodes), bound))
+                self._leave_sets(row, len(nodes), bound)
                 return
-        influence, reach = self._influence(Target("variable", nodes))
-        row.add(spots, influence, reach)
-        if influence <= self.delta and len(nodes) > 2:
-            self.open.append((row.term, len(nodes), bound))
+        row.add(spots, *self._influence(Target("variable", nodes)))
+        self._leave_sets(row, len(nodes), bound)
+
+    def _inner_term(self, row: Row, item: InnerTerm) -> None:
+        """Measure a part of an expression that tests look at; it acts through these tests."""
+        measurement = self.measurement
+        for point in item.points[self.near_test[item.nodes] > self.limit].tolist():
+            self.tick(0)
+            alone = SpotColumn(np.array([point]))
+            row.add(alone, measurement.influence(alone), measurement.reach(alone))
+        bound = self.engine.share(self.engine.movable(np.unique(item.nodes)))
+        if len(item.points) > 1 and bound > self.delta:
+            self.tick(0)
+            together = SpotColumn(item.points)
+            row.add(together, measurement.influence(together), measurement.reach(together))
+            self._leave_sets(row, len(item.points), bound)
+
+    def _leave_sets(self, row: Row, positions: int, bound: float) -> None:
+        """Note that sets between one and all positions may be witnesses, if they may."""
+        if positions > 2 and max(row.influences) <= self.delta < bound:
+            self.open.append((row.term, positions, bound))
 
     # Subtrees
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
-        met = np.bincount(groups, self.near_subtree)
-        alone = np.bincount(groups) == 1
-        chosen = np.flatnonzero(met > self.limit)
+        counts = np.bincount(groups)
+        near = np.bincount(groups, self.near_subtree)
+        # As with tests, equal subtrees may matter together although none does by itself.
+        met = np.bincount(groups, self.passed)
+        several = np.flatnonzero((counts > 1) & (met > self.limit))
+        if len(several):
+            number = np.full(len(counts), -1, dtype=np.int64)
+            number[several] = np.arange(len(several))
+            together, _ = self.engine.together(number[groups], len(several))
+            near[several] = np.maximum(near[several], together)
+        chosen = np.flatnonzero(near > self.limit)
         order = np.argsort(groups, kind="stable")
         starts = np.searchsorted(groups[order], chosen)
         ends = np.searchsorted(groups[order], chosen, side="right")
         for group, start, end in zip(chosen.tolist(), starts, ends, strict=True):
             nodes = order[start:end]
-            parts = [nodes] if alone[group] else self._told_apart(nodes)
+            parts = [nodes] if counts[group] == 1 else self._told_apart(nodes)
             for same in parts:
                 self._subtree(np.sort(same))
 
@@ -251,22 +292,19 @@ class _Forest:
         return [np.array(same) for same in by_digest.values()]
 
     def _subtree(self, nodes: Array) -> None:
-        if self.near_subtree[nodes].sum() <= self.limit:
-            return
         self.tick(0)
         associations = self.engine.subtree_associations(int(nodes[0]), self.association)
         if associations.max() < self.epsilon:
             return
-        term = self.plan.forest.term(int(nodes[0]))
-        row = Row(term, associations)
+        row = Row(self.plan.forest.term(int(nodes[0])), associations)
         for node in nodes[self.near_subtree[nodes] > self.limit].tolist():
-            influence, reach = self._influence(Target("subtree", np.array([node])))
-            row.add(self._spots("subtree", np.array([node])), influence, reach)
+            alone = np.array([node])
+            row.add(self._spots("subtree", alone), *self._influence(Target("subtree", alone)))
         if len(nodes) > 1:
-            influence, reach = self._influence(Target("subtree", nodes))
-            row.add(self._spots("subtree", nodes), influence, reach)
-            if influence <= self.delta and len(nodes) > 2:
-                bound = self.engine.bound_of(nodes)
-                if bound > self.delta:
-                    self.open.append((term, len(nodes), bound))
-        self.rows["subtree", int(nodes[0])] = row
+            bound = self.engine.bound(Target("subtree", nodes))
+            if bound > self.delta:
+                influence, reach = self._influence(Target("subtree", nodes))
+                row.add(self._spots("subtree", nodes), influence, reach)
+                self._leave_sets(row, len(nodes), bound)
+        if row.spots:
+            self.rows["subtree", int(nodes[0])] = row

@@ -223,6 +223,18 @@ class Cells(NamedTuple):
         return cls((at - 1).astype(np.int32), by_code[at], below)
 
 
+def cells_between(codes: Array, ranges: Array) -> Array:
+    """A number for each code; codes with the same number are in the same of some ranges.
+
+    Each range is its first code and how many there are. Codes in none of them have the number 0.
+    """
+    firsts, ends = np.sort(ranges[:, 0]), np.sort(ranges.sum(axis=1))
+    edges = np.unique(np.concatenate([firsts, ends]))
+    holding = np.searchsorted(firsts, edges, "right") - np.searchsorted(ends, edges, "right")
+    numbers = np.where(holding > 0, np.arange(1, len(edges) + 1), 0)
+    return np.append(numbers, 0)[np.searchsorted(edges, codes, "right") - 1]
+
+
 def sweep(
     plan: ForestPlan, block: Block, standing: Standing, hole: Hole, rows: Array, column: int,
     cells: Cells,
