@@ -36,7 +36,7 @@ from proxyuse.measure.forests.plan import ForestPlan, forest_plan
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.support import Support, cut
+from proxyuse.measure.support import Support, cut, support_of
 from proxyuse.measure.tables import joint_masses
 
 T = TypeVar("T")
@@ -228,9 +228,11 @@ class ForestEngine:
         sample, graft = self.sample, Graft.at(self.plan, np.array([node]))
         values = self.values_of(graft)
         occur = np.bincount(values, minlength=len(graft.leaf_of)) > 0
-        numbers = self.plan.forest.leaves[graft.leaf_of[occur]]
-        values = (np.cumsum(occur) - 1)[values]
-        support = cut(Support(values, numbers), sample.weights, sample.bins, sample.max_support)
+        leaves = leaf_values(self.plan.forest, sample.vocabulary)[graft.leaf_of[occur]]
+        distinct = support_of(leaves, len(leaves))  # in the order in which all values are listed
+        codes = distinct.codes[np.cumsum(occur) - 1][values]
+        support = Support(codes, distinct.values)
+        support = cut(support, sample.weights, sample.bins, sample.max_support)
         masses = joint_masses(support, sample.attributes, sample.weights)
         return np.array([measure(table[table.sum(axis=1) > 0]) for table in masses])
 
