@@ -6,7 +6,7 @@ import copy
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from proxyuse.certificate.front import pareto_front
 from proxyuse.certificate.hashes import content_hash, program_hash
 from proxyuse.certificate.naive_check import remeasured
 from proxyuse.certificate.verification import Verification, verify
+from proxyuse.detect import forest_terms
 from proxyuse.files.json_schema import KEYWORDS
 
 # The certificate
@@ -164,6 +165,8 @@ STILL_TRUE = {
     "settings.budget.search",
     "settings.budget.grow",
     "settings.budget.occurrences",
+    "settings.budget.positions",  # the program is smaller than both
+    "settings.exact",  # nothing is drawn
     "settings.opaque",  # a program has nothing to translate
 }
 """Entries whose change makes another claim, which is as true."""
@@ -228,6 +231,8 @@ REPEATED = pu.Program.parse(
     "ite(age <= 40, 'x', ite(height + age + vitamins <= 200, 'x', 'y'))))"
 )
 
+STEPS = pu.Program.parse("ite(age <= 25, 'x', ite(age <= 30, 'y', ite(age <= 40, 'x', 'y')))")
+
 
 @pytest.mark.parametrize(
     ("name", "value"),
@@ -236,19 +241,36 @@ REPEATED = pu.Program.parse(
         ("sampling", {"alpha": 0.1, "beta": 0.1, "seed": 0}),
         ("max_support", 300),
         ("bins", 9),
-        ("budget", {"subsets": 1, "search": 0, "grow": 0, "occurrences": 0, "positions": 0}),
+        ("budget", {"subsets": 1, "search": 0, "grow": 0, "occurrences": 0, "positions": 4096}),
+        ("budget", {**asdict(pu.Budget()), "positions": 0}),
         ("all_sets", True),
-        ("measure", "all"),
         ("variables", False),
     ],
 )
 def test_a_setting_that_matters_is_asked_for_again(name, value):
+    check_setting_matters(REPEATED, name, value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("budget", asdict(pu.Budget())), ("measure", "all")])
+def test_what_a_bound_settled_is_asked_for_again(name, value):
+    check_setting_matters(REPEATED, name, value, budget=pu.Budget(positions=0))
+
+
+def test_an_exact_influence_is_asked_for_again(monkeypatch):
+    monkeypatch.setattr(forest_terms, "EXACT_WORK", 0)  # variables are drawn in any forest
+    check_setting_matters(STEPS, "exact", True, epsilon=0.005, budget=pu.Budget(positions=0))
+
+
+def check_setting_matters(program: pu.Program, name: str, value: Any, **options: Any) -> None:
     rows = DATA.assign(pregnant=DATA["pregnant"].where(DATA.index > 0))
-    options: dict[str, Any] = {"missing_protected": "drop", "max_support": 20, "bins": 8}
-    content = certify(pu.audit(REPEATED, rows, "pregnant", 0.01, 0.01, **options)).content
-    assert verify(content, REPEATED, rows).ok
+    defaults = {"epsilon": 0.01, "missing_protected": "drop", "max_support": 20, "bins": 8}
+    found = pu.audit(program, rows, "pregnant", delta=0.01, **{**defaults, **options})
+    assert found.witnesses
+    content = certify(found).content
+    result = verify(content, program, rows)
+    assert result.ok, str(result)
     settings = {**content["settings"], name: value}
-    assert not verify(forged(content, settings=settings), REPEATED, rows).ok
+    assert not verify(forged(content, settings=settings), program, rows).ok
 
 
 @pytest.mark.parametrize(

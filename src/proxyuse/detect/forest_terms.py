@@ -168,6 +168,7 @@ class _Forest:
         """Influence and reach of a computation at some nodes."""
         self.tick(0)
         counted = self.engine.count(target)
+        self.measurement.methods[self.engine.method] += 1
         return self.engine.share_of(counted), self.engine.share(counted.reached)
 
     # Tests, and variables through one test

@@ -31,6 +31,7 @@ class Decomposition:
     associations : for each protected attribute, the association with it.
     influence : on the decisions; None if it was not needed (only witnesses were asked for).
     reach : share of rows that evaluate one of the positions.
+    error : how far an influence that was drawn may be off; 0 if it was counted.
     """
 
     program: Program
@@ -40,6 +41,7 @@ class Decomposition:
     influence: float | None
     reach: float
     _joint: Callable[[Term], list[JointTable]] = field(repr=False)
+    error: float = 0.0
 
     @cached_property
     def tables(self) -> dict[str, JointTable]:
@@ -243,6 +245,7 @@ class Decompositions(Sequence[Decomposition]):
             None if influence != influence else influence,
             float(measures.reaches[place]),
             self._joint,
+            0.0 if measures.errors is None else float(measures.errors[place]),
         )
 
     def __repr__(self) -> str:
