@@ -19,6 +19,7 @@ import proxyuse as pu
 from proxyuse.lang.nodes import Add, And, Compare, Const, Ite, Mul, Or, Relation, Term, Var
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.engine import Measurement
+from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.sample import Sample
 from proxyuse.population import Population
 from proxyuse.program import Program
@@ -390,6 +391,8 @@ def trees_of_tests(draw):
 def test_the_occurrence_bound_of_a_tree_is_the_share_of_pairs_that_some_set_changes(case):
     tree, sample = Tree(case.term), case.sample
     engine = engine_of(case)
+    forest = ForestEngine.of(engine.sample)
+    assert forest is not None
     for places in tree.computations.values():
         if not tree.are_disjoint(places):
             continue
@@ -398,8 +401,9 @@ def test_the_occurrence_bound_of_a_tree_is_the_share_of_pairs_that_some_set_chan
         for pairs in zip(*by_set, strict=True):
             if any(key(old) != key(new) for _, old, new in pairs):
                 changed += pairs[0][0]
-        bound = engine.occurrence_bound(spots_of(engine.points, places))
-        assert bound == float(changed / sample.total**2)
+        spots = spots_of(engine.points, places)
+        assert engine.occurrence_bound(spots) == float(changed / sample.total**2)
+        assert forest.occurrence_bound(spots) == float(changed / sample.total**2)
 
 
 # Order, groups, ids
