@@ -366,8 +366,10 @@ def test_what_could_not_be_settled_ends_with_3(folder, judge):
     wide = pd.DataFrame(RNG.normal(size=(120, 16)).round(2), columns=[f"x{i}" for i in range(16)])
     wide.assign(married=["yes", "no"] * 60).to_csv("people.csv", index=False)
     Path("sum.txt").write_text(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
-    out = judge("--model", "sum.txt", "--epsilon", "0.3", code=3)
+    words = ("--model", "sum.txt", "--epsilon", "0.3")
+    out = judge(*words, "--time-limit", "0.000001", code=3)
     assert "Not everything could be settled" in out
+    assert "Not everything could be settled" not in judge(*words, code=0)
 
 
 # Wrong use

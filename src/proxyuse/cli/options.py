@@ -322,8 +322,9 @@ def _add_how(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--budget",
         action="append",
         metavar="KEY=N",
-        help="work for combinations of terms, trees or occurrences: subsets, search, grow or "
-        "occurrences, such as subsets=4096,occurrences=1024; may be given several times",
+        help="work for combinations of terms, trees or occurrences: subsets, search, grow, "
+        "occurrences or positions, such as subsets=4096,occurrences=1024; may be given several "
+        "times",
     )
     how.add_argument(
         "--project", type=Path, metavar="FILE", help="the project file, instead of the nearest one"
