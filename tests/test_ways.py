@@ -52,6 +52,19 @@ def test_the_methods_are_named_and_no_others(program: str, methods: list[str]) -
     assert {engine.method for engine in ENGINES if engine.method in text} == set(methods)
 
 
+@pytest.mark.parametrize("program", [TREE, FOREST, VOTE], ids=["tree", "sum", "vote"])
+def test_trees_are_counted_where_there_is_enough_to_count(program: str) -> None:
+    many = 100
+    data = {name: np.tile(values, many) for name, values in DATA.items()}
+    found = pu.audit(pu.Program.parse(program), data, {"z": np.tile(Z["z"], many)})
+    (note,) = (note for note in found.notes if note.kind is NoteKind.METHOD)
+    assert "from counts of the trees" in note.text
+    few = pu.audit(pu.Program.parse(program), DATA, Z)
+    assert [(d.id, d.influence, d.reach) for d in found.decompositions] == [
+        (d.id, pytest.approx(d.influence), pytest.approx(d.reach)) for d in few.decompositions
+    ]
+
+
 def test_other_losses_and_drawn_pairs_have_engines_of_their_own() -> None:
     text = method("x + y", influence=pu.SquaredChange())
     assert text.endswith(": 3 by trying each distinct value")
