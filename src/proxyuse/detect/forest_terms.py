@@ -33,6 +33,7 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.subtrees import equal_subtrees
 from proxyuse.measure.forests.tests_tables import test_associations
 
 EXACT_WORK = 1 << 27
@@ -185,35 +186,36 @@ class _Forest:
     # Variables
 
     def _variables(self) -> None:
-        nodes_of: dict[str, list[Array]] = defaultdict(list)
-        columns = self.plan.wiring.nodes[:, 0]
+        columns: dict[str, list[int]] = defaultdict(list)
         for column, kind in enumerate(self.plan.wiring.columns):
             if (name := self.engine.variable_of(kind)) is not None:
-                nodes_of[name].append(np.flatnonzero(columns == column))
-        terms = [Var(name) for name in nodes_of]
-        if not terms:
+                columns[name].append(column)
+        if not columns:
             return
+        terms = [Var(name) for name in columns]
         associations = self.measurement.associations(terms, self.association)
-        for number, (term, parts) in enumerate(zip(terms, nodes_of.values(), strict=True)):
-            nodes = np.sort(np.concatenate(parts))
-            row = self._row("variable", number, term, associations[number])
-            suspicious = associations[number].max() >= self.epsilon
-            self._variable(row, nodes, bool(suspicious))
-
-    def _variable(self, row: Row, nodes: Array, suspicious: bool) -> None:
-        if suspicious:
-            for node in nodes[self.near_test[nodes] > self.limit].tolist():
-                alone = np.array([node])
-                row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
-        if len(nodes) == 1:
+        number = np.full(len(self.plan.wiring.columns), -1, dtype=np.int64)
+        for index, own in enumerate(columns.values()):
+            number[own] = index
+        reads = number[self.plan.wiring.nodes[:, 0]]
+        near, reach = self.engine.together(reads, len(terms))
+        for index, term in enumerate(terms):
+            row = self._row("variable", index, term, associations[index])
+            nodes = np.flatnonzero(reads == index)
+            if associations[index].max() >= self.epsilon and near[index] > self.limit:
+                self._variable(row, nodes, int(near[index]) / self.engine.total)
             if not row.spots:
-                row.add(self._spots("variable", nodes), math.nan, self.engine.reach_of(nodes))
+                share = int(reach[index]) / self.engine.total
+                row.add(self._spots("variable", nodes), math.nan, share)
+
+    def _variable(self, row: Row, nodes: Array, bound: float) -> None:
+        """Measure a variable that no bound excludes."""
+        for node in nodes[self.near_test[nodes] > self.limit].tolist():
+            alone = np.array([node])
+            row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
+        if len(nodes) == 1:
             return
         spots = self._spots("variable", nodes)
-        bound = self.engine.bound_of(nodes) if suspicious else 0.0
-        if bound <= self.delta:
-            row.add(spots, math.nan, self.engine.reach_of(nodes))
-            return
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
             if drawn is not None:
@@ -231,32 +233,24 @@ class _Forest:
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
-        met = np.bincount(groups, self.near_subtree)
-        alone = np.bincount(groups) == 1
-        chosen = np.flatnonzero(met > self.limit)
+        chosen = np.flatnonzero(np.bincount(groups, self.near_subtree) > self.limit)
         order = np.argsort(groups, kind="stable")
-        starts = np.searchsorted(groups[order], chosen)
-        ends = np.searchsorted(groups[order], chosen, side="right")
-        for group, start, end in zip(chosen.tolist(), starts, ends, strict=True):
-            nodes = order[start:end]
-            parts = [nodes] if alone[group] else self._told_apart(nodes)
-            for same in parts:
-                self._subtree(np.sort(same))
+        ordered = groups[order]
+        starts = np.searchsorted(ordered, chosen)
+        ends = np.searchsorted(ordered, chosen, side="right")
+        same: list[Array] = []
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            nodes = order[start:end]  # ascending
+            same += [nodes] if len(nodes) == 1 else equal_subtrees(self.plan, nodes)
+        same = [nodes for nodes in same if self.near_subtree[nodes].sum() > self.limit]
+        first = np.array([nodes[0] for nodes in same], dtype=np.int64)
+        associations = self.engine.subtree_associations(first, self.association, self.epsilon)
+        for nodes in sorted(same, key=lambda nodes: int(nodes[0])):
+            found = associations[int(nodes[0])]
+            if found.max() >= self.epsilon:
+                self._subtree(nodes, found)
 
-    def _told_apart(self, nodes: Array) -> list[Array]:
-        """Nodes with one hash, by the subtree that stands there."""
-        by_digest: dict[bytes, list[int]] = defaultdict(list)
-        for node in nodes.tolist():
-            by_digest[self.plan.forest.digest(node)].append(node)
-        return [np.array(same) for same in by_digest.values()]
-
-    def _subtree(self, nodes: Array) -> None:
-        if self.near_subtree[nodes].sum() <= self.limit:
-            return
-        self.tick(0)
-        associations = self.engine.subtree_associations(int(nodes[0]), self.association)
-        if associations.max() < self.epsilon:
-            return
+    def _subtree(self, nodes: Array, associations: Array) -> None:
         term = self.plan.forest.term(int(nodes[0]))
         row = Row(term, associations)
         for node in nodes[self.near_subtree[nodes] > self.limit].tolist():

@@ -17,8 +17,8 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests.plan import ForestPlan
 
 BLOCK = 1 << 13
-TOTAL_BITS = 40  # of all masses together, so that products of two can be added in two parts
-_LOW = 20
+TOTAL_BITS = 52  # of all masses together
+_LIMB = 11  # bits of a mass that can be multiplied with others and added up in 63 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +29,12 @@ class Block:
     ----------
     codes : of each row on each column of the plan.
     masses : of each row, a whole number.
+    attributes : the value of each protected attribute, as a number for each row.
     """
 
     codes: Array
     masses: Array
+    attributes: Array
 
     def __len__(self) -> int:
         return len(self.masses)
@@ -73,8 +75,11 @@ def whole_masses(weights: Array) -> tuple[Array, int]:
 
 def product(first: Array, second: Array) -> int:
     """The sum of the products of two columns of masses, exactly."""
-    high, low = second >> _LOW, second & ((1 << _LOW) - 1)
-    return (int(np.dot(first, high)) << _LOW) + int(np.dot(first, low))
+    if float(first.sum()) * float(second.max(initial=0)) < 2.0**62:
+        return int(np.dot(first, second))
+    limbs = range(0, TOTAL_BITS + 1, _LIMB)
+    mask = (1 << _LIMB) - 1
+    return sum(int(np.dot(first, second >> low & mask)) << low for low in limbs)
 
 
 def stand(plan: ForestPlan, block: Block) -> Standing:
@@ -311,18 +316,3 @@ def count_graft(
         standing.classes, _first_totals(standing), block.masses, by_row, by_value,
     )  # fmt: skip
     return by_row, by_value, reached
-
-
-def subtree_groups(plan: ForestPlan) -> Array:
-    """A number for each node; equal subtrees have the same one, different ones nearly always not.
-
-    Subtrees are told apart by a 64-bit hash of their tests and leaf values.
-    """
-    from proxyuse.measure.forests import loops  # loads numba
-
-    forest = plan.forest
-    values = np.ascontiguousarray(plan.decision.sums.values + 0.0)  # no -0
-    bits = values.view(np.uint64)
-    hashes = np.empty(len(forest.test), dtype=np.uint64)
-    loops.hash_subtrees(forest.test, forest.then, forest.otherwise, bits, hashes)
-    return np.unique(hashes, return_inverse=True)[1]

@@ -33,11 +33,15 @@ from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
+from proxyuse.measure.forests.subtrees import (
+    batch_associations,
+    batches,
+    count_subtrees,
+    subtree_groups,
+)
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.support import Support, cut
-from proxyuse.measure.tables import joint_masses
 
 T = TypeVar("T")
 
@@ -126,7 +130,11 @@ class ForestEngine:
         size, rows = counting.BLOCK, self.sample.n_rows
         starts = range(0, rows, size)
         codes = self.codes
-        blocks = [Block(codes[s : s + size], self.masses[s : s + size]) for s in starts]
+        attributes = np.array([z.codes for z in self.sample.attributes], dtype=np.int32)
+        blocks = [
+            Block(codes[s : s + size], self.masses[s : s + size], attributes[:, s : s + size])
+            for s in starts
+        ]
         standing = mapped(lambda b: counting.stand(self.plan, b), blocks, self.sample.threads)
         return list(zip(blocks, standing, strict=True))
 
@@ -190,7 +198,7 @@ class ForestEngine:
     @cached_property
     def equal_subtrees(self) -> Array:
         """A number for each node; equal subtrees have the same one. O(n log n)."""
-        return counting.subtree_groups(self.plan)
+        return subtree_groups(self.plan)
 
     def variable_of(self, column: CodeColumn) -> str | None:
         """The variable that the tests of a column read, if it is one variable at one place."""
@@ -204,23 +212,35 @@ class ForestEngine:
                 return term.name
         return None
 
-    def subtree_associations(self, node: int, measure: Association) -> Array:
-        """The association of the subtree at a node with each protected attribute.
+    def subtree_associations(
+        self, nodes: Array, measure: Association, epsilon: float
+    ) -> dict[int, Array]:
+        """The association of the subtree at each node with each protected attribute.
 
-        From how many rows end at each leaf if all start at the node: O(n) for n rows and the
-        depth of the subtree.
+        From how many rows end at each leaf if all start at the node; see `subtrees`. Those below
+        epsilon may be off in the last digits.
         """
+        sample = self.sample
         if needs_values(measure):
-            term = self.plan.forest.term(node)
-            return np.asarray(self.sample.shared(JointTables).associations([term], measure)[0])
-        sample, graft = self.sample, Graft.at(self.plan, np.array([node]))
-        values = self.values_of(graft)
-        occur = np.bincount(values, minlength=len(graft.leaf_of)) > 0
-        numbers = self.plan.forest.leaves[graft.leaf_of[occur]]
-        values = (np.cumsum(occur) - 1)[values]
-        support = cut(Support(values, numbers), sample.weights, sample.bins, sample.max_support)
-        masses = joint_masses(support, sample.attributes, sample.weights)
-        return np.array([measure(table[table.sum(axis=1) > 0]) for table in masses])
+            terms = [self.plan.forest.term(node) for node in nodes.tolist()]
+            found = sample.shared(JointTables).associations(terms, measure)
+            return dict(zip(nodes.tolist(), found, strict=True))
+        unit = 1.0 if sample.unit_weights else float(sample.weights.sum()) / self.total
+        result: dict[int, Array] = {}
+        for batch in batches(self.plan, nodes, [len(z) for z in sample.attributes]):
+            sample.tick(0)
+            parts = self._map(lambda b, s, batch=batch: count_subtrees(self.plan, b, batch))  # type: ignore[misc]
+            found = batch_associations(
+                batch,
+                np.sum(parts, axis=0) * unit,
+                measure,
+                sample.attributes,
+                bins=sample.bins,
+                max_support=sample.max_support,
+                epsilon=epsilon,
+            )
+            result |= dict(zip(batch.roots.tolist(), found, strict=True))
+        return result
 
     # Questions about positions
 

@@ -7,8 +7,6 @@ whole numbers, so sums do not depend on the order of rows or blocks.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from proxyuse.lang.compiled import called, compiled
@@ -468,34 +466,6 @@ def potential(
                 if hole[node]:
                     moves[row] = max(moves[row], 0) + span[node]
                 node = parent[node]
-
-
-@called
-def mixed(word: Any, more: Any) -> Any:
-    """A 64-bit hash of a hash and a word."""
-    word ^= more
-    word *= np.uint64(0x9E3779B97F4A7C15)
-    word ^= word >> np.uint64(29)
-    word *= np.uint64(0xBF58476D1CE4E5B9)
-    word ^= word >> np.uint64(32)
-    return word
-
-
-@compiled
-def hash_subtrees(test: Array, then: Array, otherwise: Array, leaves: Array, hashes: Array) -> None:
-    """A hash for each subtree, from its test and the hashes below; `leaves` are rows of words."""
-    for node in range(len(test) - 1, -1, -1):
-        word = mixed(np.uint64(7), np.uint64(test[node]))
-        for side in range(2):
-            child = then[node] if side == 0 else otherwise[node]
-            below = np.uint64(13)
-            if child >= 0:
-                below = hashes[child]
-            else:
-                for index in range(leaves.shape[1]):
-                    below = mixed(below, leaves[-1 - child, index])
-            word = mixed(word, below + np.uint64(side))
-        hashes[node] = word
 
 
 @compiled
