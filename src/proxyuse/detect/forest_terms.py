@@ -113,7 +113,8 @@ class _Forest:
         self.measurement, self.engine, self.plan = measurement, engine, engine.plan
         self.association, self.epsilon, self.delta = association, epsilon, delta
         self.variables, self.exact, self.tick = variables, exact, tick
-        self.limit = delta * engine.total
+        self.limit = delta * engine.total * (1 - 1e-12)  # rounding must not exclude a witness
+        self.least_room = engine.least_room(self.limit)
         self.passed, near = engine.passing
         self.near_subtree, self.near_test = near.T
         self.rows: dict[tuple[str, int], Row] = {}
@@ -163,11 +164,7 @@ class _Forest:
             test = int(forest.test[node])
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._spots("test", np.array([node])), influence, reach)
-        counts = np.bincount(forest.test, minlength=len(forest.tests))
-        # Spread over several nodes, a test may matter although it does at none of them: a row
-        # counts at each, and leads move by the sum.
-        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
-        several = np.flatnonzero((counts > 1) & self.suspicious & (met > self.limit))
+        several = self._repeated_tests()
         if len(several) == 0:
             return
         number = np.full(len(forest.tests), -1, dtype=np.int64)
@@ -182,6 +179,27 @@ class _Forest:
             bound = int(near[index]) / self.engine.total
             if len(at) > 2 and max(row.influences) <= self.delta < bound:
                 self.open.append((row.term, len(at), bound))
+
+    def _repeated_tests(self) -> Array:
+        """The tests at several nodes that are associated and not settled by the simplest bounds.
+
+        Spread over several nodes, a test may matter although it does at none of them: a row
+        counts at each, and in each tree leads move by as much as they can below one node.
+        """
+        forest = self.plan.forest
+        counts = np.bincount(forest.test, minlength=len(forest.tests))
+        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
+        several = (counts > 1) & self.suspicious & (met > self.limit)
+        nodes = np.flatnonzero(several[forest.test])
+        trees = len(forest.starts)
+        keys = forest.test[nodes].astype(np.int64) * trees + self.plan.tree_of[nodes]
+        order = np.argsort(keys, kind="stable")
+        first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        moves = np.zeros(len(forest.tests))
+        if len(first):
+            largest = np.maximum.reduceat(self.plan.extremes.span[nodes[order]], first)
+            np.add.at(moves, keys[order[first]] // trees, largest.astype(np.float64))
+        return np.flatnonzero(several & (moves >= self.least_room))
 
     # Variables
 
@@ -198,17 +216,16 @@ class _Forest:
         for index, own in enumerate(columns.values()):
             number[own] = index
         reads = number[self.plan.wiring.nodes[:, 0]]
-        near, reach = self.engine.together(reads, len(terms))
         for index, term in enumerate(terms):
             row = self._row("variable", index, term, associations[index])
             nodes = np.flatnonzero(reads == index)
-            if associations[index].max() >= self.epsilon and near[index] > self.limit:
-                self._variable(row, nodes, int(near[index]) / self.engine.total)
+            near, reach = self.engine.bound_and_reach(nodes)
+            if associations[index].max() >= self.epsilon and near > self.delta:
+                self._variable(row, nodes, near, reach)
             if not row.spots:
-                share = int(reach[index]) / self.engine.total
-                row.add(self._spots("variable", nodes), math.nan, share)
+                row.add(self._spots("variable", nodes), math.nan, reach)
 
-    def _variable(self, row: Row, nodes: Array, bound: float) -> None:
+    def _variable(self, row: Row, nodes: Array, bound: float, reach: float) -> None:
         """Measure a variable that no bound excludes."""
         for node in nodes[self.near_test[nodes] > self.limit].tolist():
             alone = np.array([node])
@@ -220,29 +237,35 @@ class _Forest:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
             if drawn is not None:
                 self.drawn.append((row.term, drawn))
-                row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
+                row.add(spots, drawn.influence, reach, drawn.error)
                 if drawn.influence <= self.delta:
                     self.open.append((row.term, len(nodes), bound))
                 return
-        influence, reach = self._influence(Target("variable", nodes))
-        row.add(spots, influence, reach)
-        if influence <= self.delta and len(nodes) > 2:
+        row.add(spots, *self._influence(Target("variable", nodes)))
+        if row.influences[-1] <= self.delta and len(nodes) > 2:
             self.open.append((row.term, len(nodes), bound))
 
     # Subtrees
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
-        chosen = np.flatnonzero(np.bincount(groups, self.near_subtree) > self.limit)
-        order = np.argsort(groups, kind="stable")
-        ordered = groups[order]
-        starts = np.searchsorted(ordered, chosen)
-        ends = np.searchsorted(ordered, chosen, side="right")
+        # Where a subtree stands once, its own bound settles it; where it stands more often, it may
+        # matter although it does at none of its places.
+        counts = np.bincount(groups)
+        most = np.where(
+            counts == 1, np.bincount(groups, self.near_subtree), np.bincount(groups, self.passed)
+        )
+        moves = np.bincount(groups, self.plan.extremes.span)
+        chosen = (most > self.limit) & ((counts == 1) | (moves >= self.least_room))
+        nodes = np.flatnonzero(chosen[groups])
+        nodes = nodes[np.argsort(groups[nodes], kind="stable")]
+        starts = np.flatnonzero(np.diff(groups[nodes], prepend=-1))
         same: list[Array] = []
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            nodes = order[start:end]  # ascending
-            same += [nodes] if len(nodes) == 1 else equal_subtrees(self.plan, nodes)
-        same = [nodes for nodes in same if self.near_subtree[nodes].sum() > self.limit]
+        for part in np.split(nodes, starts)[1:]:
+            if len(part) == 1:
+                same.append(part)
+            elif self.engine.bound_of(part) > self.delta:
+                same += equal_subtrees(self.plan, part)
         first = np.array([nodes[0] for nodes in same], dtype=np.int64)
         associations = self.engine.subtree_associations(first, self.association, self.epsilon)
         for nodes in sorted(same, key=lambda nodes: int(nodes[0])):

@@ -158,7 +158,7 @@ class ForestEngine:
     def passing(self) -> tuple[Array, Array]:
         """The mass that passes each node, and of it what subtree and test there might change."""
         parts = self._map(lambda b, s: counting.count_passing(self.plan, b, s))
-        by_leaf, near = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+        by_leaf, near = (_added(column) for column in zip(*parts, strict=True))
         upto = np.concatenate([[0], np.cumsum(by_leaf)])
         spans = self.plan.forest.spans
         return upto[spans.last_leaf] - upto[spans.first_leaf], near
@@ -169,23 +169,31 @@ class ForestEngine:
         `number` says which one stands at each node, -1 for none.
         """
         parts = self._map(lambda b, s: counting.count_meeting(self.plan, b, s, number, count))
-        near, reach = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+        near, reach = (_added(column) for column in zip(*parts, strict=True))
         return near, reach
 
-    def reach_of(self, nodes: Array) -> float:
-        """The share of rows that pass one of some nodes."""
+    def bound_and_reach(self, nodes: Array) -> tuple[float, float]:
+        """An upper bound on the influence of a computation at any of some nodes, and its reach."""
         hole = Hole.at(self.plan, nodes)
-        return self.share(
-            np.concatenate(self._map(lambda b, s: counting.met_rows(self.plan, s, hole)))
-        )
+
+        def masses(block: Block, standing: Standing) -> tuple[int, int]:
+            met, movable = counting.movable_rows(standing, hole)
+            return int(block.masses[movable].sum()), int(block.masses[met].sum())
+
+        near, reach = (sum(column) for column in zip(*self._map(masses), strict=True))
+        return near / self.total, reach / self.total
 
     def bound_of(self, nodes: Array) -> float:
         """An upper bound on the influence of a computation at any of some nodes."""
-        hole = Hole.at(self.plan, nodes)
-        masses = self._map(
-            lambda b, s: int(b.masses[counting.movable_rows(self.plan, s, hole)[1]].sum())
-        )
-        return sum(masses) / self.total
+        return self.bound_and_reach(nodes)[0]
+
+    def least_room(self, mass: float) -> int:
+        """How far leads must move, at least, before rows of more than some mass can change."""
+        room = np.concatenate([standing.room for _, standing in self.blocks])
+        order = np.argsort(room)
+        upto = np.cumsum(self.masses[order])
+        index = int(np.searchsorted(upto, mass, side="right"))
+        return int(room[order[index]]) if index < len(order) else 2**62
 
     def share(self, rows: Array) -> float:
         """The share of some rows in the total mass."""
@@ -232,7 +240,7 @@ class ForestEngine:
             parts = self._map(lambda b, s, batch=batch: count_subtrees(self.plan, b, batch))  # type: ignore[misc]
             found = batch_associations(
                 batch,
-                np.sum(parts, axis=0) * unit,
+                _added(parts) * unit,
                 measure,
                 sample.attributes,
                 bins=sample.bins,
@@ -282,7 +290,7 @@ class ForestEngine:
             return None
         if len(target.nodes) == 1:
             return int(self.passing[0][target.nodes[0]]) / self.total
-        return self.reach_of(target.nodes)
+        return self.bound_and_reach(target.nodes)[1]
 
     def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
         """The share of rows that evaluate each position."""
@@ -308,7 +316,7 @@ class ForestEngine:
         trees = [tree_at.get(below[step], -1) for step in operands]
         if min(trees) < 0:
             return None
-        span = int(self.plan.spans[1][trees].sum())
+        span = int(self.plan.extremes.tree_span[trees].sum())
         near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))
         return sum(near) / self.total
 
@@ -333,7 +341,7 @@ class ForestEngine:
 
     def _count_test(self, nodes: Array) -> Counted:
         plan = self.plan
-        hole = Hole.at(plan, nodes)
+        hole = Hole.at(plan, nodes, opposite=True)
         column, first, count = plan.wiring.nodes[nodes[0], :3].tolist()
         others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
         others[0, column], others[1, column] = first, first + count  # in the range, and behind it
@@ -342,7 +350,7 @@ class ForestEngine:
         mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())
 
         def changed(block: Block, standing: Standing) -> tuple[Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole)
+            reached, rows = counting.movable_rows(standing, hole)
             code = block.codes[rows, column] - first
             chosen = ((code >= 0) & (code < count)).astype(np.int64)
             moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
@@ -369,7 +377,7 @@ class ForestEngine:
         cells = Cells.of(codes, self.masses, plan.wiring.columns[column].count)
 
         def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole)
+            reached, rows = counting.movable_rows(standing, hole)
             by_row, by_cell = counting.sweep(plan, block, standing, hole, rows, column, cells)
             return by_row, by_cell, reached
 
@@ -387,7 +395,7 @@ class ForestEngine:
         masses = np.bincount(kinds, self.masses).astype(np.int64)
 
         def tried(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole)
+            reached, rows = counting.movable_rows(standing, hole)
             by_row = np.zeros(len(block), dtype=np.int64)
             by_kind = np.zeros(len(first), dtype=np.int64)
             for kind in range(len(first)):
@@ -415,3 +423,11 @@ class ForestEngine:
         by_row, by_value, reached = zip(*parts, strict=True)
         changing = np.sum(by_value, axis=0)[values]
         return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
+
+
+def _added(parts: Sequence[Array]) -> Array:
+    """The sum of the arrays of all blocks, without stacking them."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total

@@ -155,7 +155,9 @@ def subtree_groups(plan: ForestPlan) -> Array:
     bits = values.view(np.uint64)
     hashes = np.empty(len(forest.test), dtype=np.uint64)
     subtree_loops.hash_subtrees(forest.test, forest.then, forest.otherwise, bits, hashes)
-    return np.unique(hashes, return_inverse=True)[1]
+    groups = np.empty(len(hashes), dtype=np.int32)
+    subtree_loops.number_groups(hashes, groups)
+    return groups
 
 
 def equal_subtrees(plan: ForestPlan, nodes: Array) -> list[Array]:
