@@ -96,7 +96,7 @@ def test_the_small_models_have_as_many_decompositions_as_the_authors_timed():
     counts = {kind: {run.decompositions for run in runs} for kind, runs in by_rows.items()}
     assert counts["tree"] == {37}
     assert counts["logistic"] == {38}
-    assert counts["forest"] <= {34, 35}
+    assert counts["forest"] <= {33, 34, 35}  # with those pairs of trees that are minimal witnesses
     assert [run.rows for run in by_rows["tree"]] == [200, 400]
     assert all(run.complete for runs in by_rows.values() for run in runs)
 
