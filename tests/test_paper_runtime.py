@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import proxyuse as pu
 from proxyuse.reproduction import load
 
 
@@ -128,6 +129,18 @@ def test_what_is_not_settled_in_a_forest_are_occurrences_of_age():
     found = runtime.audited(runtime.trained("forest", 6, people()), thousand)
     assert not found.complete
     assert {(left.what, left.term) for left in found.unsettled} == {("occurrence sets", "age")}
+
+
+def test_one_sentence_says_how_far_occurrences_in_a_large_tree_were_searched():
+    runtime = script("runtime")
+    thousand = runtime.People(*(some[:1_000] for some in vars(people()).values()))
+    model = runtime.trained("tree", 4_000, people())
+    X, protected = thousand.X[list(model.feature_names_in_)], {"marital": thousand.marital}
+    found = pu.audit(model, X, protected, 0.05, 0.05)
+    assert found.complete
+    (sentence,) = found.searched
+    assert "terms that stand at several positions" in sentence
+    assert "`age <= " in sentence  # the one of the largest bound
 
 
 def test_marital_status_is_not_among_the_columns():
