@@ -181,9 +181,14 @@ def row(name: str, model: Any, audit: pu.Audit, sample: People) -> tuple[str, ..
     )
 
 
+def most_associated(audit: pu.Audit) -> pu.Witness:
+    """The witness of the strongest association; of several, the most influential and smallest."""
+    return max(audit.witnesses, key=lambda w: (w.association, w.influence, -w.size))
+
+
 def strongest(name: str, audit: pu.Audit) -> tuple[str, ...]:
     """The witness of the strongest association, and the relationship wherever it is read."""
-    first = audit.witnesses[0]
+    first = most_associated(audit)
     read = [d for d in audit.decompositions if d.term == "relationship"]
     most = max(read, key=lambda d: d.influence or 0.0)
     return (
@@ -233,7 +238,7 @@ def draw(audits: dict[str, pu.Audit]) -> Axes:
 def label(ax: Axes, name: str, audit: pu.Audit) -> None:
     """Name the most associated and the most influential witness of a model."""
     ends = (
-        max(audit.witnesses, key=lambda w: (w.association, w.influence)),
+        most_associated(audit),
         max(audit.witnesses, key=lambda w: w.influence),
     )
     for witness, text, (x, y, end) in zip(ends, NAMED[name], BESIDE[name], strict=True):
