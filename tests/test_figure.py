@@ -187,7 +187,7 @@ def large(leaves):
     numbers = RANDOM.normal(size=(8 * leaves, 6))
     model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
     model.fit(numbers, RANDOM.integers(0, 2, len(numbers)))
-    return pu.audit(model, numbers, {"z": (numbers[:, 0] > 0).tolist()})
+    return pu.audit(model, numbers, {"z": (numbers[:, 0] > 0).tolist()}, measure="all")
 
 
 def test_of_many_points_the_svg_stays_small(ax, tmp_path: Path):

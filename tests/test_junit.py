@@ -114,14 +114,20 @@ def test_what_cannot_be_decided_is_an_error_where_only_confirmed_ones_count():
 
 
 def test_what_is_not_settled_is_an_error():
+    suites = read(audited(delta=0.9, variables=False))
+    error = suites.find(".//error")
+    assert error.get("type") == "not settled"
+    assert error.text.count("were not measured") == 2  # both variables
+    assert counted(suites) == {"tests": 2, "failures": 0, "errors": 1, "skipped": 0}
+
+
+def test_partial_sums_that_were_searched_are_no_error():
     numbers = np.random.default_rng(0).normal(size=(120, 16)).round(2)
     wide = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(16)])
     program = pu.Program.parse(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
-    suites = read(pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3))
-    error = suites.find(".//error")
-    assert error.get("type") == "not settled"
-    assert "were not measured" in error.text
-    assert counted(suites) == {"tests": 2, "failures": 0, "errors": 1, "skipped": 0}
+    found = pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3)
+    assert found.searched
+    assert counted(read(found)) == {"tests": 2, "failures": 0, "errors": 0, "skipped": 0}
 
 
 def test_names_that_look_alike_on_one_line_stay_apart():

@@ -101,12 +101,22 @@ def test_where_nothing_is_found_the_nearest_are_shown():
 
 
 def test_what_is_not_settled_is_told():
+    shown = read(audited(delta=0.9, variables=False))
+    assert "but not everything could be settled" in shown.text
+    assert "Not settled:" in shown.text
+    assert "were not measured" in shown.text
+
+
+def test_what_was_searched_and_not_exhausted_is_told():
     numbers = np.random.default_rng(0).normal(size=(120, 16)).round(2)
     wide = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(16)])
     program = pu.Program.parse(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
-    shown = read(pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3))
-    assert "but not everything could be settled" in shown.text
-    assert "were not measured" in shown.text
+    found = pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3)
+    shown = read(found)
+    assert "No proxy use of z was found at these thresholds." in shown.text
+    (sentence,) = found.searched
+    assert sentence in shown.text
+    assert "Not settled" not in shown.text
 
 
 def test_of_many_groups_the_first_are_shown():

@@ -230,7 +230,7 @@ def test_beyond_the_first_witnesses_there_are_lines_and_no_sections() -> None:
     generator = np.random.default_rng(0)
     data = {name: generator.integers(0, 2, 60) for name in "abcdefgh"}
     program = pu.Program.parse("ite(a + b + c + d + e + f + g + h >= 4, 1, 0)")
-    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0)
+    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
     assert len(found.witnesses) > 220
     elements = Elements(page_text(found))
     witnesses = [one for one in elements.of("id") if one.startswith("witness-0-")]

@@ -108,7 +108,7 @@ def test_more_lines_come_on_demand(opened: Opened) -> None:
     generator = np.random.default_rng(0)
     data = {name: generator.integers(0, 2, 60) for name in "abcdefgh"}
     program = pu.Program.parse("ite(a + b + c + d + e + f + g + h >= 4, 1, 0)")
-    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0)
+    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
     page = opened(page_text(found))
     assert page.evaluate(f"{LINES}.length") == 200
     page.locator("#show-rest").click()

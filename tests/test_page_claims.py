@@ -145,10 +145,22 @@ def test_nested_witnesses_that_are_not_listed_are_counted() -> None:
     generator = np.random.default_rng(0)
     data = {name: generator.integers(0, 2, 80) for name in "abcdef"}
     program = pu.Program.parse("ite(a + b + c + d + e + f >= 3, 1, 0)")
-    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0)
+    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
     sections = content(found)["sections"]
     assert any(len(s["around"]) == 12 and s["more_around"] > 0 for s in sections)
     assert "more of the witnesses that are told here" in page_text(found)
+
+
+def test_what_was_searched_and_not_exhausted_is_told() -> None:
+    generator = np.random.default_rng(0)
+    data = {f"x{i}": generator.normal(size=120).round(2) for i in range(16)}
+    program = pu.Program.parse(f"ite({' + '.join(data)} > 0, 1, 0)")
+    found = pu.audit(program, {**data, "z": [0, 1] * 60}, "z", epsilon=0.3)
+    page = page_text(found)
+    assert "combinations of several were" in page
+    assert "there is no witness on these rows" not in page
+    (sentence,) = found.searched
+    assert sentence in page
 
 
 def test_a_long_reason_is_cut_with_the_whole_a_click_away() -> None:

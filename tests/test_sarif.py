@@ -232,13 +232,27 @@ def test_what_statistics_do_not_confirm_is_a_warning():
 
 
 def test_what_is_not_settled_is_open():
+    found = audited(delta=0.9, variables=False)
+    only = checked(found)
+    assert found.unsettled
+    assert [(r["ruleId"], r["kind"], r["message"]["text"]) for r in only["results"]] == [
+        ("not-settled", "open", f"Not settled: {item}.") for item in found.unsettled
+    ]
+    assert "were not measured" in only["results"][0]["message"]["text"]
+    assert only["invocations"][0]["exitCode"] == 3
+
+
+def test_what_was_searched_and_not_exhausted_is_a_notification():
     numbers = np.random.default_rng(0).normal(size=(120, 16)).round(2)
     wide = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(16)])
     program = pu.Program.parse(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
-    only = checked(pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3))
-    assert [(r["ruleId"], r["kind"]) for r in only["results"]] == [("not-settled", "open")]
-    assert "were not measured" in only["results"][0]["message"]["text"]
-    assert only["invocations"][0]["exitCode"] == 3
+    found = pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3)
+    only = checked(found)
+    assert only["results"] == []
+    assert only["invocations"][0]["exitCode"] == 0
+    (sentence,) = found.searched
+    notes = only["invocations"][0]["toolExecutionNotifications"]
+    assert sum(sentence in note["message"]["text"] for note in notes) == 1
 
 
 def test_nothing_found_is_no_result():

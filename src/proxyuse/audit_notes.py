@@ -25,7 +25,7 @@ def audit_notes(
     detection: Detection,
     settings: Settings,
 ) -> tuple[Note, ...]:
-    """Say what was left out, binned, sampled or stopped, and how influence was found."""
+    """Say what was left out, binned, sampled, searched or stopped, and how influence was found."""
     sampling, bins = settings.sampling, settings.bins
     notes = [*population.notes]
     for z, (_, support) in zip(population.protected, engine.sample.protected, strict=True):
@@ -60,5 +60,6 @@ def audit_notes(
     ways = ", ".join(f"{count:,} {method}" for method, count in methods)
     notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
     notes += detection.notes
+    notes += [Note(NoteKind.SEARCHED, sentence) for sentence in detection.searched]
     notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]
     return tuple(sorted(notes, key=lambda note: note.kind is not NoteKind.TIME_LIMIT))

@@ -95,7 +95,12 @@ class Audit:
 
     @property
     def complete(self) -> bool:
-        """Whether every computation that is a witness on these rows is among the witnesses."""
+        """Whether every computation written in the program is settled.
+
+        Each one was measured at each occurrence and at all occurrences together, or a bound shows
+        that it is no witness. Combinations of several operands do not count: `searched` says how
+        far these were looked at.
+        """
         return not self.unsettled and all(note.kind is not NoteKind.OPAQUE for note in self.notes)
 
     def violations(self, oracle: Oracle | None = None) -> list[Violation]:

@@ -14,6 +14,7 @@ class NoteKind(StrEnum):
     """What a note is about."""
 
     UNSETTLED = "unsettled"
+    SEARCHED = "searched"
     PRUNED = "pruned"
     NOT_LISTED = "not listed"
     BINNED = "binned"

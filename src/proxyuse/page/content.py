@@ -155,6 +155,7 @@ def _facts(audit: Audit, document: Found) -> dict[str, Any]:
         "measures": document["measures"],
         "decompositions": document["decompositions"],
         "complete": document["complete"],
+        "searched": any(note["kind"] == "searched" for note in document["notes"]),
         "witnesses": len(document["witnesses"]),
         "violations": document["violations"],
     }

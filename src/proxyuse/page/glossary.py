@@ -181,7 +181,11 @@ def _counted(document: Document) -> Iterator[Entry]:
         "complete",
         "Complete",
         (
-            "Every computation inside the model that is a witness on these rows is listed.",
+            "Every computation written in the model was measured, or a bound shows that it is no "
+            "witness.",
+            "Sums of some of the model's terms or trees are computations too. The smallest ones "
+            "that are witnesses are listed. If there are too many to try all of them, a note says "
+            "how many were tried.",
             "Where not everything could be settled, the report names what was left open, and a "
             "witness may be there.",
         ),

@@ -19,7 +19,7 @@ Operands = tuple[int, tuple[int, ...]]
 """An operator's point, and some of its operands."""
 
 
-def parents(points: Points, spots: Sequence[tuple[Spot, ...]]) -> list[int]:
+def parents(points: Points, spots: Sequence[Sequence[Spot]]) -> list[int]:
     """For each computation the number of the nearest one that it is part of, or -1.
 
     Parameters
@@ -70,7 +70,7 @@ class _Ranges:
 
 
 def _around(
-    points: Points, spots: Sequence[tuple[Spot, ...]], hulls: Sequence[tuple[int, int]]
+    points: Points, spots: Sequence[Sequence[Spot]], hulls: Sequence[tuple[int, int]]
 ) -> list[int]:
     """The nearest computation with one position, a whole sub-term, around each hull."""
     whole = {
@@ -107,9 +107,7 @@ def _leave(stack: list[int], ends: list[int], point: int) -> None:
         stack.pop()
 
 
-def _wider_sets(
-    points: Points, ranges: _Ranges, spots: Sequence[tuple[Spot, ...]]
-) -> dict[int, int]:
+def _wider_sets(points: Points, ranges: _Ranges, spots: Sequence[Sequence[Spot]]) -> dict[int, int]:
     """For operands, and sets of them, the first listed set of operands with one more."""
     sets: dict[Operands, int] = {}
     for place, some in enumerate(spots):

@@ -74,6 +74,7 @@ def audit_html(audit: Audit) -> str:
         _groups(told, fronts),
         _nearest(told) if not audit.witnesses else "",
         f'<p class="small">Measured: {escape(measured)}.</p>',
+        _searched(told),
         _unsettled(told),
     ]
     return _fragment(parts)
@@ -115,6 +116,7 @@ def repair_html(repair: Repair) -> str:
         _table(heads, rows, f"{count(left, 'more step')}" if left > 0 else ""),
         f"<p>{_text('; '.join(costs))}.</p>" if told["result"] == "repaired" else "",
         f'<p class="small">{escape(looked)}</p>',
+        _searched(told),
         _unsettled(told),
     ]
     return _fragment(parts)
@@ -175,6 +177,12 @@ def _nearest(told: Mapping[str, Any]) -> str:
 def _figures(found: Mapping[str, Any]) -> list[str]:
     influence = "" if found["influence"] is None else f"{found['influence']:.3f}"
     return [f"{found['association']:.3f}", influence]
+
+
+def _searched(told: Mapping[str, Any]) -> str:
+    """What was searched and not exhausted."""
+    lines = [note["text"] for note in told["notes"] if note["kind"] == "searched"]
+    return "".join(f'<p class="small">{_text(line, MOST_TEXT)}</p>' for line in lines)
 
 
 def _unsettled(told: Mapping[str, Any]) -> str:
