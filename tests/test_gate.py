@@ -46,10 +46,9 @@ def test_what_is_judged_appropriate_passes():
 
 
 def test_what_could_not_be_settled_fails_unless_that_is_allowed():
-    hasty = {"variables": False}
     with pytest.raises(AssertionError, match="Not everything could be settled"):
-        pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}, **hasty)
-    allowed = pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}, allow_unsettled=True, **hasty)
+        pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}, variables=False)
+    allowed = pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}, variables=False, allow_unsettled=True)
     assert not allowed.complete
 
 

@@ -76,9 +76,10 @@ class People:
     marital: pd.Series[Any]
     income: pd.Series[Any]
 
-    def audit(self, model: object) -> pu.Audit:
+    def audit(self, model: object, all_sets: bool = False) -> pu.Audit:
         """Look for marital status in a model or program."""
-        return pu.audit(model, self.X, {"marital status": self.marital}, 0.05, 0.01)
+        protected = {"marital status": self.marital}
+        return pu.audit(model, self.X, protected, 0.05, 0.01, all_sets=all_sets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +156,19 @@ def everywhere(found: pu.Audit) -> pu.Decomposition:
     return max(same, key=lambda d: d.occurrences)
 
 
+def audited(models: dict[str, Written], sample: People) -> dict[str, pu.Audit]:
+    """Audit the programs as the authors write them, with every sum of the linear model's terms."""
+    return {
+        name: sample.audit(written.authors, all_sets=name == "linear model")
+        for name, written in models.items()
+    }
+
+
 def reproduce() -> Reproduced:
     """Audit the programs as the authors write them, then the models as they decide."""
     sample = people()
     models = trained(sample)
-    found = {name: sample.audit(written.authors) for name, written in models.items()}
+    found = audited(models, sample)
     (guard,) = questions(found["tree"])
     votes = questions(found["forest"])
     (term,) = questions(found["linear model"])

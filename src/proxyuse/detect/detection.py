@@ -405,12 +405,8 @@ class _Detector:
                 f"{drawn.error:.4f} with probability {1 - drawn.beta:g}"
             )
             self.notes.append(Note(NoteKind.DRAWN, text))
-        for term, count, bound in result.open:
-            self.searched.append(
-                f"Of the {count:,} positions of `{self.program.brief(term)}`, each one and all "
-                f"together were measured. Some of them together may have more influence, but no "
-                f"more than {bound:.4f}."
-            )
+        if result.open:
+            self.searched.append(self._open_sentence(result.open))
         trees = len(engine.plan.forest.starts)
         if trees > 2:
             self.searched.append(
@@ -423,6 +419,22 @@ class _Detector:
             text = "variables were not measured, as asked"
             self._leave_open("variables", self.program.term, (Spot(0),), 1)
             self.notes.append(Note(NoteKind.NOT_LISTED, text))
+
+    def _open_sentence(self, terms: Sequence[tuple[Term, int, float]]) -> str:
+        """Say how far the positions of some terms of a forest were looked at."""
+        term, count, bound = max(terms, key=lambda one: one[2])
+        text = self.program.brief(term)
+        if len(terms) == 1:
+            return (
+                f"Each of the {count:,} positions of `{text}` was measured, and all of them "
+                "together. Some of them together may have more influence, but no more than "
+                f"{bound:.4f}."
+            )
+        return (
+            f"Of {len(terms):,} terms that stand at several positions, each position was measured, "
+            "and all positions together. Some of the positions of a term together may have more "
+            f"influence, but no more than {bound:.4f} (`{text}`)."
+        )
 
     # A time limit
 

@@ -19,7 +19,6 @@ be bounded together, which is no error, and are told apart before they are measu
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -34,6 +33,7 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.subtrees import equal_subtrees
 from proxyuse.measure.forests.tests_tables import test_associations
 
 EXACT_WORK = 1 << 27
@@ -113,7 +113,8 @@ class _Forest:
         self.measurement, self.engine, self.plan = measurement, engine, engine.plan
         self.association, self.epsilon, self.delta = association, epsilon, delta
         self.variables, self.exact, self.tick = variables, exact, tick
-        self.limit = delta * engine.total
+        self.limit = delta * engine.total * (1 - 1e-12)  # rounding must not exclude a witness
+        self.least_room = engine.least_room(self.limit)
         self.passed, near = engine.passing
         self.near_subtree, self.near_test = near.T
         self.rows: dict[tuple[str, int], Row] = {}
@@ -181,11 +182,7 @@ class _Forest:
             test = int(forest.test[node])
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._spots("test", np.array([node])), influence, reach)
-        counts = np.bincount(forest.test, minlength=len(forest.tests))
-        # Spread over several nodes, a test may matter although it does at none of them: a row
-        # counts at each, and leads move by the sum.
-        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
-        several = np.flatnonzero((counts > 1) & self.suspicious & (met > self.limit))
+        several = self._repeated_tests()
         if len(several) == 0:
             return
         number = np.full(len(forest.tests), -1, dtype=np.int64)
@@ -199,6 +196,27 @@ class _Forest:
             row.add(self._spots("test", at), influence, share)
             self._leave_sets(row, len(at), int(near[index]) / self.engine.total)
 
+    def _repeated_tests(self) -> Array:
+        """The tests at several nodes that are associated and not settled by the simplest bounds.
+
+        Spread over several nodes, a test may matter although it does at none of them: a row
+        counts at each, and in each tree leads move by as much as they can below one node.
+        """
+        forest = self.plan.forest
+        counts = np.bincount(forest.test, minlength=len(forest.tests))
+        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
+        several = (counts > 1) & self.suspicious & (met > self.limit)
+        nodes = np.flatnonzero(several[forest.test])
+        trees = len(forest.starts)
+        keys = forest.test[nodes].astype(np.int64) * trees + self.plan.tree_of[nodes]
+        order = np.argsort(keys, kind="stable")
+        first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        moves = np.zeros(len(forest.tests))
+        if len(first):
+            largest = np.maximum.reduceat(self.plan.extremes.span[nodes[order]], first)
+            np.add.at(moves, keys[order[first]] // trees, largest.astype(np.float64))
+        return np.flatnonzero(several & (moves >= self.least_room))
+
     # Inside tests
 
     def _inside_tests(self) -> None:
@@ -209,48 +227,42 @@ class _Forest:
         associations = self.measurement.associations(terms, self.association)
         for number, item in enumerate(inner):
             row = Row(item.term, associations[number])
-            suspicious = bool(associations[number].max() >= self.epsilon)
-            if item.plain:
-                self._variable(row, item.nodes, suspicious)
-            elif suspicious:
-                self._inner_term(row, item)
+            near, reach = self.engine.bound_and_reach(np.unique(item.nodes))
+            if associations[number].max() >= self.epsilon and near > self.delta:
+                if item.plain:
+                    self._variable(row, item.nodes, near, reach)
+                else:
+                    self._inner_term(row, item, near)
             if not row.spots:  # what is inside tests is listed, measured or not
-                reach = self.engine.reach_of(np.unique(item.nodes))
                 row.add(SpotColumn(item.points), math.nan, reach)
             self.rows["inner", number] = row
 
-    def _variable(self, row: Row, nodes: Array, suspicious: bool) -> None:
-        if not suspicious:
-            return
+    def _variable(self, row: Row, nodes: Array, bound: float, reach: float) -> None:
+        """Measure a variable that no bound excludes."""
         for node in nodes[self.near_test[nodes] > self.limit].tolist():
             alone = np.array([node])
             row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
         if len(nodes) == 1:
             return
         spots = self._spots("variable", nodes)
-        bound = self.engine.bound(Target("variable", nodes))
-        if bound <= self.delta:
-            row.add(spots, math.nan, self.engine.reach_of(nodes))
-            return
+        drawn = None
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
-            if drawn is not None:
-                self.drawn.append((row.term, drawn))
-                row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
-                self._leave_sets(row, len(nodes), bound)
-                return
-        row.add(spots, *self._influence(Target("variable", nodes)))
+        if drawn is None:
+            row.add(spots, *self._influence(Target("variable", nodes)))
+        else:
+            self.drawn.append((row.term, drawn))
+            row.add(spots, drawn.influence, reach, drawn.error)
         self._leave_sets(row, len(nodes), bound)
 
-    def _inner_term(self, row: Row, item: InnerTerm) -> None:
+    def _inner_term(self, row: Row, item: InnerTerm, bound: float) -> None:
         """Measure a part of an expression that tests look at; it acts through these tests."""
         measurement = self.measurement
         for point in item.points[self.near_test[item.nodes] > self.limit].tolist():
             self.tick(0)
             alone = SpotColumn(np.array([point]))
             row.add(alone, measurement.influence(alone), measurement.reach(alone))
-        bound = self.engine.share(self.engine.movable(np.unique(item.nodes)))
-        if len(item.points) > 1 and bound > self.delta:
+        if len(item.points) > 1:
             self.tick(0)
             together = SpotColumn(item.points)
             row.add(together, measurement.influence(together), measurement.reach(together))
@@ -265,47 +277,38 @@ class _Forest:
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
+        # Where a subtree stands once, its own bound settles it; where it stands more often, it may
+        # matter although it does at none of its places.
         counts = np.bincount(groups)
-        near = np.bincount(groups, self.near_subtree)
-        # As with tests, equal subtrees may matter together although none does by itself.
-        met = np.bincount(groups, self.passed)
-        several = np.flatnonzero((counts > 1) & (met > self.limit))
-        if len(several):
-            number = np.full(len(counts), -1, dtype=np.int64)
-            number[several] = np.arange(len(several))
-            together, _ = self.engine.together(number[groups], len(several))
-            near[several] = np.maximum(near[several], together)
-        chosen = np.flatnonzero(near > self.limit)
-        order = np.argsort(groups, kind="stable")
-        starts = np.searchsorted(groups[order], chosen)
-        ends = np.searchsorted(groups[order], chosen, side="right")
-        for group, start, end in zip(chosen.tolist(), starts, ends, strict=True):
-            nodes = order[start:end]
-            parts = [nodes] if counts[group] == 1 else self._told_apart(nodes)
-            for same in parts:
-                self._subtree(np.sort(same))
+        most = np.where(
+            counts == 1, np.bincount(groups, self.near_subtree), np.bincount(groups, self.passed)
+        )
+        moves = np.bincount(groups, self.plan.extremes.span)
+        chosen = (most > self.limit) & ((counts == 1) | (moves >= self.least_room))
+        nodes = np.flatnonzero(chosen[groups])
+        nodes = nodes[np.argsort(groups[nodes], kind="stable")]
+        starts = np.flatnonzero(np.diff(groups[nodes], prepend=-1))
+        same: list[Array] = []
+        for part in np.split(nodes, starts)[1:]:
+            if len(part) == 1:
+                same.append(part)
+            elif self.engine.bound_of(part) > self.delta:
+                same += equal_subtrees(self.plan, part)
+        first = np.array([nodes[0] for nodes in same], dtype=np.int64)
+        associations = self.engine.subtree_associations(first, self.association, self.epsilon)
+        for nodes in sorted(same, key=lambda nodes: int(nodes[0])):
+            found = associations[int(nodes[0])]
+            if found.max() >= self.epsilon:
+                self._subtree(nodes, found)
 
-    def _told_apart(self, nodes: Array) -> list[Array]:
-        """Nodes with one hash, by the subtree that stands there."""
-        by_digest: dict[bytes, list[int]] = defaultdict(list)
-        for node in nodes.tolist():
-            by_digest[self.plan.forest.digest(node)].append(node)
-        return [np.array(same) for same in by_digest.values()]
-
-    def _subtree(self, nodes: Array) -> None:
-        self.tick(0)
-        associations = self.engine.subtree_associations(int(nodes[0]), self.association)
-        if associations.max() < self.epsilon:
-            return
-        row = Row(self.plan.forest.term(int(nodes[0])), associations)
+    def _subtree(self, nodes: Array, associations: Array) -> None:
+        term = self.plan.forest.term(int(nodes[0]))
+        row = Row(term, associations)
         for node in nodes[self.near_subtree[nodes] > self.limit].tolist():
-            alone = np.array([node])
-            row.add(self._spots("subtree", alone), *self._influence(Target("subtree", alone)))
+            influence, reach = self._influence(Target("subtree", np.array([node])))
+            row.add(self._spots("subtree", np.array([node])), influence, reach)
         if len(nodes) > 1:
-            bound = self.engine.bound(Target("subtree", nodes))
-            if bound > self.delta:
-                influence, reach = self._influence(Target("subtree", nodes))
-                row.add(self._spots("subtree", nodes), influence, reach)
-                self._leave_sets(row, len(nodes), bound)
-        if row.spots:
-            self.rows["subtree", int(nodes[0])] = row
+            influence, reach = self._influence(Target("subtree", nodes))
+            row.add(self._spots("subtree", nodes), influence, reach)
+            self._leave_sets(row, len(nodes), self.engine.bound_of(nodes))
+        self.rows["subtree", int(nodes[0])] = row

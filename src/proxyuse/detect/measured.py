@@ -29,7 +29,7 @@ class Decomposition:
     expression : the computation p1, as a term.
     spots : its positions, as numbers of program points.
     associations : for each protected attribute, the association with it.
-    influence : on the decisions; None if it was not needed (only witnesses were asked for).
+    influence : on the decisions; None if it was not needed: it cannot be a witness.
     reach : share of rows that evaluate one of the positions.
     error : how far an influence that was drawn may be off; 0 if it was counted.
     """
