@@ -450,7 +450,7 @@ def _measures(
         second = sums.second + 2 * products + plain
         first = sum(sums.products) + sum(starmap(mul, zip(sums.plain, changing, strict=True)))
         scaled = total**2 * second - 4 * pairs * total * first + 4 * pairs**2 * sum(sums.plain)
-        return scaled / total**6
+        return float(scaled / total**6)
 
     return Measures(
         pairs / (total * total),
