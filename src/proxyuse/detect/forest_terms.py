@@ -33,6 +33,7 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.subtrees import equal_subtrees
 from proxyuse.measure.forests.tests_tables import test_associations
 
 EXACT_WORK = 1 << 27
@@ -112,7 +113,8 @@ class _Forest:
         self.measurement, self.engine, self.plan = measurement, engine, engine.plan
         self.association, self.epsilon, self.delta = association, epsilon, delta
         self.variables, self.exact, self.tick = variables, exact, tick
-        self.limit = delta * engine.total
+        self.limit = delta * engine.total * (1 - 1e-12)  # rounding must not exclude a witness
+        self.least_room = engine.least_room(self.limit)
         self.passed, near = engine.passing
         self.near_subtree, self.near_test = near.T
         self.rows: dict[tuple[str, int], Row] = {}
@@ -162,11 +164,7 @@ class _Forest:
             test = int(forest.test[node])
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._spots("test", np.array([node])), influence, reach)
-        counts = np.bincount(forest.test, minlength=len(forest.tests))
-        # Spread over several nodes, a test may matter although it does at none of them: a row
-        # counts at each, and leads move by the sum.
-        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
-        several = np.flatnonzero((counts > 1) & self.suspicious & (met > self.limit))
+        several = self._repeated_tests()
         if len(several) == 0:
             return
         number = np.full(len(forest.tests), -1, dtype=np.int64)
@@ -182,81 +180,100 @@ class _Forest:
             if len(at) > 2 and max(row.influences) <= self.delta < bound:
                 self.open.append((row.term, len(at), bound))
 
+    def _repeated_tests(self) -> Array:
+        """The tests at several nodes that are associated and not settled by the simplest bounds.
+
+        Spread over several nodes, a test may matter although it does at none of them: a row
+        counts at each, and in each tree leads move by as much as they can below one node.
+        """
+        forest = self.plan.forest
+        counts = np.bincount(forest.test, minlength=len(forest.tests))
+        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
+        several = (counts > 1) & self.suspicious & (met > self.limit)
+        nodes = np.flatnonzero(several[forest.test])
+        trees = len(forest.starts)
+        keys = forest.test[nodes].astype(np.int64) * trees + self.plan.tree_of[nodes]
+        order = np.argsort(keys, kind="stable")
+        first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        moves = np.zeros(len(forest.tests))
+        if len(first):
+            largest = np.maximum.reduceat(self.plan.extremes.span[nodes[order]], first)
+            np.add.at(moves, keys[order[first]] // trees, largest.astype(np.float64))
+        return np.flatnonzero(several & (moves >= self.least_room))
+
     # Variables
 
     def _variables(self) -> None:
-        nodes_of: dict[str, list[Array]] = defaultdict(list)
-        columns = self.plan.wiring.nodes[:, 0]
+        columns: dict[str, list[int]] = defaultdict(list)
         for column, kind in enumerate(self.plan.wiring.columns):
             if (name := self.engine.variable_of(kind)) is not None:
-                nodes_of[name].append(np.flatnonzero(columns == column))
-        terms = [Var(name) for name in nodes_of]
-        if not terms:
+                columns[name].append(column)
+        if not columns:
             return
+        terms = [Var(name) for name in columns]
         associations = self.measurement.associations(terms, self.association)
-        for number, (term, parts) in enumerate(zip(terms, nodes_of.values(), strict=True)):
-            nodes = np.sort(np.concatenate(parts))
-            row = self._row("variable", number, term, associations[number])
-            suspicious = associations[number].max() >= self.epsilon
-            self._variable(row, nodes, bool(suspicious))
-
-    def _variable(self, row: Row, nodes: Array, suspicious: bool) -> None:
-        if suspicious:
-            for node in nodes[self.near_test[nodes] > self.limit].tolist():
-                alone = np.array([node])
-                row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
-        if len(nodes) == 1:
+        number = np.full(len(self.plan.wiring.columns), -1, dtype=np.int64)
+        for index, own in enumerate(columns.values()):
+            number[own] = index
+        reads = number[self.plan.wiring.nodes[:, 0]]
+        for index, term in enumerate(terms):
+            row = self._row("variable", index, term, associations[index])
+            nodes = np.flatnonzero(reads == index)
+            near, reach = self.engine.bound_and_reach(nodes)
+            if associations[index].max() >= self.epsilon and near > self.delta:
+                self._variable(row, nodes, near, reach)
             if not row.spots:
-                row.add(self._spots("variable", nodes), math.nan, self.engine.reach_of(nodes))
+                row.add(self._spots("variable", nodes), math.nan, reach)
+
+    def _variable(self, row: Row, nodes: Array, bound: float, reach: float) -> None:
+        """Measure a variable that no bound excludes."""
+        for node in nodes[self.near_test[nodes] > self.limit].tolist():
+            alone = np.array([node])
+            row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
+        if len(nodes) == 1:
             return
         spots = self._spots("variable", nodes)
-        bound = self.engine.bound_of(nodes) if suspicious else 0.0
-        if bound <= self.delta:
-            row.add(spots, math.nan, self.engine.reach_of(nodes))
-            return
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
             if drawn is not None:
                 self.drawn.append((row.term, drawn))
-                row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
+                row.add(spots, drawn.influence, reach, drawn.error)
                 if drawn.influence <= self.delta:
                     self.open.append((row.term, len(nodes), bound))
                 return
-        influence, reach = self._influence(Target("variable", nodes))
-        row.add(spots, influence, reach)
-        if influence <= self.delta and len(nodes) > 2:
+        row.add(spots, *self._influence(Target("variable", nodes)))
+        if row.influences[-1] <= self.delta and len(nodes) > 2:
             self.open.append((row.term, len(nodes), bound))
 
     # Subtrees
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
-        met = np.bincount(groups, self.near_subtree)
-        alone = np.bincount(groups) == 1
-        chosen = np.flatnonzero(met > self.limit)
-        order = np.argsort(groups, kind="stable")
-        starts = np.searchsorted(groups[order], chosen)
-        ends = np.searchsorted(groups[order], chosen, side="right")
-        for group, start, end in zip(chosen.tolist(), starts, ends, strict=True):
-            nodes = order[start:end]
-            parts = [nodes] if alone[group] else self._told_apart(nodes)
-            for same in parts:
-                self._subtree(np.sort(same))
+        # Where a subtree stands once, its own bound settles it; where it stands more often, it may
+        # matter although it does at none of its places.
+        counts = np.bincount(groups)
+        most = np.where(
+            counts == 1, np.bincount(groups, self.near_subtree), np.bincount(groups, self.passed)
+        )
+        moves = np.bincount(groups, self.plan.extremes.span)
+        chosen = (most > self.limit) & ((counts == 1) | (moves >= self.least_room))
+        nodes = np.flatnonzero(chosen[groups])
+        nodes = nodes[np.argsort(groups[nodes], kind="stable")]
+        starts = np.flatnonzero(np.diff(groups[nodes], prepend=-1))
+        same: list[Array] = []
+        for part in np.split(nodes, starts)[1:]:
+            if len(part) == 1:
+                same.append(part)
+            elif self.engine.bound_of(part) > self.delta:
+                same += equal_subtrees(self.plan, part)
+        first = np.array([nodes[0] for nodes in same], dtype=np.int64)
+        associations = self.engine.subtree_associations(first, self.association, self.epsilon)
+        for nodes in sorted(same, key=lambda nodes: int(nodes[0])):
+            found = associations[int(nodes[0])]
+            if found.max() >= self.epsilon:
+                self._subtree(nodes, found)
 
-    def _told_apart(self, nodes: Array) -> list[Array]:
-        """Nodes with one hash, by the subtree that stands there."""
-        by_digest: dict[bytes, list[int]] = defaultdict(list)
-        for node in nodes.tolist():
-            by_digest[self.plan.forest.digest(node)].append(node)
-        return [np.array(same) for same in by_digest.values()]
-
-    def _subtree(self, nodes: Array) -> None:
-        if self.near_subtree[nodes].sum() <= self.limit:
-            return
-        self.tick(0)
-        associations = self.engine.subtree_associations(int(nodes[0]), self.association)
-        if associations.max() < self.epsilon:
-            return
+    def _subtree(self, nodes: Array, associations: Array) -> None:
         term = self.plan.forest.term(int(nodes[0]))
         row = Row(term, associations)
         for node in nodes[self.near_subtree[nodes] > self.limit].tolist():

@@ -52,8 +52,8 @@ def _numbers(places: Array) -> Array:
     return np.where(places < 0, -sizes, sizes)
 
 
-NEAR = 64
-"""How many float64 numbers around a guess are looked at first, on either side."""
+NEAR = (512, 8)
+"""How many float64 numbers on either side of a guess are looked at first."""
 
 
 def last_with_first_answers(
@@ -79,10 +79,11 @@ def last_with_first_answers(
     if guess is not None:
         finite = np.isfinite(guess)
         at = _places(np.where(finite, guess, 0.0))
-        for side, end in ((-NEAR, low), (NEAR, high)):
-            held = np.asarray(answers(_numbers(at + side), every), dtype=np.bool_) == first
-            fits = finite & (held if side < 0 else ~held)
-            end[fits] = at[fits] + side
+        for distance in NEAR:
+            for side, end in ((-distance, low), (distance, high)):
+                held = np.asarray(answers(_numbers(at + side), every), dtype=np.bool_) == first
+                fits = finite & (held if side < 0 else ~held)
+                end[fits] = at[fits] + side
     rows = np.flatnonzero(changes)
     while len(rows):
         middle = low[rows] + (high[rows] - low[rows]) // 2

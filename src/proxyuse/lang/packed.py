@@ -229,6 +229,10 @@ class Forest:
         leaves, labels = codes.ravel(), tuple(new)
         if {type(value) for value in new} in ({float}, {tuple}):
             leaves, labels = np.array(new)[leaves], ()
+        return self.saying(leaves, labels)
+
+    def saying(self, leaves: Array, labels: tuple[Value, ...] = ()) -> Forest:
+        """The same trees whose leaves say something else."""
         return replace(
             self, leaves=leaves, labels=labels, _views={}, _digests={}, encoded=self.encoded
         )

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -114,6 +114,7 @@ class TestColumns:
     shape: Array
     cut: Array
     opposite: Array
+    _numbers: dict[bytes, int] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, count: int) -> TestColumns:
@@ -127,11 +128,10 @@ class TestColumns:
 
     def shape_of(self, term: Term) -> int:
         """The number of a shape; equal shapes are one."""
-        for number, known in enumerate(self.shapes):
-            if known == term:
-                return number
-        self.shapes.append(term)
-        return len(self.shapes) - 1
+        number = self._numbers.setdefault(term.digest, len(self.shapes))
+        if number == len(self.shapes):
+            self.shapes.append(term)
+        return number
 
     def put(self, index: int, test: Test) -> None:
         """Put a test in its row."""
@@ -174,12 +174,32 @@ class Feature(ABC):
     def each_at_most(
         self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
     ) -> TestColumns:
-        """The same question for each of many thresholds, each with its answer for missing."""
+        """The same question for each of many thresholds, each with its answer for missing.
+
+        Thresholds with the same levels below them ask the same, and are asked once.
+        """
         tests = TestColumns.empty(len(thresholds))
-        pairs = zip(thresholds.tolist(), missing.tolist(), strict=True)
-        for index, (threshold, lost) in enumerate(pairs):
-            tests.put(index, self.at_most(threshold, precision, lost, strict=strict))
-        return tests
+        levels = self.levels()
+        keys = np.arange(len(thresholds))
+        if levels is not None:
+            with np.errstate(all="ignore"):
+                if precision is Precision.FLOAT32:
+                    levels = levels.astype(np.float32).astype(np.float64)
+            known = np.unique(levels[~np.isnan(levels)])
+            keys = 2 * np.searchsorted(known, thresholds, side="left" if strict else "right")
+            keys += missing
+        _, first, index = np.unique(keys, return_index=True, return_inverse=True)
+        for row in first.tolist():
+            bound = Bound(float(thresholds[row]), precision, bool(missing[row]), strict)
+            tests.put(row, self.within(bound))
+        rows = first[index]
+        return replace(
+            tests, shape=tests.shape[rows], cut=tests.cut[rows], opposite=tests.opposite[rows]
+        )
+
+    def levels(self) -> Array | None:
+        """All numbers that it can be, if these are few."""
+        return None
 
     def at_most(
         self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
@@ -209,7 +229,7 @@ class Raw(Feature):
         self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
     ) -> TestColumns:
         """The comparisons themselves."""
-        return _comparisons(self.name, thresholds, precision, missing, strict)
+        return _comparisons(Var(self.name), thresholds, precision, missing, strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +272,7 @@ class Filled(Feature):
         if isinstance(self.fill, str):
             return super().each_at_most(thresholds, precision, missing, strict=strict)
         lost = _hold(np.full(len(thresholds), self.fill), thresholds, precision, missing, strict)
-        return _comparisons(self.name, thresholds, precision, lost, strict)
+        return _comparisons(Var(self.name), thresholds, precision, lost, strict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,6 +289,12 @@ class Computed(Feature):
         """The comparison itself."""
         return bound.of(self.value)
 
+    def each_at_most(
+        self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
+    ) -> TestColumns:
+        """The comparisons themselves."""
+        return _comparisons(self.value, thresholds, precision, missing, strict)
+
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Feature):
@@ -279,6 +305,10 @@ class Fixed(Feature):
     def term(self) -> Term:
         """The constant."""
         return Const(self.number)
+
+    def levels(self) -> Array:
+        """The number."""
+        return np.array([self.number])
 
     def within(self, bound: Bound) -> Test:
         """True or false."""
@@ -336,7 +366,8 @@ class Mapped(Feature):
         guess = None
         if self.affine is not None and self.affine[0] != 0:
             with np.errstate(all="ignore"):
-                guess = (thresholds - self.affine[1]) / self.affine[0]
+                edges = _last_rounded(thresholds, precision, strict)
+                guess = (edges - self.affine[1]) / self.affine[0]
         switch, first = last_with_first_answers(answers, len(thresholds), guess)
         lost = answers(np.full(len(thresholds), np.nan), np.arange(len(thresholds)))
         tests = TestColumns.empty(len(thresholds))
@@ -390,6 +421,10 @@ class Stepped(Feature):
             return term
         return Ite(_where_missing(self.name, numbers=True), Const(self.missing), term)
 
+    def levels(self) -> Array:
+        """The numbers of the intervals, and that of missing values."""
+        return np.array([*self.numbers, self.missing])
+
     def within(self, bound: Bound) -> Test:
         """Whether the column is in some intervals."""
         *held, lost = bound.hold(np.array([*self.numbers, self.missing])).tolist()
@@ -436,10 +471,13 @@ class Coded(Feature):
             entries[math.nan] = self.missing
         return lookup(Var(self.name), entries.items(), self.default)
 
+    def levels(self) -> Array:
+        """The numbers of the values, of any other value, and of missing values."""
+        return np.array([*self.numbers.values(), self.default, self.missing])
+
     def within(self, bound: Bound) -> Test:
         """Whether the column has one of some values."""
-        numbers = np.array([*self.numbers.values(), self.default, self.missing])
-        *held, otherwise, lost = bound.hold(numbers).tolist()
+        *held, otherwise, lost = bound.hold(self.levels()).tolist()
         chosen = [v for v, answer in zip(self.numbers, held, strict=True) if answer != otherwise]
         if not chosen:
             words = any(isinstance(value, str) for value in self.numbers)
@@ -493,14 +531,25 @@ def _hold(
     return np.where(np.isnan(numbers), missing, below)
 
 
+def _last_rounded(thresholds: Array, precision: Precision, strict: bool) -> Array:
+    """About the largest float64 number that is at most each threshold once it is rounded."""
+    if precision is Precision.FLOAT64:
+        return thresholds
+    last = thresholds.astype(np.float32)
+    above = last >= thresholds if strict else last > thresholds
+    last = np.where(above, np.nextafter(last, np.float32(-np.inf)), last)
+    following = np.nextafter(last, np.float32(np.inf))
+    return (last.astype(np.float64) + following.astype(np.float64)) / 2
+
+
 def _comparisons(
-    name: str, thresholds: Array, precision: Precision, missing: Array, strict: bool
+    column: Term, thresholds: Array, precision: Precision, missing: Array, strict: bool
 ) -> TestColumns:
-    """Comparisons of a column with each threshold."""
+    """Comparisons of a number with each threshold."""
     tests = TestColumns.empty(len(thresholds))
     relation = Relation.LT if strict else Relation.LE
     rows = np.arange(len(thresholds))
-    tests.put_comparisons(rows, relation, Var(name), thresholds, precision, missing)
+    tests.put_comparisons(rows, relation, column, thresholds, precision, missing)
     return tests
 
 

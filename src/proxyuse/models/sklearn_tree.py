@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Precision, Term, Value
+from proxyuse.lang.nodes import Const, Precision, Term
+from proxyuse.lang.packed import PackedIte
 from proxyuse.models.body import Body, Origins, labels
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import check_fitted
@@ -30,10 +31,13 @@ def translate_tree(model: Any, inputs: Inputs) -> Body:
         (term,), origins = tree_terms([tree], [leaf_numbers(tree)], inputs, origin)
         return Body(term, origins=origins)
     classes = labels(model.classes_)
-    best = np.argmax(tree.value[:, 0, :], axis=1)
-    (term,), origins = tree_terms([tree], [best], inputs, origin, labels=classes)
-    (shares,), more = tree_terms([tree], [leaf_shares(tree)], inputs, origin)
-    return Body(term, classes, shares, origins=origins | more)
+    (shares,), origins = tree_terms([tree], [leaf_shares(tree)], inputs, origin)
+    if isinstance(shares, PackedIte):
+        forest = shares.forest
+        best = forest.saying(np.argmax(forest.leaves, axis=1), classes)
+        return Body(best.tree(0), classes, shares, origins=origins)
+    term = Const(classes[int(np.argmax(tree.value[0, 0, :]))])
+    return Body(term, classes, shares, origins=origins | {id(term): origins[id(shares)]})
 
 
 def origin_of(model: Any, inputs: Inputs, **numbers: int) -> Origin:
@@ -58,7 +62,6 @@ def tree_terms(
     origin: Origin,
     *,
     missing: bool = True,
-    labels: tuple[Value, ...] = (),
 ) -> tuple[list[Term], Origins]:
     """Fitted `tree_`s as terms, their nodes saying `leaves`, with the origins of constants.
 
@@ -76,7 +79,6 @@ def tree_terms(
             missing_left=np.asarray(tree.missing_go_to_left) if missing else nowhere,
             leaves=said,
             precision=Precision.FLOAT32,
-            labels=labels,
         )
         table.check(len(inputs.features))
         tables.append(table)

@@ -31,13 +31,11 @@ class TreeTable:
     left, right : children; LEAF in both for a leaf.
     feature, threshold : what an inner node compares.
     missing_left : whether a missing value goes left.
-    leaves : for each node what it says if it is a leaf: a number, a row of numbers, or an index
-        of `labels`.
+    leaves : for each node what it says if it is a leaf: a number or a row of numbers.
     precision : the float type to which features are rounded before they are compared.
     strict : whether a feature equal to its threshold goes right.
     members : for each node that asks for categories those that go left.
     cut_off : leaves that no node leads to any more.
-    labels : constants, if leaves are indices.
     """
 
     left: Array
@@ -50,7 +48,6 @@ class TreeTable:
     strict: bool = False
     members: Mapping[int, tuple[Value, ...]] = field(default_factory=dict)
     cut_off: frozenset[int] = frozenset()
-    labels: tuple[Value, ...] = ()
 
     def check(self, n_features: int) -> None:
         """Refuse a table that is not a tree over `n_features` features."""
@@ -148,8 +145,7 @@ def packed_trees(
         starts=starts,
         first_node=first_node,
         first_leaf=first_leaf,
-        leaves=said if tables[0].labels else said.astype(np.float64),
-        labels=tables[0].labels,
+        leaves=said.astype(np.float64),
         step=step,
         trees=np.array(numbers, dtype=np.int32),
         sources=_own_numbers(source, begins),
@@ -194,15 +190,14 @@ def _questions(
     compared[rows] = False
     compared_rows = np.flatnonzero(compared)
     order = compared_rows[np.argsort(feature[compared_rows], kind="stable")]
-    for number in np.unique(feature[compared_rows]).tolist():
-        first, last = np.searchsorted(feature[order], [number, number + 1])
-        own = order[first:last]
-        columns = features[number].each_at_most
-        keys = np.stack([threshold[own].view(np.int64), missing[own]], axis=1)
-        distinct, index = _distinct(keys)
-        thresholds = np.ascontiguousarray(distinct[:, 0]).view(np.float64)
-        tests = columns(
-            thresholds, tables[0].precision, distinct[:, 1] == 1, strict=tables[0].strict
+    numbers, begin = np.unique(feature[order], return_index=True)
+    for number, own in zip(numbers.tolist(), np.split(order, begin)[1:], strict=True):
+        first, index = _distinct(threshold[own], missing[own])
+        tests = features[number].each_at_most(
+            threshold[own[first]],
+            tables[0].precision,
+            missing[own[first]],
+            strict=tables[0].strict,
         )
         shapes = np.array([found.shape_of(shape) for shape in tests.shapes] or [0], dtype=np.int32)
         shape = np.where(tests.shape >= 0, shapes[np.maximum(tests.shape, 0)], tests.shape)
@@ -211,15 +206,16 @@ def _questions(
     return found
 
 
-def _distinct(keys: Array) -> tuple[Array, Array]:
-    """The distinct rows of two columns, and which one each row is."""
-    order = np.lexsort((keys[:, 1], keys[:, 0]))
-    ordered = keys[order]
+def _distinct(thresholds: Array, missing: Array) -> tuple[Array, Array]:
+    """The first row of each distinct pair, and which pair each row has."""
+    bits = np.ascontiguousarray(thresholds).view(np.int64)
+    order = np.lexsort((missing, bits)) if missing.any() else np.argsort(bits)
     new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    new[1:] = np.diff(bits[order]) != 0
+    new[1:] |= np.diff(missing[order])
     index = np.empty(len(order), dtype=np.int64)
     index[order] = np.cumsum(new) - 1
-    return ordered[new], index
+    return order[new], index
 
 
 def among(feature: Feature, values: Sequence[Value], missing: bool) -> Test:

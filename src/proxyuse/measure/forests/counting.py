@@ -17,8 +17,8 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests.plan import ForestPlan
 
 BLOCK = 1 << 13
-TOTAL_BITS = 40  # of all masses together, so that products of two can be added in two parts
-_LOW = 20
+TOTAL_BITS = 52  # of all masses together
+_LIMB = 11  # bits of a mass that can be multiplied with others and added up in 63 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +29,12 @@ class Block:
     ----------
     codes : of each row on each column of the plan.
     masses : of each row, a whole number.
+    attributes : the value of each protected attribute, as a number for each row.
     """
 
     codes: Array
     masses: Array
+    attributes: Array
 
     def __len__(self) -> int:
         return len(self.masses)
@@ -73,8 +75,11 @@ def whole_masses(weights: Array) -> tuple[Array, int]:
 
 def product(first: Array, second: Array) -> int:
     """The sum of the products of two columns of masses, exactly."""
-    high, low = second >> _LOW, second & ((1 << _LOW) - 1)
-    return (int(np.dot(first, high)) << _LOW) + int(np.dot(first, low))
+    if float(first.sum()) * float(second.max(initial=0)) < 2.0**62:
+        return int(np.dot(first, second))
+    limbs = range(0, TOTAL_BITS + 1, _LIMB)
+    mask = (1 << _LIMB) - 1
+    return sum(int(np.dot(first, second >> low & mask)) << low for low in limbs)
 
 
 def stand(plan: ForestPlan, block: Block) -> Standing:
@@ -110,10 +115,11 @@ def count_passing(plan: ForestPlan, block: Block, standing: Standing) -> Passing
     by_leaf = np.zeros(len(forest.leaves), dtype=np.int64)
     loops.add_by_leaf(standing.ends, block.masses, by_leaf)
     near = np.zeros((len(forest.test), 2), dtype=np.int64)
-    below, trees = plan.spans
+    low, high, span, tree_span = plan.extremes
     loops.bound_singles(
-        forest.then, forest.spans.parent, forest.spans.leaf_parent, below, *plan.extremes, trees,
-        plan.decision.scores, standing.leads, standing.ends, standing.room, block.masses, near,
+        forest.then, forest.spans.parent, forest.spans.leaf_parent, span, low, high, tree_span,
+        plan.decision.scores, plan.directed, standing.leads, standing.ends, standing.room,
+        block.masses, near,
     )  # fmt: skip
     return Passing(by_leaf, near)
 
@@ -135,52 +141,65 @@ def count_meeting(
     meeting = Meeting(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
     trees = np.unique(plan.tree_of[number >= 0])
     loops.bound_together(
-        number, forest.spans.parent, forest.spans.leaf_parent, plan.spans[0], trees,
+        number, forest.spans.parent, forest.spans.leaf_parent, plan.extremes.span, trees,
         standing.ends, standing.room, block.masses, *meeting,
     )  # fmt: skip
     return meeting
 
 
 class Hole(NamedTuple):
-    """Some nodes whose tests are to look at something else: a mask, and the trees they are in."""
+    """Some nodes whose tests look at something else.
 
-    nodes: Array
+    Attributes
+    ----------
+    mask, trees : which nodes these are, and the trees they are in.
+    first, down, up : for each leaf; see `hole_loops.find_first_holes`.
+    """
+
     mask: Array
     trees: Array
+    first: Array
+    down: Array
+    up: Array
 
     @classmethod
-    def at(cls, plan: ForestPlan, nodes: Array) -> Hole:
-        """A hole at some nodes."""
-        mask = np.zeros(len(plan.forest.test), dtype=np.uint8)
+    def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Hole:
+        """A hole at some nodes; `opposite` if all its tests are to give the other answer.
+
+        Linear in the nodes of its trees.
+        """
+        from proxyuse.measure.forests import hole_loops  # loads numba
+
+        forest = plan.forest
+        mask = np.zeros(len(forest.test), dtype=np.uint8)
         mask[nodes] = 1
-        return cls(nodes, mask, np.unique(plan.tree_of[nodes]))
+        leaves = len(forest.leaves)
+        hole = cls(
+            mask,
+            np.unique(plan.tree_of[nodes]),
+            np.full(leaves, -1, dtype=np.int32),
+            np.zeros(leaves, dtype=np.int64),
+            np.zeros(leaves, dtype=np.int64),
+        )
+        low, high, span, _ = plan.extremes
+        hole_loops.find_first_holes(
+            mask, hole.trees, forest.first_node, forest.then, forest.otherwise,
+            forest.spans.parent, low, high, span, plan.decision.scores, plan.directed, opposite,
+            *hole[2:],
+        )  # fmt: skip
+        return hole
 
 
-def met_rows(plan: ForestPlan, standing: Standing, hole: Hole) -> Array:
-    """Which rows meet a hole."""
-    from proxyuse.measure.forests import loops  # loads numba
+def movable_rows(standing: Standing, hole: Hole) -> tuple[Array, Array]:
+    """Which rows pass a hole, and which of them it might change."""
+    from proxyuse.measure.forests import hole_loops  # loads numba
 
-    spans = plan.forest.spans
-    met = np.zeros(standing.ends.shape[1], dtype=np.bool_)
-    loops.meet(hole.mask, spans.parent, spans.leaf_parent, hole.trees, standing.ends, met)
-    return met
-
-
-def movable_rows(plan: ForestPlan, standing: Standing, hole: Hole) -> tuple[Array, Array]:
-    """Which rows meet a hole, and which of them it might change."""
-    from proxyuse.measure.forests import loops  # loads numba
-
-    spans, span = plan.forest.spans, plan.spans[0]
-    moves = np.full(standing.ends.shape[1], -1, dtype=np.int64)
-    if len(hole.nodes) == 1:
-        node = int(hole.nodes[0])
-        ends = standing.ends[plan.tree_of[node]]
-        moves[(ends >= spans.first_leaf[node]) & (ends < spans.last_leaf[node])] = span[node]
-        return moves >= 0, np.flatnonzero(moves >= standing.room)
-    loops.potential(
-        hole.mask, spans.parent, spans.leaf_parent, span, hole.trees, standing.ends, moves
-    )
-    return moves >= 0, np.flatnonzero(moves >= standing.room)
+    met, movable = (np.zeros(len(standing.room), dtype=np.bool_) for _ in range(2))
+    hole_loops.find_movable(
+        hole.first, hole.down, hole.up, hole.trees, standing.ends, standing.leads, standing.room,
+        met, movable,
+    )  # fmt: skip
+    return met, np.flatnonzero(movable)
 
 
 def count_held(
@@ -188,12 +207,12 @@ def count_held(
     chosen: Array,
 ) -> Array:  # fmt: skip
     """Whether rows change their output if the tests in a hole look at other rows' codes."""
-    from proxyuse.measure.forests import loops  # loads numba
+    from proxyuse.measure.forests import hole_loops  # loads numba
 
     decision = plan.decision
     changed = np.zeros(len(rows), dtype=np.bool_)
-    loops.count_held(
-        plan.wiring.nodes, block.codes, rows, others, chosen, hole.mask, hole.trees,
+    hole_loops.count_held(
+        plan.wiring.nodes, block.codes, rows, others, chosen, hole.mask, hole.first, hole.trees,
         plan.forest.starts, decision.sums, decision.scores, decision.slack, standing.ends,
         standing.leads, standing.classes, _first_totals(standing), changed,
     )  # fmt: skip
@@ -228,16 +247,16 @@ def sweep(
     cells: Cells,
 ) -> tuple[Array, Array]:  # fmt: skip
     """By row, the mass of a column's cells that change its output; by cell, that of the rows."""
-    from proxyuse.measure.forests import loops  # loads numba
+    from proxyuse.measure.forests import hole_loops  # loads numba
 
     decision = plan.decision
     by_row = np.zeros(len(block), dtype=np.int64)
     by_cell = np.zeros(len(cells.codes), dtype=np.int64)
-    loops.sweep(
-        plan.wiring.nodes, block.codes, rows, hole.mask, hole.trees, plan.forest.starts, column,
-        cells.below, cells.codes, cells.masses, decision.sums, decision.scores, decision.slack,
-        standing.ends, standing.leads, standing.classes, _first_totals(standing), block.masses,
-        by_row, by_cell,
+    hole_loops.sweep(
+        plan.wiring.nodes, block.codes, rows, hole.mask, hole.first, hole.trees,
+        plan.forest.starts, column, cells.below, cells.codes, cells.masses, decision.sums,
+        decision.scores, decision.slack, standing.ends, standing.leads, standing.classes,
+        _first_totals(standing), block.masses, by_row, by_cell,
     )  # fmt: skip
     return by_row, by_cell
 
@@ -251,6 +270,8 @@ class Graft(NamedTuple):
     shifts : how much higher the same leaf's number is at each node than at the first.
     value_of : of all leaves of the first node, which distinct value each has.
     leaf_of : a leaf of the first node for each distinct value.
+    order : the values sorted by their score, if there is one lead to which the subtree adds the
+        same wherever it stands; else empty.
     """
 
     nodes: Array
@@ -258,6 +279,7 @@ class Graft(NamedTuple):
     shifts: Array
     value_of: Array
     leaf_of: Array
+    order: Array
 
     @classmethod
     def at(cls, plan: ForestPlan, nodes: Array) -> Graft:
@@ -267,12 +289,19 @@ class Graft(NamedTuple):
         _, first, value_of = np.unique(
             plan.decision.sums.values[begin:end], axis=0, return_index=True, return_inverse=True
         )
+        scores, shifts = plan.decision.scores, (spans.first_leaf[nodes] - begin).astype(np.int64)
+        own = scores[begin:end]
+        same = all(np.array_equal(scores[begin + s : end + s], own) for s in shifts[1:].tolist())
+        order = np.empty(0, dtype=np.int64)
+        if scores.shape[1] == 1 and same:
+            order = np.argsort(scores[begin + first, 0], kind="stable")
         return cls(
             nodes,
-            plan.tree_of[nodes],
-            (spans.first_leaf[nodes] - begin).astype(np.int64),
+            plan.tree_of[nodes].astype(np.int64),
+            shifts,
             value_of.ravel().astype(np.int64),
             (begin + first).astype(np.int64),
+            order,
         )
 
 
@@ -293,36 +322,30 @@ def count_graft(
 
     `masses` are those of the values in the whole population. With them, which rows come there.
     """
-    from proxyuse.measure.forests import loops  # loads numba
+    from proxyuse.measure.forests import subtree_loops  # loads numba
 
     spans, decision = plan.forest.spans, plan.decision
     ends = standing.ends[graft.trees]
     low, high = (side[graft.nodes, None] for side in (spans.first_leaf, spans.last_leaf))
     inside = (ends >= low) & (ends < high)
     reached = np.asarray(inside.any(axis=0))
-    span = int(plan.spans[0][graft.nodes].sum())
+    span = int(plan.extremes.span[graft.nodes].sum())
     rows = np.flatnonzero(reached & (standing.room <= span))
     by_row = np.zeros(len(block), dtype=np.int64)
     by_value = np.zeros(len(masses), dtype=np.int64)
-    loops.graft(
-        rows, np.ascontiguousarray(inside[:, rows]), graft.trees.astype(np.int64), graft.shifts,
-        int(spans.first_leaf[graft.nodes[0]]), graft.value_of, graft.leaf_of, masses,
-        decision.sums, decision.scores, decision.slack, standing.ends, standing.leads,
-        standing.classes, _first_totals(standing), block.masses, by_row, by_value,
+    values = (
+        rows, np.ascontiguousarray(inside[:, rows]), graft.trees, graft.shifts,
+        int(spans.first_leaf[graft.nodes[0]]), graft.value_of, graft.leaf_of,
     )  # fmt: skip
+    where = (
+        masses, decision.sums, decision.scores, decision.slack, standing.ends, standing.leads,
+        standing.classes, _first_totals(standing), block.masses, by_row,
+    )  # fmt: skip
+    if len(graft.order):
+        upto = np.concatenate([[0], np.cumsum(masses[graft.order])])
+        steps = np.zeros(len(upto), dtype=np.int64)
+        subtree_loops.graft_line(*values, graft.order, upto, *where, steps, by_value)
+        by_value[graft.order] += np.cumsum(steps)[:-1]
+    else:
+        subtree_loops.graft(*values, *where, by_value)
     return by_row, by_value, reached
-
-
-def subtree_groups(plan: ForestPlan) -> Array:
-    """A number for each node; equal subtrees have the same one, different ones nearly always not.
-
-    Subtrees are told apart by a 64-bit hash of their tests and leaf values.
-    """
-    from proxyuse.measure.forests import loops  # loads numba
-
-    forest = plan.forest
-    values = np.ascontiguousarray(plan.decision.sums.values + 0.0)  # no -0
-    bits = values.view(np.uint64)
-    hashes = np.empty(len(forest.test), dtype=np.uint64)
-    loops.hash_subtrees(forest.test, forest.then, forest.otherwise, bits, hashes)
-    return np.unique(hashes, return_inverse=True)[1]

@@ -33,11 +33,15 @@ from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
+from proxyuse.measure.forests.subtrees import (
+    batch_associations,
+    batches,
+    count_subtrees,
+    subtree_groups,
+)
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.support import Support, cut
-from proxyuse.measure.tables import joint_masses
 
 T = TypeVar("T")
 
@@ -126,7 +130,11 @@ class ForestEngine:
         size, rows = counting.BLOCK, self.sample.n_rows
         starts = range(0, rows, size)
         codes = self.codes
-        blocks = [Block(codes[s : s + size], self.masses[s : s + size]) for s in starts]
+        attributes = np.array([z.codes for z in self.sample.attributes], dtype=np.int32)
+        blocks = [
+            Block(codes[s : s + size], self.masses[s : s + size], attributes[:, s : s + size])
+            for s in starts
+        ]
         standing = mapped(lambda b: counting.stand(self.plan, b), blocks, self.sample.threads)
         return list(zip(blocks, standing, strict=True))
 
@@ -150,7 +158,7 @@ class ForestEngine:
     def passing(self) -> tuple[Array, Array]:
         """The mass that passes each node, and of it what subtree and test there might change."""
         parts = self._map(lambda b, s: counting.count_passing(self.plan, b, s))
-        by_leaf, near = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+        by_leaf, near = (_added(column) for column in zip(*parts, strict=True))
         upto = np.concatenate([[0], np.cumsum(by_leaf)])
         spans = self.plan.forest.spans
         return upto[spans.last_leaf] - upto[spans.first_leaf], near
@@ -161,23 +169,31 @@ class ForestEngine:
         `number` says which one stands at each node, -1 for none.
         """
         parts = self._map(lambda b, s: counting.count_meeting(self.plan, b, s, number, count))
-        near, reach = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+        near, reach = (_added(column) for column in zip(*parts, strict=True))
         return near, reach
 
-    def reach_of(self, nodes: Array) -> float:
-        """The share of rows that pass one of some nodes."""
+    def bound_and_reach(self, nodes: Array) -> tuple[float, float]:
+        """An upper bound on the influence of a computation at any of some nodes, and its reach."""
         hole = Hole.at(self.plan, nodes)
-        return self.share(
-            np.concatenate(self._map(lambda b, s: counting.met_rows(self.plan, s, hole)))
-        )
+
+        def masses(block: Block, standing: Standing) -> tuple[int, int]:
+            met, movable = counting.movable_rows(standing, hole)
+            return int(block.masses[movable].sum()), int(block.masses[met].sum())
+
+        near, reach = (sum(column) for column in zip(*self._map(masses), strict=True))
+        return near / self.total, reach / self.total
 
     def bound_of(self, nodes: Array) -> float:
         """An upper bound on the influence of a computation at any of some nodes."""
-        hole = Hole.at(self.plan, nodes)
-        masses = self._map(
-            lambda b, s: int(b.masses[counting.movable_rows(self.plan, s, hole)[1]].sum())
-        )
-        return sum(masses) / self.total
+        return self.bound_and_reach(nodes)[0]
+
+    def least_room(self, mass: float) -> int:
+        """How far leads must move, at least, before rows of more than some mass can change."""
+        room = np.concatenate([standing.room for _, standing in self.blocks])
+        order = np.argsort(room)
+        upto = np.cumsum(self.masses[order])
+        index = int(np.searchsorted(upto, mass, side="right"))
+        return int(room[order[index]]) if index < len(order) else 2**62
 
     def share(self, rows: Array) -> float:
         """The share of some rows in the total mass."""
@@ -190,7 +206,7 @@ class ForestEngine:
     @cached_property
     def equal_subtrees(self) -> Array:
         """A number for each node; equal subtrees have the same one. O(n log n)."""
-        return counting.subtree_groups(self.plan)
+        return subtree_groups(self.plan)
 
     def variable_of(self, column: CodeColumn) -> str | None:
         """The variable that the tests of a column read, if it is one variable at one place."""
@@ -204,23 +220,35 @@ class ForestEngine:
                 return term.name
         return None
 
-    def subtree_associations(self, node: int, measure: Association) -> Array:
-        """The association of the subtree at a node with each protected attribute.
+    def subtree_associations(
+        self, nodes: Array, measure: Association, epsilon: float
+    ) -> dict[int, Array]:
+        """The association of the subtree at each node with each protected attribute.
 
-        From how many rows end at each leaf if all start at the node: O(n) for n rows and the
-        depth of the subtree.
+        From how many rows end at each leaf if all start at the node; see `subtrees`. Those below
+        epsilon may be off in the last digits.
         """
+        sample = self.sample
         if needs_values(measure):
-            term = self.plan.forest.term(node)
-            return np.asarray(self.sample.shared(JointTables).associations([term], measure)[0])
-        sample, graft = self.sample, Graft.at(self.plan, np.array([node]))
-        values = self.values_of(graft)
-        occur = np.bincount(values, minlength=len(graft.leaf_of)) > 0
-        numbers = self.plan.forest.leaves[graft.leaf_of[occur]]
-        values = (np.cumsum(occur) - 1)[values]
-        support = cut(Support(values, numbers), sample.weights, sample.bins, sample.max_support)
-        masses = joint_masses(support, sample.attributes, sample.weights)
-        return np.array([measure(table[table.sum(axis=1) > 0]) for table in masses])
+            terms = [self.plan.forest.term(node) for node in nodes.tolist()]
+            found = sample.shared(JointTables).associations(terms, measure)
+            return dict(zip(nodes.tolist(), found, strict=True))
+        unit = 1.0 if sample.unit_weights else float(sample.weights.sum()) / self.total
+        result: dict[int, Array] = {}
+        for batch in batches(self.plan, nodes, [len(z) for z in sample.attributes]):
+            sample.tick(0)
+            parts = self._map(lambda b, s, batch=batch: count_subtrees(self.plan, b, batch))  # type: ignore[misc]
+            found = batch_associations(
+                batch,
+                _added(parts) * unit,
+                measure,
+                sample.attributes,
+                bins=sample.bins,
+                max_support=sample.max_support,
+                epsilon=epsilon,
+            )
+            result |= dict(zip(batch.roots.tolist(), found, strict=True))
+        return result
 
     # Questions about positions
 
@@ -262,7 +290,7 @@ class ForestEngine:
             return None
         if len(target.nodes) == 1:
             return int(self.passing[0][target.nodes[0]]) / self.total
-        return self.reach_of(target.nodes)
+        return self.bound_and_reach(target.nodes)[1]
 
     def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
         """The share of rows that evaluate each position."""
@@ -288,7 +316,7 @@ class ForestEngine:
         trees = [tree_at.get(below[step], -1) for step in operands]
         if min(trees) < 0:
             return None
-        span = int(self.plan.spans[1][trees].sum())
+        span = int(self.plan.extremes.tree_span[trees].sum())
         near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))
         return sum(near) / self.total
 
@@ -313,7 +341,7 @@ class ForestEngine:
 
     def _count_test(self, nodes: Array) -> Counted:
         plan = self.plan
-        hole = Hole.at(plan, nodes)
+        hole = Hole.at(plan, nodes, opposite=True)
         column, first, count = plan.wiring.nodes[nodes[0], :3].tolist()
         others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
         others[0, column], others[1, column] = first, first + count  # in the range, and behind it
@@ -322,7 +350,7 @@ class ForestEngine:
         mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())
 
         def changed(block: Block, standing: Standing) -> tuple[Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole)
+            reached, rows = counting.movable_rows(standing, hole)
             code = block.codes[rows, column] - first
             chosen = ((code >= 0) & (code < count)).astype(np.int64)
             moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
@@ -349,7 +377,7 @@ class ForestEngine:
         cells = Cells.of(codes, self.masses, plan.wiring.columns[column].count)
 
         def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole)
+            reached, rows = counting.movable_rows(standing, hole)
             by_row, by_cell = counting.sweep(plan, block, standing, hole, rows, column, cells)
             return by_row, by_cell, reached
 
@@ -367,7 +395,7 @@ class ForestEngine:
         masses = np.bincount(kinds, self.masses).astype(np.int64)
 
         def tried(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(plan, standing, hole)
+            reached, rows = counting.movable_rows(standing, hole)
             by_row = np.zeros(len(block), dtype=np.int64)
             by_kind = np.zeros(len(first), dtype=np.int64)
             for kind in range(len(first)):
@@ -395,3 +423,11 @@ class ForestEngine:
         by_row, by_value, reached = zip(*parts, strict=True)
         changing = np.sum(by_value, axis=0)[values]
         return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
+
+
+def _added(parts: Sequence[Array]) -> Array:
+    """The sum of the arrays of all blocks, without stacking them."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,22 @@ from proxyuse.lang.positions import Points
 from proxyuse.lang.walking import Wiring
 from proxyuse.measure.forests.decision import Decision, Form, decision_of, form_of
 from proxyuse.program import Program, kept
+
+
+class Extremes(NamedTuple):
+    """What leads can be below each node.
+
+    Attributes
+    ----------
+    low, high : the smallest and largest score of the first lead: first side, second side, both.
+    span : how far any lead can move; at least 1.
+    tree_span : the same for each tree; 0 for a constant.
+    """
+
+    low: Array
+    high: Array
+    span: Array
+    tree_span: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,39 +68,25 @@ class ForestPlan:
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     @cached_property
-    def extremes(self) -> tuple[Array, Array]:
-        """The smallest and largest score below each node: first side, second side, both.
+    def extremes(self) -> Extremes:
+        """What leads can be below each node. Linear."""
+        from proxyuse.measure.forests import loops  # loads numba
 
-        Only meant where there is one score; with several, of the first.
-        """
-        forest, scores = self.forest, self.decision.scores[:, 0]
-        low, high = (np.empty((len(forest.test), 3), dtype=np.int64) for _ in range(2))
-        padded = np.append(scores, scores[-1])
-        for side, children in enumerate((forest.then, forest.otherwise)):
-            inner, leaf = np.maximum(children, 0), -1 - children
-            first = np.where(children >= 0, forest.spans.first_leaf[inner], leaf)
-            last = np.where(children >= 0, forest.spans.last_leaf[inner], leaf + 1)
-            ends = np.stack([first, last], axis=1).ravel()
-            low[:, side] = np.minimum.reduceat(padded, ends)[::2]
-            high[:, side] = np.maximum.reduceat(padded, ends)[::2]
-        low[:, 2], high[:, 2] = low[:, :2].min(axis=1), high[:, :2].max(axis=1)
-        if self.decision.is_number:  # numbers that are one in this unit may still differ
-            high[:, 2] = np.maximum(high[:, 2], low[:, 2] + 1)
-        return low, high
-
-    @cached_property
-    def spans(self) -> tuple[Array, Array]:
-        """How far leads can move below each node, and in each tree; at least 1."""
         forest, scores = self.forest, self.decision.scores
-        ends = np.stack([forest.spans.first_leaf, forest.spans.last_leaf], axis=1)
-        padded = np.vstack([scores, scores[-1:]])
-        low, high = (f.reduceat(padded, ends.ravel())[::2] for f in (np.minimum, np.maximum))
+        low, high = (np.empty((len(forest.test), 3), dtype=np.int64) for _ in range(2))
+        span = np.empty(len(forest.test), dtype=np.int64)
+        loops.find_extremes(forest.then, forest.otherwise, scores, low, high, span)
         factor = 1 if scores.shape[1] == 1 else 2
-        below = np.maximum((high - low).max(axis=1) * factor, 1)
+        span = np.maximum(span * factor, 1)
+        trees = np.zeros(len(forest.starts), dtype=np.int64)
         roots = forest.starts >= 0
-        trees = np.zeros(len(roots), dtype=np.int64)
-        trees[roots] = below[forest.starts[roots]]
-        return below, trees
+        trees[roots] = span[forest.starts[roots]]
+        return Extremes(low, high, span, trees)
+
+    @property
+    def directed(self) -> bool:
+        """Whether there is one lead, and its sign decides."""
+        return self.decision.scores.shape[1] == 1 and not self.decision.is_number
 
     @cached_property
     def by_point(self) -> tuple[list[int], list[int]]:

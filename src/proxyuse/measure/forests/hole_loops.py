@@ -1,0 +1,244 @@
+"""Loops about a hole: some nodes whose tests look at something else; importing this loads numba.
+
+A row that does not pass a hole in a tree ends there as it does. One that does diverges at the
+*first* hole node on its way, and ends somewhere below it. So all that is known of a hole before
+rows are looked at is a few numbers for each leaf: its first hole node, and how far the leads of a
+row that ends there can move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proxyuse.lang.compiled import called, compiled
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.forests.decision import Sums
+from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
+
+
+@compiled
+def find_first_holes(
+    hole: Array, trees: Array, first_node: Array, then: Array, otherwise: Array, parent: Array,
+    low: Array, high: Array, span: Array, scores: Array, directed: bool, opposite: bool,
+    first: Array, down: Array, up: Array,
+) -> None:  # fmt: skip
+    """For each leaf of some trees: the first hole node above it, and how far leads can move.
+
+    `first` is -1 for a leaf without a hole node above it. If leads are `directed`, the only one
+    must cross zero: `down` and `up` say how far it can fall and rise. Otherwise both are how far
+    any lead can move. Either is at least 1, for numbers that differ may be one in this unit. With
+    `opposite`, all tests of the hole give the other answer, so a row ends on the other side of the
+    first one.
+    """
+    for tree in trees:
+        begin, end = first_node[tree], first_node[tree + 1]
+        top = np.empty(end - begin, dtype=np.int32)
+        side = np.zeros(end - begin, dtype=np.int8)
+        for node in range(begin, end):
+            above = parent[node]
+            own = top[above - begin] if above >= 0 else -1
+            if own >= 0:
+                branch = side[above - begin]
+                if own == above:
+                    branch = 0 if then[above] == node else 1
+                side[node - begin] = branch
+            elif hole[node]:
+                own = node
+            top[node - begin] = own
+            for part in range(2):
+                child = then[node] if part == 0 else otherwise[node]
+                if child >= 0 or own < 0:
+                    continue
+                leaf = -1 - child
+                first[leaf] = own
+                if directed:
+                    other = 2
+                    if opposite:
+                        other = 1 - (part if own == node else side[node - begin])
+                    down[leaf] = max(1, scores[leaf, 0] - low[own, other])
+                    up[leaf] = max(1, high[own, other] - scores[leaf, 0])
+                else:
+                    down[leaf] = up[leaf] = span[own]
+
+
+@compiled
+def find_movable(
+    first: Array, down: Array, up: Array, trees: Array, ends: Array, leads: Array, room: Array,
+    met: Array, movable: Array,
+) -> None:  # fmt: skip
+    """Which rows pass a hole, and which of them it can move far enough."""
+    moves = np.zeros(len(met), dtype=np.int64)
+    for tree in trees:
+        for row in range(len(met)):
+            leaf = ends[tree, row]
+            if first[leaf] >= 0:
+                met[row] = True
+                moves[row] += down[leaf] if leads[row, 0] > 0 else up[leaf]
+    for row in range(len(met)):
+        movable[row] = met[row] and moves[row] >= room[row]
+
+
+@called
+def held_leaf(
+    nodes: Array, codes: Array, row: int, others: Array, other: int, hole: Array, node: int
+) -> int:
+    """Where a row ends if the tests in a hole look at another row's codes."""
+    while node >= 0:
+        column = nodes[node, 0]
+        code = others[other, column] if hole[node] else codes[row, column]
+        code -= nodes[node, 1]
+        inside = np.uint32(code) < np.uint32(nodes[node, 2])
+        node = nodes[node, 3] if inside else nodes[node, 4]
+    return -1 - node
+
+
+@compiled
+def count_held(
+    nodes: Array, codes: Array, rows: Array, others: Array, chosen: Array, hole: Array,
+    first: Array, trees: Array, starts: Array, sums: Sums, scores: Array, slack: int,
+    ends: Array, leads: Array, classes: Array, totals: Array, changed: Array,
+) -> None:  # fmt: skip
+    """Whether rows change their output if the tests in a hole look at other rows' codes.
+
+    Pair i is row ``rows[i]`` with row ``chosen[i]`` of `others`. Tree by tree, and all pairs take a
+    step before any takes the next one, so that memory is waited for once.
+    """
+    width, count = leads.shape[1], len(rows)
+    moved = np.empty((count, width), dtype=np.int64)
+    same = np.ones(count, dtype=np.bool_)
+    for i in range(count):
+        for index in range(width):
+            moved[i, index] = leads[rows[i], index]
+    active = np.empty(count, dtype=np.int32)
+    at = np.empty(count, dtype=np.int32)
+    for tree in trees:
+        waiting = 0
+        for i in range(count):
+            start = first[ends[tree, rows[i]]]
+            if start >= 0:
+                active[waiting], at[waiting] = i, start
+                waiting += 1
+        while waiting > 0:
+            kept = 0
+            for k in range(waiting):
+                i, node = active[k], at[k]
+                column = nodes[node, 0]
+                code = others[chosen[i], column] if hole[node] else codes[rows[i], column]
+                code -= nodes[node, 1]
+                inside = np.uint32(code) < np.uint32(nodes[node, 2])
+                node = nodes[node, 3] if inside else nodes[node, 4]
+                if node >= 0:
+                    active[kept], at[kept] = i, node
+                    kept += 1
+                    continue
+                own = ends[tree, rows[i]]
+                if -1 - node != own:
+                    same[i] = False
+                    for index in range(width):
+                        moved[i, index] += scores[-1 - node, index] - scores[own, index]
+            waiting = kept
+    new = ends[:, 0].copy()
+    for i in range(count):
+        row = rows[i]
+        changed[i] = False
+        if same[i]:
+            continue
+        outcome = changes(sums, scores, slack, leads[row], moved[i], classes[row])
+        if outcome == UNSURE:
+            for tree in range(len(new)):
+                new[tree] = ends[tree, row]
+            for tree in trees:
+                new[tree] = held_leaf(nodes, codes, row, others, chosen[i], hole, starts[tree])
+            changed[i] = exactly_changes(sums, new, classes[row], totals[row, 0])
+        else:
+            changed[i] = outcome == 1
+
+
+@compiled
+def sweep(
+    nodes: Array, codes: Array, rows: Array, hole: Array, first: Array, trees: Array, starts: Array,
+    column: int, cell_of: Array, cells: Array, masses: Array, sums: Sums, scores: Array,
+    slack: int, ends: Array, leads: Array, classes: Array, totals: Array, weights: Array,
+    by_row: Array, by_cell: Array,
+) -> None:  # fmt: skip
+    """What rows say with a column's value in each of its cells, at the tests of a hole.
+
+    A cell is a code that occurs: `cells` are the codes, ascending, `cell_of` says for each code
+    (from -1 on) how many cells are below it. For each row the mass of the cells that change its
+    output is added to `by_row`, for each cell the mass of the rows to `by_cell`. A walk splits the
+    range of cells at the tests of the hole; what a leaf adds goes to its range at once.
+    """
+    count, width = len(cells), leads.shape[1]
+    size = max(1, min(len(rows), 2**17 // ((count + 1) * width)))
+    steps = np.zeros((size, count + 1, width), dtype=np.int64)
+    touched = np.zeros(size, dtype=np.bool_)
+    new = ends[:, 0].copy()
+    moved = leads[0].copy()
+    stack = np.empty((64, 3), dtype=np.int64)
+    held = codes[:1].copy()
+    for begin_row in range(0, len(rows), size):
+        some = min(size, len(rows) - begin_row)
+        steps[:] = 0
+        touched[:] = False
+        for tree in trees:
+            for i in range(some):
+                row = rows[begin_row + i]
+                leaf = ends[tree, row]
+                if first[leaf] < 0:
+                    continue
+                stack[0, 0], stack[0, 1], stack[0, 2] = first[leaf], 0, count
+                waiting = 1
+                while waiting > 0:
+                    waiting -= 1
+                    node, low, high = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+                    while node >= 0 and not hole[node]:
+                        code = codes[row, nodes[node, 0]] - nodes[node, 1]
+                        node = nodes[node, 3] if 0 <= code < nodes[node, 2] else nodes[node, 4]
+                    if node < 0:
+                        if -1 - node != leaf:
+                            touched[i] = True
+                            for index in range(width):
+                                step = scores[-1 - node, index] - scores[leaf, index]
+                                steps[i, low, index] += step
+                                steps[i, high, index] -= step
+                        continue
+                    start, last = nodes[node, 1], nodes[node, 1] + nodes[node, 2]
+                    begin = min(max(cell_of[start + 1], low), high)
+                    end = min(max(cell_of[min(last + 1, len(cell_of) - 1)], begin), high)
+                    for part in range(3):
+                        child = nodes[node, 3] if part == 0 else nodes[node, 4]
+                        from_cell = low if part == 1 else begin if part == 0 else end
+                        to_cell = end if part == 0 else begin if part == 1 else high
+                        if from_cell < to_cell:
+                            if waiting == len(stack):
+                                stack = np.concatenate((stack, stack))
+                            stack[waiting, 0] = child
+                            stack[waiting, 1] = from_cell
+                            stack[waiting, 2] = to_cell
+                            waiting += 1
+        for i in range(some):
+            if not touched[i]:
+                continue
+            row = rows[begin_row + i]
+            for index in range(width):
+                moved[index] = leads[row, index]
+            for cell in range(count):
+                for index in range(width):
+                    moved[index] += steps[i, cell, index]
+                if masses[cell] == 0 or cells[cell] == codes[row, column]:
+                    continue
+                outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
+                if outcome == UNSURE:
+                    held[0, column] = cells[cell]
+                    same = True
+                    for tree in range(len(new)):
+                        new[tree] = ends[tree, row]
+                    for tree in trees:
+                        new[tree] = held_leaf(nodes, codes, row, held, 0, hole, starts[tree])
+                        same = same and new[tree] == ends[tree, row]
+                    if same:
+                        continue
+                    outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+                if outcome == 1:
+                    by_row[row] += masses[cell]
+                    by_cell[cell] += weights[row]

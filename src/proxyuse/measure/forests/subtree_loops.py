@@ -1,0 +1,231 @@
+"""Loops over the subtrees of a forest, compiled when they are first called; loads numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxyuse.lang.compiled import called, compiled
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.forests.decision import Sums
+from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
+
+
+@compiled
+def tally_subtrees(
+    nodes: Array, codes: Array, roots: Array, slot: Array, first_leaf: Array, offsets: Array,
+    cells: Array, attributes: Array, columns: Array, masses: Array, tally: Array,
+) -> None:  # fmt: skip
+    """Add up, for each subtree, the mass of the rows by its value and by each attribute.
+
+    `roots` are the subtrees, inner ones first; `slot` says for a node which subtree begins there,
+    or -1. All rows start at each root; once they meet a subtree that was done before, they end
+    where they ended there. Leaf l of subtree s has the table row ``cells[offsets[s] + l]``, counted
+    from its first leaf; attribute a has the table columns from ``columns[a]`` on.
+    """
+    rows = len(masses)
+    ends = np.empty((len(roots), rows), dtype=np.int32)
+    active = np.empty(rows, dtype=np.int32)
+    at = np.empty(rows, dtype=np.int32)
+    for number in range(len(roots)):
+        root = roots[number]
+        for row in range(rows):
+            active[row] = row
+            at[row] = root
+        count = rows
+        while count > 0:
+            kept = 0
+            for i in range(count):
+                row, node = active[i], at[i]
+                code = codes[row, nodes[node, 0]] - nodes[node, 1]
+                inside = np.uint32(code) < np.uint32(nodes[node, 2])
+                node = nodes[node, 3] if inside else nodes[node, 4]
+                if node < 0:
+                    ends[number, row] = -1 - node
+                elif slot[node] >= 0:
+                    ends[number, row] = ends[slot[node], row]
+                else:
+                    active[kept] = row
+                    at[kept] = node
+                    kept += 1
+            count = kept
+        shift = offsets[number] - first_leaf[root]
+        for row in range(rows):
+            cell = cells[shift + ends[number, row]]
+            for index in range(len(columns)):
+                tally[cell, columns[index] + attributes[index, row]] += masses[row]
+
+
+@called
+def mixed(word: Any, more: Any) -> Any:
+    """A 64-bit hash of a hash and a word."""
+    word ^= more
+    word *= np.uint64(0x9E3779B97F4A7C15)
+    word ^= word >> np.uint64(29)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    word ^= word >> np.uint64(32)
+    return word
+
+
+@compiled
+def hash_subtrees(test: Array, then: Array, otherwise: Array, leaves: Array, hashes: Array) -> None:
+    """A hash for each subtree, from its test and the hashes below; `leaves` are rows of words."""
+    for node in range(len(test) - 1, -1, -1):
+        word = mixed(np.uint64(7), np.uint64(test[node]))
+        for side in range(2):
+            child = then[node] if side == 0 else otherwise[node]
+            below = np.uint64(13)
+            if child >= 0:
+                below = hashes[child]
+            else:
+                for index in range(leaves.shape[1]):
+                    below = mixed(below, leaves[-1 - child, index])
+            word = mixed(word, below + np.uint64(side))
+        hashes[node] = word
+
+
+@compiled
+def number_groups(hashes: Array, groups: Array) -> int:
+    """Number equal hashes alike, in order of first appearance; how many numbers there are."""
+    size = 1024
+    while size < 2 * len(hashes):
+        size *= 2
+    mask = np.uint64(size - 1)
+    table = np.full(size, -1, dtype=np.int32)  # the first node with a hash
+    count = 0
+    for node in range(len(hashes)):
+        place = (hashes[node] ^ (hashes[node] >> np.uint64(32))) & mask
+        while table[place] >= 0 and hashes[table[place]] != hashes[node]:
+            place = (place + np.uint64(1)) & mask
+        if table[place] < 0:
+            table[place] = node
+            groups[node] = count
+            count += 1
+        else:
+            groups[node] = groups[table[place]]
+    return count
+
+
+@compiled
+def graft(
+    rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
+    leaf_of: Array, masses: Array, sums: Sums, scores: Array, slack: int, ends: Array,
+    leads: Array, classes: Array, totals: Array, weights: Array, by_row: Array, by_value: Array,
+) -> None:  # fmt: skip
+    """What rows say with each value of a subtree in the places where it stands.
+
+    The subtree stands in `trees`, its leaves there `shifts` further than in the first; `inside`
+    says in which of them each of `rows` comes to it. `leaf_of` has a leaf for each distinct value,
+    `value_of` the value of each leaf.
+    """
+    new = ends[:, 0].copy()
+    moved, kept = leads[0].copy(), leads[0].copy()
+    for i in range(len(rows)):
+        row = rows[i]
+        here = -1
+        for index in range(len(kept)):
+            kept[index] = leads[row, index]
+        for k in range(len(trees)):
+            if inside[k, i]:
+                own = ends[trees[k], row]
+                here = value_of[own - shifts[k] - first_leaf]
+                for index in range(len(kept)):
+                    kept[index] -= scores[own, index]
+        for value in range(len(leaf_of)):
+            if masses[value] == 0 or value == here:
+                continue
+            for index in range(len(kept)):
+                moved[index] = kept[index]
+            for k in range(len(trees)):
+                if inside[k, i]:
+                    for index in range(len(kept)):
+                        moved[index] += scores[leaf_of[value] + shifts[k], index]
+            outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
+            if outcome == UNSURE:
+                for tree in range(len(new)):
+                    new[tree] = ends[tree, row]
+                for k in range(len(trees)):
+                    if inside[k, i]:
+                        new[trees[k]] = leaf_of[value] + shifts[k]
+                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+            if outcome == 1:
+                by_row[row] += masses[value]
+                by_value[value] += weights[row]
+
+
+@compiled
+def graft_line(
+    rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
+    leaf_of: Array, order: Array, upto: Array, masses: Array, sums: Sums, scores: Array,
+    slack: int, ends: Array, leads: Array, classes: Array, totals: Array, weights: Array,
+    by_row: Array, steps: Array, by_value: Array,
+) -> None:  # fmt: skip
+    """The same where there is one lead: values of one side of a threshold are counted at once.
+
+    `order` sorts the values by their scores, `upto` is the mass of the values before each place of
+    it. What is counted at once is added to `steps`, whose running sum is by place of the order.
+    """
+    new = ends[:, 0].copy()
+    moved = leads[0].copy()
+    count = len(order)
+    number = len(sums.outputs) == 0
+    for i in range(len(rows)):
+        row = rows[i]
+        here, times, kept = -1, 0, leads[row, 0]
+        for k in range(len(trees)):
+            if inside[k, i]:
+                own = ends[trees[k], row]
+                here = value_of[own - shifts[k] - first_leaf]
+                kept -= scores[own, 0]
+                times += 1
+        # Places below `low` and from `high` on are sure; those between are looked at one by one.
+        center = leads[row, 0] if number else 0
+        edge = max(slack, 0)
+        low = find_place(scores, leaf_of, order, kept, times, center - edge)
+        high = find_place(scores, leaf_of, order, kept, times, center + edge + 1)
+        if not number and slack == 0:
+            low = high
+        below, above = number, number
+        if not number:
+            below = sums.outputs[0] != sums.outputs[classes[row]]
+            above = sums.outputs[1] != sums.outputs[classes[row]]
+        if below:
+            by_row[row] += upto[low]
+            steps[0] += weights[row]
+            steps[low] -= weights[row]
+        if above:
+            by_row[row] += upto[count] - upto[high]
+            steps[high] += weights[row]
+            steps[count] -= weights[row]
+        for place in range(low, high):
+            value = order[place]
+            if masses[value] == 0 or value == here:
+                continue
+            moved[0] = kept + times * scores[leaf_of[value], 0]
+            outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
+            if outcome == UNSURE:
+                for tree in range(len(new)):
+                    new[tree] = ends[tree, row]
+                for k in range(len(trees)):
+                    if inside[k, i]:
+                        new[trees[k]] = leaf_of[value] + shifts[k]
+                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+            if outcome == 1:
+                by_row[row] += masses[value]
+                by_value[value] += weights[row]
+
+
+@called
+def find_place(
+    scores: Array, leaf_of: Array, order: Array, kept: int, times: int, least: int
+) -> int:
+    """The first place in the order of values whose lead is no less than a number."""
+    low, high = 0, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        if kept + times * scores[leaf_of[order[middle]], 0] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,190 @@
+"""The subtrees of a forest: which of them are equal, and what each tells about the attributes.
+
+A subtree's joint table with a protected attribute counts the rows by its value, if all of them
+start at its root. Subtrees share most of the way: a row that enters a smaller one ends where it
+ended in that one. So the tables of many nested subtrees cost little more than those of the
+innermost ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association import Association, associations_below
+from proxyuse.measure.forests.counting import Block
+from proxyuse.measure.forests.plan import ForestPlan
+from proxyuse.measure.support import Support, bins_of
+
+AT_ONCE = 256
+"""Subtrees whose ends are kept for the rows of one block."""
+
+MOST_CELLS = 1 << 23
+"""Entries of the tables of one batch."""
+
+CLOSE = 1e-9
+"""Associations this close to a threshold, or above it, are computed one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubtreeBatch:
+    """Some subtrees and the tables to be filled for them; plain arrays.
+
+    Attributes
+    ----------
+    roots : the nodes at which they begin, descending, so that inner ones come first.
+    offsets, cells : the table row of each leaf of each subtree; see `subtree_loops`.
+    values : the value of each table row: a row of numbers.
+    starts : the first table row of each subtree.
+    columns, width : the first table column of each attribute, and how many columns there are.
+    """
+
+    roots: Array
+    offsets: Array
+    cells: Array
+    values: Array
+    starts: Array
+    columns: Array
+    width: int
+
+    @classmethod
+    def of(cls, plan: ForestPlan, roots: Array, widths: Sequence[int]) -> SubtreeBatch:
+        """Tables for some subtrees and attributes with so many values. O(l log l) for l leaves."""
+        spans = plan.forest.spans
+        begins, sizes = spans.first_leaf[roots], (spans.last_leaf - spans.first_leaf)[roots]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        owner = np.repeat(np.arange(len(roots)), sizes)
+        leaves = np.arange(offsets[-1]) - offsets[owner] + begins[owner]
+        values, kind = _distinct_rows(plan.decision.sums.values[leaves] + 0.0)  # no -0
+        kinds = len(values)
+        keys, cells = np.unique(owner * kinds + kind, return_inverse=True)
+        return cls(
+            roots.astype(np.int64),
+            offsets[:-1],
+            cells.astype(np.int64),
+            values[keys % kinds],
+            np.searchsorted(keys, np.arange(len(roots)) * kinds),
+            np.concatenate([[0], np.cumsum(widths[:-1])]).astype(np.int64),
+            int(sum(widths)),
+        )
+
+
+def _distinct_rows(rows: Array) -> tuple[Array, Array]:
+    """The distinct rows, sorted, and which one each row is."""
+    if rows.shape[1] == 1:
+        values, kind = np.unique(rows[:, 0], return_inverse=True)
+        return values[:, None], kind
+    order = np.lexsort(rows.T[::-1])
+    new = np.append(True, (np.diff(rows[order], axis=0) != 0).any(axis=1))
+    kind = np.empty(len(rows), dtype=np.int64)
+    kind[order] = np.cumsum(new) - 1
+    return rows[order[new]], kind
+
+
+def batches(plan: ForestPlan, roots: Array, widths: Sequence[int]) -> Iterator[SubtreeBatch]:
+    """Batches of subtrees that stay within the limits on memory; inner subtrees come first."""
+    spans = plan.forest.spans
+    remaining = np.sort(roots)[::-1]
+    while len(remaining):
+        entries = (spans.last_leaf - spans.first_leaf)[remaining].cumsum() * sum(widths)
+        count = int(np.searchsorted(entries, MOST_CELLS, side="right"))
+        count = max(1, min(count, AT_ONCE))
+        yield SubtreeBatch.of(plan, remaining[:count], widths)
+        remaining = remaining[count:]
+
+
+def count_subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Array:
+    """The tables of a batch for the rows of a block."""
+    from proxyuse.measure.forests import subtree_loops  # loads numba
+
+    slot = np.full(len(plan.forest.test), -1, dtype=np.int32)
+    slot[batch.roots] = np.arange(len(batch.roots))
+    tally = np.zeros((len(batch.values), batch.width), dtype=np.int64)
+    subtree_loops.tally_subtrees(
+        plan.wiring.nodes, block.codes, batch.roots, slot, plan.forest.spans.first_leaf,
+        batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, tally,
+    )  # fmt: skip
+    return tally
+
+
+def batch_associations(
+    batch: SubtreeBatch,
+    tables: Array,
+    measure: Association,
+    attributes: Sequence[Support],
+    *,
+    bins: int | None,
+    max_support: int,
+    epsilon: float,
+) -> Array:
+    """The association of each subtree of a batch with each attribute, from their tables.
+
+    Those clearly below epsilon are computed in bulk and may be off in the last digits.
+    """
+    result = np.zeros((len(batch.roots), len(attributes)))
+    ends = np.append(batch.starts[1:], len(tables))
+    for index, attribute in enumerate(attributes):
+        own = tables[:, batch.columns[index] : batch.columns[index] + len(attribute)]
+        found = associations_below(measure, own, batch.starts)
+        long = ends - batch.starts > max_support
+        for number in np.flatnonzero(long | (found >= epsilon - CLOSE)).tolist():
+            part = slice(batch.starts[number], ends[number])
+            held = own[part].sum(axis=1) > 0
+            table, values = own[part][held], batch.values[part][held]
+            if values.shape[1] == 1:
+                bin_of = bins_of(values[:, 0], table.sum(axis=1), bins, max_support)
+                if bin_of is not None:
+                    table = np.add.reduceat(table, np.flatnonzero(np.diff(bin_of, prepend=-1)))
+            found[number] = measure(table)
+        result[:, index] = found
+    return result
+
+
+def subtree_groups(plan: ForestPlan) -> Array:
+    """A number for each node; equal subtrees have the same one, different ones nearly always not.
+
+    Subtrees are told apart by a 64-bit hash of their tests and leaf values.
+    """
+    from proxyuse.measure.forests import subtree_loops  # loads numba
+
+    forest = plan.forest
+    values = np.ascontiguousarray(plan.decision.sums.values + 0.0)  # no -0
+    bits = values.view(np.uint64)
+    hashes = np.empty(len(forest.test), dtype=np.uint64)
+    subtree_loops.hash_subtrees(forest.test, forest.then, forest.otherwise, bits, hashes)
+    groups = np.empty(len(hashes), dtype=np.int32)
+    subtree_loops.number_groups(hashes, groups)
+    return groups
+
+
+def equal_subtrees(plan: ForestPlan, nodes: Array) -> list[Array]:
+    """Nodes in groups with equal subtrees, compared column by column."""
+    groups: list[list[int]] = []
+    for node in nodes.tolist():
+        for group in groups:
+            if _are_equal(plan, group[0], node):
+                group.append(node)
+                break
+        else:
+            groups.append([node])
+    return [np.array(group) for group in groups]
+
+
+def _are_equal(plan: ForestPlan, first: int, second: int) -> bool:
+    forest, spans = plan.forest, plan.forest.spans
+    sizes = [int(spans.end[node]) - node for node in (first, second)]
+    if sizes[0] != sizes[1]:
+        return False
+    shift, leaf_shift = second - first, spans.first_leaf[second] - spans.first_leaf[first]
+    one, other = (slice(node, node + sizes[0]) for node in (first, second))
+    if not np.array_equal(forest.test[one], forest.test[other]):
+        return False
+    for side in (forest.then, forest.otherwise):
+        moved = np.where(side[one] >= 0, side[one] + shift, side[one] - leaf_shift)
+        if not np.array_equal(moved, side[other]):
+            return False
+    said = (forest.leaves[spans.first_leaf[n] : spans.last_leaf[n]] for n in (first, second))
+    return len({values.tobytes() for values in said}) == 1
