@@ -304,7 +304,7 @@ def audit(
     decision: Decision | None = None,
     opaque: bool = False,
     validity: Methods | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Audit:
@@ -355,8 +355,9 @@ def audit(
     validity : "confirm", "permutation", "cross-validation", their options, or several, optional
         Whether each witness would be there in the population too, and not only in these rows;
         see `Confirmation`, `Permutation` and `CrossValidation`.
-    threads : int
-        How many threads may count at the same time; the results do not depend on it.
+    threads : int, optional
+        How many threads may count at the same time; one per core by default. The results do not
+        depend on it.
     time_limit : float, optional
         Seconds after which detection stops and returns what it has settled. What it has not is in
         `Audit.unsettled`. Translation counts towards the limit. A step that has begun, such as

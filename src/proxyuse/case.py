@@ -23,6 +23,7 @@ from proxyuse.measure.association import Association, AssociationLike, for_weigh
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
 from proxyuse.measure.other_associations import association_from
+from proxyuse.measure.parallel import available_cores
 from proxyuse.measure.sample import Sample
 from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.decisions import Decision
@@ -108,11 +109,11 @@ def case_of(
     variables: bool = True,
     decision: Decision | None = None,
     opaque: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> Case:
     """Check what is asked, translate the model and read the rows; the parameters of `audit`."""
     _check_thresholds(epsilon, delta, max_support, bins)
-    _check_threads(threads)
+    threads = _threads(threads)
     _check_switches(all_sets=all_sets, exact=exact, variables=variables, opaque=opaque)
     if measure not in get_args(Measure):
         raise DataError(f"measure is {measure!r}; pass 'needed' or 'all'")
@@ -202,10 +203,14 @@ def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int 
         )
 
 
-def _check_threads(threads: object) -> None:
+def _threads(threads: object) -> int:
+    """The number of threads; None is one for each core."""
+    if threads is None:
+        return available_cores()
     whole = isinstance(threads, int | np.integer) and not isinstance(threads, bool)
     if not whole or threads < 1:  # type: ignore[operator]
         raise DataError(f"threads is {threads!r}; pass a whole number of 1 or more")
+    return int(threads)  # type: ignore[call-overload, no-any-return]
 
 
 def check_time_limit(seconds: object) -> None:

@@ -107,7 +107,7 @@ class Project:
     association : the name of a measure.
     min_cell : smaller counts are not shown.
     missing_protected : what happens to rows whose protected attribute is missing.
-    threads : how many threads may count at the same time.
+    threads : how many threads may count at the same time; one per core if not given.
     time_limit : seconds after which detection stops.
     budget : how much work detection may spend on combinations.
     policy, judgements : files that say which witnesses are appropriate.

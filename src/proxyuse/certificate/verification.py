@@ -108,7 +108,7 @@ def verify(
     sample: int = SAMPLE,
     seed: int = 0,
     everything: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Verification:
     """Check everything that a certificate says.
@@ -126,7 +126,7 @@ def verify(
     sample, seed : how many decompositions are measured again by the definition, and which.
         Witnesses and the strongest pairs always are.
     everything : whether to measure all of them, whatever it costs.
-    threads : how many threads may count at the same time.
+    threads : how many threads may count at the same time; one per core by default.
     progress : callable, optional
         Called with a `Progress` a few times a second; returning False cancels.
 
@@ -147,7 +147,9 @@ def verify(
     >>> verify(certificate, pu.Program.parse("ite(height == 2, 'a', 'b')"), data).ok
     False
     """
-    _check_numbers(sample=(sample, 0), seed=(seed, 0), threads=(threads, 1))
+    _check_numbers(
+        sample=(sample, 0), seed=(seed, 0), threads=(1 if threads is None else threads, 1)
+    )
     content = _content(certificate)
     if mistake := mistake_in(content):
         return Verification((Check("form", False, mistake),))

@@ -166,7 +166,7 @@ def audited(
         association=asked.association,
         decision=None if threshold is None else Threshold(threshold),
         budget=asked.budget,
-        threads=1 if asked.threads is None else asked.threads,
+        threads=asked.threads,
         time_limit=asked.time_limit,
         progress=progress,
     )

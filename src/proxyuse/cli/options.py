@@ -317,7 +317,7 @@ def _add_how(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         action="store_true",
         help="read a pickle or joblib file, which can run any code: only for files of your own",
     )
-    how.add_argument("--threads", type=int, metavar="N", help="threads that count (default 1)")
+    how.add_argument("--threads", type=int, metavar="N", help="threads (default: one per core)")
     how.add_argument(
         "--budget",
         action="append",
@@ -431,9 +431,7 @@ def _add_verify(commands: Commands) -> None:
         action="store_true",
         help="read a pickle or joblib file, which can run any code: only for files of your own",
     )
-    how.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="threads that count (default 1)"
-    )
+    how.add_argument("--threads", type=int, metavar="N", help="threads (default: one per core)")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 

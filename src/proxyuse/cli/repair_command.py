@@ -85,7 +85,7 @@ class Work:
             "association": asked.association,
             "decision": None if threshold is None else Threshold(threshold),
             "budget": asked.budget,
-            "threads": 1 if asked.threads is None else asked.threads,
+            "threads": asked.threads,
             "progress": self.progress,
         }
 

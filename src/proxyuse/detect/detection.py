@@ -8,6 +8,7 @@ by a bound, and what is searched when there is too much of it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -379,12 +380,16 @@ class _Detector:
     def _measure_forest(self, engine: ForestEngine) -> None:
         """Measure the terms of a large forest that can be witnesses, and what stands above."""
         above = engine.plan.points_above(self.program.points)
-        terms = self.program.points.terms
-        candidates: dict[bytes, Candidate] = {}
+        points = self.program.points
+        sizes = Counter(points.end(point) - point for point in above)
+        candidates: dict[object, Candidate] = {}
         for point in above:
-            candidate = candidates.setdefault(terms[point].digest, Candidate(terms[point], []))
+            # The digest of a term with trees inside takes long; terms of other sizes are not equal.
+            alone = sizes[points.end(point) - point] == 1
+            key = point if alone else points.terms[point].digest
+            candidate = candidates.setdefault(key, Candidate(points.terms[point], []))
             candidate.spots.append(Spot(point))
-        self._measure(Listing(list(candidates.values()), self.program.points))
+        self._measure(Listing(list(candidates.values()), points))
         result = measure_forest(
             self.engine,
             engine,

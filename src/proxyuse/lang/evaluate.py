@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any, assert_never
 
 import numpy as np
@@ -53,6 +54,9 @@ Array = npt.NDArray[Any]
 NO_CATEGORY = -1
 
 
+_ADDING = Lock()
+
+
 class Vocabulary:
     """Categories by number; new ones are added as they are met."""
 
@@ -61,10 +65,12 @@ class Vocabulary:
         self._codes: dict[str, int] = {}
 
     def code(self, word: str) -> int:
-        """The number of a category."""
+        """The number of a category; several threads may ask at the same time."""
         if word not in self._codes:
-            self._codes[word] = len(self.words)
-            self.words.append(word)
+            with _ADDING:
+                if word not in self._codes:
+                    self.words.append(word)
+                    self._codes[word] = len(self.words) - 1
         return self._codes[word]
 
     def decode(self, codes: Array) -> Array:

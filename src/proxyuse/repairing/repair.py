@@ -300,7 +300,7 @@ def repair(
     variables: bool = True,
     decision: Decision | None = None,
     opaque: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Repair:
     """Put constants in place of parts of a model until no violation is left.

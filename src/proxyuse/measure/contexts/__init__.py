@@ -31,5 +31,6 @@ program's own operations decide, by bisection among the values there, because th
 The counts are those of the definition, pair by pair.
 
 `descent` computes the form of a position, `ascent` evaluates from a position to the root,
-`shapes` counts the pairs, `engine` puts them together.
+`shapes` finds the range of values that keep a row's output, `counting` counts pairs block by block,
+`engine` puts them together.
 """

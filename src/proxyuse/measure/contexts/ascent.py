@@ -6,8 +6,8 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array, apply
 from proxyuse.lang.nodes import Const, Ite, Term, children
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.sample import Sample
+from proxyuse.lang.positions import Points, Spot
+from proxyuse.measure.counting import Rows
 
 
 class Ascent:
@@ -16,7 +16,7 @@ class Ascent:
     Costs one operation per node on the path, for the chosen rows only.
     """
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Rows) -> None:
         self.sample = sample
         self._rest: tuple[Spot, list[Array]] | None = None
 
@@ -57,24 +57,23 @@ class Ascent:
         """
         if self._rest is None or self._rest[0] != spot:
             sample = self.sample
-            parts = [sample.value(part) for part in others_of(sample, spot)]
+            parts = [sample.value(part) for part in others_of(sample.points, spot)]
             if len(parts) > 1:
                 parts = [apply(sample.points.terms[spot.point], parts, {}, sample.vocabulary)]
             self._rest = spot, parts
         return self._rest[1]
 
 
-def others_of(sample: Sample, spot: Spot) -> list[Term]:
+def others_of(points: Points, spot: Spot) -> list[Term]:
     """The operands that a subset leaves, as written."""
-    term = sample.points.terms[spot.point]
+    term = points.terms[spot.point]
     chosen = {term._order[i] for i in spot.operands}
     return [part for i, part in enumerate(children(term)) if i not in chosen]
 
 
-def only_constants_beside(sample: Sample, spot: Spot) -> bool:
+def only_constants_beside(points: Points, spot: Spot) -> bool:
     """Whether only constants stand beside a position on its path to the root."""
-    points = sample.points
-    beside = others_of(sample, spot) if spot.operands else []
+    beside = others_of(points, spot) if spot.operands else []
     point = spot.point
     while point:
         parent = points.parents[point]

@@ -29,8 +29,8 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.contexts.forms import Context, Form
+from proxyuse.measure.counting import Rows
 from proxyuse.measure.influence import differ
-from proxyuse.measure.sample import Sample
 
 _EPS = 2.0**-52
 _TINY = 2.0**-1000  # far more than is lost when a result is too small to be represented
@@ -42,9 +42,12 @@ class Descent:
 
     The contexts on the path to the last position are kept, so that a position asked for in
     preorder costs one step from its parent: O(n) for n rows and each sibling.
+
+    Only rows that depend on a position decide about its form: it is OTHER if one of them makes
+    it so. Hence the form on all rows follows from the forms on blocks of them.
     """
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Rows) -> None:
         self.sample = sample
         self._ascent = sample.shared(Ascent)
         self._path: list[tuple[int, Context]] = []
@@ -142,7 +145,7 @@ class Descent:
         self, point: int, term: Compare, context: Context, index: int, other: Array
     ) -> Context:
         ordered = term.relation not in (Relation.EQ, Relation.NE)
-        if not ordered or other.dtype == np.int32 or np.isnan(other).any():
+        if not ordered or other.dtype == np.int32 or _any_in(context.rows, np.isnan(other)):
             return replace(context, form=Form.OTHER)
         tau = other.astype(np.float64)
         slack = np.zeros(self.sample.n_rows)
@@ -158,7 +161,7 @@ class Descent:
         points = self.sample.points
         parent = points.parents[point]
         above = points.terms[parent] if parent >= 0 else None
-        present = not any(np.isnan(other).any() for other in others)
+        present = not any(_any_in(context.rows, np.isnan(other)) for other in others)
         if isinstance(above, Argmax) and context.form is Form.OTHER and present and others:
             tau = np.max(others, axis=0)
             return Context(Form.SIDE, context.rows, 0, tau, np.zeros(self.sample.n_rows))
@@ -183,7 +186,7 @@ class Descent:
         if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not np.isfinite(size).all():
             return other_form
         factor, strain = _product(() if isinstance(term, Add) else others, n_rows)
-        if not np.isfinite(factor).all() or (factor == 0).any():
+        if _any_in(rows, ~np.isfinite(factor) | (factor == 0)):
             return other_form
         context = replace(context, rows=rows, missing=None)
         if context.form is not Form.SIDE:
@@ -209,6 +212,11 @@ def _inside_fill(context: Context, value: object) -> Context:
     if context.form is Form.OTHER or not isinstance(value, float | bool) or value != value:
         return context if value != value else replace(context, form=Form.OTHER, missing=None)
     return replace(context, missing=float(value), filled=True)
+
+
+def _any_in(rows: Array, marked: Array) -> bool:
+    """Whether any of some rows is marked."""
+    return bool(marked.any() and (marked & rows).any())
 
 
 def _sum(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:

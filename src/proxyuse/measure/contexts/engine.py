@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.contexts.counting import (
+    Alike,
+    Distinct,
+    PositionPlan,
+    boundaries,
+    changing,
+    distinct,
+    located,
+)
 from proxyuse.measure.contexts.descent import Descent
-from proxyuse.measure.contexts.shapes import pairs_across, shape_of
-from proxyuse.measure.effects import Effects, effects_of
+from proxyuse.measure.contexts.shapes import pairs_across
+from proxyuse.measure.contexts.views import View, views_of
+from proxyuse.measure.counting import followed, whole_masses
+from proxyuse.measure.effects import Effects
+from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
+
+T = TypeVar("T")
 
 
 class Contexts:
     """Influence through one position, from the form in which the output depends on it.
+
+    Counts by the plans of `counting`, one block of rows per thread. Long columns of numbers under a
+    threshold, with unit weights, are counted as a whole, which gives the same number sooner.
 
     Declines several positions at once, positions of the form OTHER, and every loss but
     quantitative input influence over all pairs.
@@ -54,14 +73,44 @@ class Contexts:
             return None
         sample, spot = self.sample, spots[0]
         sample.tick(0)
-        context = self._descent.context(spot)
-        values = context.acting(values)
         with np.errstate(all="ignore"):
-            pairs: float | None = pairs_across(sample, spot, context, values)
-            if pairs is None:
-                shape = shape_of(sample, spot, context, values)
-                pairs = None if shape is None else shape.pairs(sample.weights)
-        return None if pairs is None else pairs / (sample.total * sample.total)
+            pairs = self._pairs_across(spot, values)
+            if pairs is not None:
+                return pairs / (sample.n_rows * sample.n_rows)
+            plan, own = PositionPlan(sample.program, spot), self._distinct(values)
+            measures = followed(plan, lambda step: self._counts(step, own))
+        return None if measures is None else measures.influence
+
+    def _pairs_across(self, spot: Spot, values: Array) -> int | None:
+        """The number of pairs that change the output, if whole columns can be counted at once."""
+        sample = self.sample
+        numbers = values.dtype == np.float64 and values.ndim == 1
+        if not (numbers and sample.many_rows and sample.unit_weights):
+            return None
+        context = self._descent.context(spot)
+        return pairs_across(sample, spot, context, context.acting(values))
+
+    # Rows, in blocks
+
+    @cached_property
+    def _views(self) -> list[tuple[View, Array]]:
+        """The rows in as many blocks as there may be threads, with their masses."""
+        masses, _ = whole_masses(self.sample.weights)
+        return [(view, masses[view.slice]) for view in views_of(self.sample)]
+
+    def _map(self, function: Callable[[View, Array, T], Any], items: Sequence[T]) -> Iterator[Any]:
+        """Call a function on each block and an item for it."""
+        pairs = list(zip(self._views, items, strict=True))
+        return mapped(lambda pair: function(*pair[0], pair[1]), pairs, self.sample.threads)
+
+    def _distinct(self, values: Array) -> list[Distinct]:
+        """The distinct values in each block."""
+        vocabulary = self.sample.vocabulary
+        parts = [values[view.slice] for view, _ in self._views]
+        return list(self._map(lambda view, masses, part: distinct(part, vocabulary), parts))
+
+    def _counts(self, plan: Any, own: Sequence[Distinct]) -> Iterator[Any]:
+        return self._map(lambda view, masses, part: plan.count_rows(view, masses, part), own)
 
     def influences(self, spots: Sequence[Spot]) -> list[float | None]:
         """The influence through each position alone.
@@ -80,11 +129,35 @@ class Contexts:
             return None
         sample, spot = self.sample, spots[0]
         sample.tick(0)
-        context = self._descent.context(spot)
         with np.errstate(all="ignore"):
-            values = context.acting(sample.values(sample.points.term_at(spot)))
-            shape = shape_of(sample, spot, context, values)
-            return None if shape is None else effects_of(shape, sample.weights, sample.total)
+            plan = PositionPlan(sample.program, spot)
+            own = self._distinct(sample.values(sample.points.term_at(spot)))
+            values = reduce(add, self._counts(plan, own))
+            settled = plan.settled(values)
+            if settled is None:
+                return None
+            if isinstance(settled, Alike):
+                return self._effects_alike(spot, settled, own)
+            found = list(self._map(lambda view, _, part: settled.ranges(view, part), own))
+            parts = self._map(lambda view, masses, r: boundaries(r, masses[r.rows]), found)
+            begin, end, lost = (sum(part) for part in zip(*parts, strict=True))
+            by_number = changing(begin, end, lost)
+            changed = []
+            for ranges in found:
+                by_row = np.zeros(len(ranges.codes), dtype=np.int64)
+                by_row[ranges.rows] = settled.changed(ranges)
+                changed.append(by_row)
+            by_value = by_number[np.concatenate([ranges.codes for ranges in found])]
+            total = int(values.masses.sum())
+            return Effects(np.concatenate(changed) / total, by_value / total)
+
+    def _effects_alike(self, spot: Spot, alike: Alike, own: Sequence[Distinct]) -> Effects:
+        keys, classes = alike.values.keys, alike.classes
+        codes = np.concatenate([classes[located(keys, part.keys)][part.codes] for part in own])
+        rows = [view.shared(Descent).context(spot).rows for view, _ in self._views]
+        changed = np.where(np.concatenate(rows), alike.changed[codes], 0)
+        total = int(alike.values.masses.sum())
+        return Effects(changed / total, alike.changing[codes] / total)
 
     def reach(self, spots: Sequence[Spot]) -> float | None:
         """Decline: contexts know nothing about reach."""

@@ -44,6 +44,11 @@ class Context:
 
     def acting(self, values: Array) -> Array:
         """The values with missing ones replaced by the number they act like."""
-        if self.missing is None or values.dtype != np.float64 or values.ndim != 1:
-            return values
-        return np.where(np.isnan(values), self.missing, values)
+        return filled_in(values, self.missing)
+
+
+def filled_in(values: Array, missing: float | None) -> Array:
+    """Values with missing numbers replaced by one, if there is one."""
+    if missing is None or values.dtype != np.float64 or values.ndim != 1:
+        return values
+    return np.where(np.isnan(values), missing, values)

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, truth_of
+from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Spot
-from proxyuse.measure.contexts.ascent import Ascent, only_constants_beside
+from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.contexts.forms import Context, Form
-from proxyuse.measure.effects import Alike, Ranges, Shape
+from proxyuse.measure.counting import Rows
+from proxyuse.measure.effects import Ranges
 from proxyuse.measure.influence import differ
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.support import support_of
 
 
-def shape_of(sample: Sample, spot: Spot, context: Context, values: Array) -> Shape | None:
-    """The pairs of rows that change the output, or None if each value has to be tried.
+def ranges_of(sample: Rows, spot: Spot, context: Context, numbers: Array, codes: Array) -> Ranges:
+    """For some rows, the range of numbers that keep each row's output, if the form has an order.
 
-    `values` are those at the position, one per row, as `Context.acting` returns them.
+    `numbers` are the distinct numbers at the position in the whole population, sorted, a missing
+    one last. They may come from other rows than these. `codes` are these rows' own indices in
+    `numbers`.
     """
-    if not context.rows.any():
-        return Alike(context.rows, context.rows)
-    match context.form:
-        case Form.PASS:
-            return Alike(context.rows, support_of(values, sample.n_rows).codes)
-        case Form.FLIP:
-            return Alike(context.rows, truth_of(values))
-        case Form.SIDE:
-            return _by_side(sample, spot, context, values)
-        case Form.SHIFT:
-            return _by_neighbors(sample, spot, context, values)
-        case Form.OTHER if only_constants_beside(sample, spot):
-            outputs = sample.shared(Ascent).outcome(spot, np.arange(sample.n_rows), values)
-            return Alike(context.rows, support_of(outputs, sample.n_rows).codes)
-        case Form.OTHER:
-            return None
+    if context.form is Form.SIDE:
+        return _by_side(sample, spot, context, numbers, codes)
+    assert context.form is Form.SHIFT
+    return _by_neighbors(sample, spot, context, numbers, codes)
 
 
 def pairs_across(sample: Sample, spot: Spot, context: Context, values: Array) -> int | None:
@@ -87,28 +77,30 @@ def sides(sample: Sample, spot: Spot, context: Context) -> tuple[Array, Array, A
     return rows, tau, low, high
 
 
-def _by_side(sample: Sample, spot: Spot, context: Context, values: Array) -> Shape:
+def _by_side(
+    sample: Rows, spot: Spot, context: Context, numbers: Array, every_code: Array
+) -> Ranges:
     """Each row keeps its output on one side of its threshold.
 
     The low side is the side of the smallest number.
     """
     ascent = sample.shared(Ascent)
-    support = support_of(values.astype(np.float64, copy=False), sample.n_rows)
-    numbers = support.values[~np.isnan(support.values)]
+    size = len(numbers) - int(np.isnan(numbers[-1]))
     rows = np.flatnonzero(context.rows)
-    codes = support.codes[rows]
-    if len(numbers) == 0:
-        return Alike(context.rows, np.zeros(sample.n_rows, dtype=np.bool_))
-    low = ascent.up_to(context.judge, spot, rows, np.full(len(rows), numbers[0]))
-    below = _low_side(ascent, spot, context, numbers, rows, low)
+    if size == 0:  # all are missing, and change nothing
+        start = np.zeros(len(rows), dtype=np.intp)
+        return Ranges(rows, start, start, 0, every_code, np.zeros(len(rows), dtype=np.bool_))
+    codes, present = every_code[rows], numbers[:size]
+    low = ascent.up_to(context.judge, spot, rows, np.full(len(rows), present[0]))
+    below = _low_side(ascent, spot, context, present, rows, low)
     own_low, lost = codes < below, None
-    if len(numbers) < len(support):
+    if size < len(numbers):
         missing = ascent.up_to(context.judge, spot, rows, np.full(len(rows), np.nan))
         missing_low = ~differ(missing, low)
-        own_low = np.where(codes == len(numbers), missing_low, own_low)
+        own_low = np.where(codes == size, missing_low, own_low)
         lost = own_low != missing_low
-    first, last = np.where(own_low, 0, below), np.where(own_low, below, len(numbers))
-    return Ranges(rows, first, last, len(numbers), support.codes, lost)
+    first, last = np.where(own_low, 0, below), np.where(own_low, below, size)
+    return Ranges(rows, first, last, size, every_code, lost)
 
 
 def _low_side(
@@ -141,31 +133,27 @@ def _low_side(
     return start
 
 
-def _by_neighbors(sample: Sample, spot: Spot, context: Context, values: Array) -> Ranges | None:
-    """Through monotone steps, the values that give a row's output are next to its own.
-
-    A missing value that is filled in above has no such neighbors.
-    """
-    support = support_of(values.astype(np.float64, copy=False), sample.n_rows)
-    if context.filled and np.isnan(support.values).any():
-        return None
+def _by_neighbors(
+    sample: Rows, spot: Spot, context: Context, numbers: Array, codes: Array
+) -> Ranges:
+    """Through monotone steps, the values that give a row's output are next to its own."""
     ascent = sample.shared(Ascent)
-    ends = support.codes.copy(), support.codes.copy()
+    every = np.flatnonzero(context.rows)
+    outputs = ascent.outcome(spot, every, numbers[codes[every]])
+    ends = codes.copy(), codes.copy()
     for end, direction in zip(ends, (-1, 1), strict=True):
-        rows = np.flatnonzero(context.rows)
-        actual = ascent.outcome(spot, rows, values[rows])
-        index = support.codes[rows] + direction
+        rows, actual = every, outputs
+        index = codes[rows] + direction
         while len(rows):
-            inside = (index >= 0) & (index < len(support))
+            inside = (index >= 0) & (index < len(numbers))
             rows, index, actual = rows[inside], index[inside], actual[inside]
             if len(rows) == 0:
                 break
-            equal = ~differ(actual, ascent.outcome(spot, rows, support.values[index]))
+            equal = ~differ(actual, ascent.outcome(spot, rows, numbers[index]))
             rows, index, actual = rows[equal], index[equal], actual[equal]
             end[rows] = index
             index = index + direction
-    rows = np.flatnonzero(context.rows)
-    return Ranges(rows, ends[0][rows], ends[1][rows] + 1, len(support), support.codes)
+    return Ranges(every, ends[0][every], ends[1][every] + 1, len(numbers), codes)
 
 
 def _positions(numbers: Array, thresholds: Array) -> Array:

@@ -1,0 +1,467 @@
+"""Plans that count what one position changes; see `proxyuse.measure.counting`.
+
+The first pass (`PositionPlan`) collects the distinct values at the position, with the mass of all
+rows and of the rows whose output depends on the position. That is all there is to know where the
+output depends on which value it is (PASS, FLIP, and OTHER with only constants beside the
+position). Where the values' order matters (SIDE, SHIFT), a second pass (`RangePlan`) knows all
+values, finds for each row the range of values that keep its output, and adds up the mass outside.
+Both passes use `ranges_of` and `Descent` on one block at a time, so rounding is settled by the
+program's own operations, as always.
+
+Blocks may disagree about the form: OTHER in one block makes it OTHER for all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from operator import mul
+from typing import NamedTuple
+
+import numpy as np
+
+from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary, evaluate, truth_of
+from proxyuse.lang.nodes import Var
+from proxyuse.lang.positions import Spot
+from proxyuse.measure import wide_sums
+from proxyuse.measure.contexts.ascent import only_constants_beside
+from proxyuse.measure.contexts.descent import Descent
+from proxyuse.measure.contexts.forms import Context, Form, filled_in
+from proxyuse.measure.contexts.shapes import ranges_of
+from proxyuse.measure.counting import Block, Measures, Rows, Variances, product
+from proxyuse.measure.effects import Ranges
+from proxyuse.measure.support import support_of
+from proxyuse.program import Program
+
+_MAGNITUDE = np.int64(2**63 - 1)
+
+
+class Distinct(NamedTuple):
+    """The distinct values of some rows.
+
+    Attributes
+    ----------
+    keys : the values in a form that sorts and compares the same everywhere. Numbers and booleans
+        are int64 in the order of the numbers, -0 before 0, missing last; vectors are rows of such
+        keys; categories are words behind a mark, and "" if missing.
+    codes : of each row, the index of its key.
+    """
+
+    keys: Array
+    codes: Array
+
+
+def distinct(values: Array, vocabulary: Vocabulary) -> Distinct:
+    """The distinct values of some rows, in O(n log n)."""
+    if values.dtype == np.int32:
+        present, codes = np.unique(values, return_inverse=True)
+        words = ["" if code == NO_CATEGORY else "=" + vocabulary.words[code] for code in present]
+        order = sorted(range(len(words)), key=words.__getitem__)
+        rank = np.empty(len(words), dtype=np.intp)
+        rank[order] = np.arange(len(words))
+        keys = np.array([words[i] for i in order], dtype=object)
+        return Distinct(keys, rank[codes.ravel()])
+    if values.ndim == 2:
+        keys, codes = np.unique(_keys(values), axis=0, return_inverse=True)
+        return Distinct(keys, codes.ravel())
+    if values.dtype == np.float64 and np.any(np.signbit(values) & (values == 0)):
+        return Distinct(*np.unique(_keys(values), return_inverse=True))
+    support = support_of(values, len(values))
+    return Distinct(_keys(support.values.astype(np.float64)), support.codes)
+
+
+def located(keys: Array, some: Array) -> Array:
+    """The indices of some keys among all of them."""
+    if keys is some:
+        return np.arange(len(keys))
+    if keys.ndim == 1:
+        return np.searchsorted(keys, some)
+    return np.unique(np.concatenate([keys, some]), axis=0, return_inverse=True)[1].ravel()[
+        len(keys) :
+    ]
+
+
+def _keys(numbers: Array) -> Array:
+    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+    return np.where(bits < 0, bits ^ _MAGNITUDE, bits)
+
+
+def _values(keys: Array) -> Array:
+    """Keys back to values; those of categories are numbers of no meaning."""
+    if keys.dtype == object:
+        return np.arange(len(keys), dtype=np.int32)
+    return np.where(keys < 0, keys ^ _MAGNITUDE, keys).view(np.float64)
+
+
+class Dependence(NamedTuple):
+    """What a context says about all rows: form, missing and filled; see `Context`.
+
+    Blocks agree, except that some may be of the form OTHER. Then so are all rows together.
+    """
+
+    form: Form
+    missing: float | None = None
+    filled: bool = False
+
+    @classmethod
+    def of(cls, context: Context) -> Dependence:
+        """From a context."""
+        if context.form is Form.OTHER:
+            return cls(Form.OTHER)
+        return cls(context.form, context.missing, context.filled)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """Counts of the first pass.
+
+    Attributes
+    ----------
+    keys : see `Distinct`.
+    masses, depending : by key, the mass of all rows, and of those whose output can depend on the
+        position.
+    squares, depending_squares : the same of squared masses, as wide sums; no columns unless
+        variances are wanted.
+    reached : the mass of the rows that evaluate the position.
+    heaviest : the largest mass of a row.
+    dependence : how the output depends on the position.
+    """
+
+    keys: Array
+    masses: Array
+    depending: Array
+    squares: Array
+    depending_squares: Array
+    reached: int
+    heaviest: int
+    dependence: Dependence
+
+    def __add__(self, other: Values) -> Values:
+        both = np.concatenate([self.keys, other.keys])
+        keys, codes = np.unique(both, axis=0 if both.ndim == 2 else None, return_inverse=True)
+        codes = codes.ravel()
+
+        def merged(first: Array, second: Array) -> Array:
+            sums = np.zeros((len(keys), *first.shape[1:]), dtype=np.int64)
+            sums[codes[: len(first)]] = first
+            sums[codes[len(first) :]] += second  # keys of one side are distinct
+            return sums
+
+        return Values(
+            keys,
+            merged(self.masses, other.masses),
+            merged(self.depending, other.depending),
+            wide_sums.carried(merged(self.squares, other.squares)),
+            wide_sums.carried(merged(self.depending_squares, other.depending_squares)),
+            self.reached + other.reached,
+            max(self.heaviest, other.heaviest),
+            other.dependence if other.dependence.form is Form.OTHER else self.dependence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PositionPlan:
+    """What changes if one position takes its value from another row: the first pass.
+
+    Attributes
+    ----------
+    variances : whether those of the influence are wanted, too.
+    """
+
+    program: Program
+    spot: Spot
+    variances: bool = False
+
+    def count(self, block: Block) -> Values:
+        """The distinct values of some rows, with masses. O(n log n)."""
+        rows = block.rows(self.program)
+        values = rows.values(rows.points.term_at(self.spot))
+        return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
+
+    def count_rows(self, rows: Rows, masses: Array, own: Distinct) -> Values:
+        """The same for rows whose distinct values are known."""
+        context = rows.shared(Descent).context(self.spot)
+        codes, size = own.codes, len(own.keys)
+        held = context.rows
+        squares = np.empty((0, 0), dtype=np.int64)
+        if self.variances:
+            mass = wide_sums.digits(masses)
+            squares = wide_sums.times(mass, mass)
+
+        def squared(some: Array | slice) -> Array:
+            if not self.variances:
+                return np.empty((size, 0), dtype=np.int64)
+            return wide_sums.summed(codes[some], squares[some], size)
+
+        return Values(
+            own.keys,
+            _summed(codes, masses, size),
+            _summed(codes[held], masses[held], size),
+            squared(slice(None)),
+            squared(held),
+            int(masses[rows.reached(self.spot.point)].sum()),
+            int(masses.max()),
+            Dependence.of(context),
+        )
+
+    def finish(self, counts: Values) -> Measures | RangePlan | None:
+        """The measures, or the second pass; None if the form is OTHER and siblings vary."""
+        settled = self.settled(counts)
+        return settled.measures(self.variances) if isinstance(settled, Alike) else settled
+
+    def settled(self, counts: Values) -> Alike | RangePlan | None:
+        """Which values act alike, or the second pass if their order matters."""
+        form, values = counts.dependence.form, _values(counts.keys)
+        if not counts.depending.any():
+            return Alike(counts, np.zeros(len(values), dtype=np.intp))
+        if form is Form.OTHER:
+            if not only_constants_beside(self.program.points, self.spot):
+                return None
+            return Alike(counts, self._outputs(counts.keys))
+        values = filled_in(values, counts.dependence.missing)
+        if form is Form.FLIP:
+            return Alike(counts, truth_of(values).astype(np.intp))
+        support = support_of(values, len(values))
+        if form is Form.PASS:
+            return Alike(counts, support.codes)
+        if values.ndim == 2:
+            return None  # vectors have no order
+        if form is Form.SHIFT and counts.dependence.filled and np.isnan(support.values).any():
+            return None  # a missing value that is filled in above has no neighbors
+        masses = _summed(support.codes, counts.masses, len(support))
+        return RangePlan(self, counts, support.codes, support.values, masses)
+
+    def _outputs(self, keys: Array) -> Array:
+        """Which values have equal outputs, if only constants stand beside the position."""
+        hole = Var("u" + "'" * (1 + max(map(len, self.program.inputs), default=0)))
+        context = self.program.points.replace({self.spot: hole})
+        vocabulary, values = Vocabulary(), _values(keys)
+        if keys.dtype == object:
+            codes = [NO_CATEGORY if key == "" else vocabulary.code(key[1:]) for key in keys]
+            values = np.array(codes, dtype=np.int32)
+        outputs = evaluate(context, {hole.name: values}, vocabulary)
+        outputs = np.broadcast_to(outputs, (len(keys), *outputs.shape[1:]))
+        return support_of(outputs, len(keys)).codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """A pair of rows changes the output if the classes of their values differ.
+
+    Attributes
+    ----------
+    values : the counts of the first pass.
+    classes : of each key.
+    """
+
+    values: Values
+    classes: Array
+
+    def _by_class(self, sums: Array) -> Array:
+        return _summed(self.classes, sums, int(self.classes.max()) + 1)
+
+    @property
+    def changed(self) -> Array:
+        """For each class, the mass of the values that change the output of a row of this class."""
+        return np.asarray(self.values.masses.sum() - self._by_class(self.values.masses))
+
+    @property
+    def changing(self) -> Array:
+        """For each class, the mass of the rows whose output a value of this class changes."""
+        depending = self.values.depending
+        return np.asarray(depending.sum() - self._by_class(depending))
+
+    def measures(self, variances: bool) -> Measures:
+        """The measures."""
+        counts, changed = self.values, self.changed
+        masses, depending = self._by_class(counts.masses), self._by_class(counts.depending)
+        total, pairs = int(masses.sum()), product(depending, changed)
+        if not variances:
+            return Measures(pairs / (total * total), counts.reached / total, total)
+        effects: list[int] = changed.tolist()
+
+        def moments(every: list[int], some: list[int]) -> _Moments:
+            second = sum(s * c * c for s, c in zip(some, effects, strict=True))
+            return _Moments(every, list(map(mul, some, effects)), second)
+
+        squares, depending_squares = (
+            wide_sums.numbers(wide_sums.summed(self.classes, sums, len(effects)))
+            for sums in (counts.squares, counts.depending_squares)
+        )
+        return _measures(
+            counts, pairs, self.changing.tolist(), moments(masses.tolist(), depending.tolist()),
+            moments(squares, depending_squares),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Counts of the second pass.
+
+    Attributes
+    ----------
+    pairs : the mass of the pairs of rows that change the output.
+    begin, end : by value, the mass of the rows whose range begins there, and ends before it.
+    lost : the mass of the rows whose output changes with a missing value.
+    products, square_products : by the rows' own value, the sums of ``m c`` and ``m^2 c``, as wide
+        sums: m is the mass of a row, c the mass of the values that change its output.
+    second, square_second : the sums of ``m c^2`` and ``m^2 c^2``.
+
+    All but `pairs` are empty unless variances are wanted.
+    """
+
+    pairs: int
+    begin: Array
+    end: Array
+    lost: int
+    products: Array
+    square_products: Array
+    second: int
+    square_second: int
+
+    def __add__(self, other: Changes) -> Changes:
+        return Changes(
+            self.pairs + other.pairs,
+            self.begin + other.begin,
+            self.end + other.end,
+            self.lost + other.lost,
+            wide_sums.carried(self.products + other.products),
+            wide_sums.carried(self.square_products + other.square_products),
+            self.second + other.second,
+            self.square_second + other.square_second,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangePlan:
+    """The second pass, for positions whose values act by their order.
+
+    Attributes
+    ----------
+    first : the plan of the first pass.
+    values : its counts.
+    classes : of each key, the index of its number.
+    numbers : the distinct numbers, sorted, a missing one last.
+    masses : of each number, in the whole population.
+    """
+
+    first: PositionPlan
+    values: Values
+    classes: Array
+    numbers: Array
+    masses: Array
+
+    def count(self, block: Block) -> Changes:
+        """The changes in some rows. O(n log n)."""
+        rows = block.rows(self.first.program)
+        values = rows.values(rows.points.term_at(self.first.spot))
+        return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
+
+    def ranges(self, rows: Rows, own: Distinct) -> Ranges:
+        """For some rows, the range of numbers that keep each row's output."""
+        context = rows.shared(Descent).context(self.first.spot)
+        codes = self.classes[located(self.values.keys, own.keys)][own.codes]
+        return ranges_of(rows, self.first.spot, context, self.numbers, codes)
+
+    def changed(self, ranges: Ranges) -> Array:
+        """For each row of some ranges, the mass of the values that change its output."""
+        masses, size = self.masses, ranges.size
+        upto = np.concatenate([[0], np.cumsum(masses[:size])])
+        changed: Array = upto[ranges.first] + (upto[-1] - upto[ranges.last])
+        if ranges.lost is not None and size < len(masses):
+            changed = changed + np.where(ranges.lost, masses[size], 0)
+        return changed
+
+    def count_rows(self, rows: Rows, masses: Array, own: Distinct) -> Changes:
+        """The same for rows whose distinct values are known."""
+        ranges = self.ranges(rows, own)
+        mass, changed = masses[ranges.rows], self.changed(ranges)
+        pairs = product(mass, changed)
+        if not self.first.variances:
+            none = np.empty(0, dtype=np.int64)
+            return Changes(pairs, none, none, 0, none[:, None], none[:, None], 0, 0)
+        count, codes = len(self.numbers), ranges.codes[ranges.rows]
+        m, c = wide_sums.digits(mass), wide_sums.digits(changed)
+        products = wide_sums.times(m, c)
+        square_products = wide_sums.times(m, products)
+        return Changes(
+            pairs,
+            *boundaries(ranges, mass),
+            wide_sums.summed(codes, products, count),
+            wide_sums.summed(codes, square_products, count),
+            wide_sums.total(wide_sums.times(products, c)),
+            wide_sums.total(wide_sums.times(products, products)),
+        )
+
+    def finish(self, counts: Changes) -> Measures:
+        """The measures."""
+        values = self.values
+        if not self.first.variances:
+            total = int(values.masses.sum())
+            return Measures(counts.pairs / (total * total), values.reached / total, total)
+        count = len(self.numbers)
+        squares = wide_sums.numbers(wide_sums.summed(self.classes, values.squares, count))
+        return _measures(
+            values,
+            counts.pairs,
+            changing(counts.begin, counts.end, counts.lost)[:count].tolist(),
+            _Moments(self.masses.tolist(), wide_sums.numbers(counts.products), counts.second),
+            _Moments(squares, wide_sums.numbers(counts.square_products), counts.square_second),
+        )
+
+
+def boundaries(ranges: Ranges, masses: Array) -> tuple[Array, Array, int]:
+    """The first counts of `Changes` after the pairs, of rows with some masses."""
+    lost = 0 if ranges.lost is None else int(masses[ranges.lost].sum())
+    begin, end = (_summed(at, masses, ranges.size + 1) for at in (ranges.first, ranges.last))
+    return begin, end, lost
+
+
+def changing(begin: Array, end: Array, lost: int) -> Array:
+    """For each number, the mass of the rows whose output it changes; the missing one is last.
+
+    Those are the rows whose range begins after it or ends before it.
+    """
+    result = np.cumsum(end)
+    result[:-1] += np.cumsum(begin[::-1])[::-1][1:]
+    result[-1] = lost
+    return result
+
+
+class _Moments(NamedTuple):
+    """Sums over rows of s, s c and s c^2; the first two by value, s being a mass or its square."""
+
+    plain: Sequence[int]
+    products: Sequence[int]
+    second: int
+
+
+def _measures(
+    counts: Values, pairs: int, changing: Sequence[int], masses: _Moments, squares: _Moments
+) -> Measures:
+    """The measures with variances, from exact sums; `changing` is by value."""
+    total = sum(masses.plain)
+
+    def variance(sums: _Moments) -> float:
+        """The sum of ``s (e - mean)^2``, where e is changed + changing and s adds up `sums`."""
+        products = sum(map(mul, sums.products, changing))
+        plain = sum(s * g * g for s, g in zip(sums.plain, changing, strict=True))
+        second = sums.second + 2 * products + plain
+        first = sum(sums.products) + sum(starmap(mul, zip(sums.plain, changing, strict=True)))
+        scaled = total**2 * second - 4 * pairs * total * first + 4 * pairs**2 * sum(sums.plain)
+        return float(scaled / total**6)
+
+    return Measures(
+        pairs / (total * total),
+        counts.reached / total,
+        total,
+        sum(squares.plain),
+        counts.heaviest,
+        Variances(sampling=variance(squares), counts=variance(masses)),
+    )
+
+
+def _summed(codes: Array, masses: Array, count: int) -> Array:
+    """Masses added up by code; exact, since all masses together are below 2^53."""
+    return np.bincount(codes, masses, minlength=count).astype(np.int64)

@@ -1,0 +1,73 @@
+"""Some rows of a sample, so that threads can count them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from threading import RLock
+from typing import Any, TypeVar
+
+from proxyuse.lang.evaluate import Array, Vocabulary
+from proxyuse.lang.nodes import Term
+from proxyuse.lang.positions import Points
+from proxyuse.measure.sample import Sample
+
+LEAST_ROWS = 1 << 14
+"""Rows that are worth a thread."""
+
+T = TypeVar("T")
+
+
+class View:
+    """Some consecutive rows of a sample, which computes and keeps the values of all rows.
+
+    A view is used by one thread at a time. The views of a sample share a lock for what they ask
+    of it.
+    """
+
+    def __init__(self, sample: Sample, rows: slice, lock: RLock) -> None:
+        self.sample, self.slice, self._lock = sample, rows, lock
+        self.n_rows = rows.stop - rows.start
+        self._shared: dict[Any, Any] = {}
+
+    @property
+    def points(self) -> Points:
+        """The program's points."""
+        return self.sample.points
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The codes of categories in the sample."""
+        return self.sample.vocabulary
+
+    def value(self, term: Term) -> Array:
+        """The value of a term in each row, or a single entry if the term is constant."""
+        with self._lock:
+            values = self.sample.value(term)
+        return values if len(values) < self.sample.n_rows else values[self.slice]
+
+    def values(self, term: Term) -> Array:
+        """The value of a term in each row."""
+        with self._lock:
+            return self.sample.values(term)[self.slice]
+
+    def reached(self, point: int) -> Array:
+        """Which rows evaluate a point."""
+        with self._lock:
+            return self.sample.reached(point)[self.slice]
+
+    def shared(self, kind: Callable[[Any], T]) -> T:
+        """The one instance of a class for these rows, or that of the sample if these are all."""
+        if self.n_rows == self.sample.n_rows:
+            return self.sample.shared(kind)
+        if kind not in self._shared:
+            self._shared[kind] = kind(self)
+        return self._shared[kind]  # type: ignore[no-any-return]
+
+
+def views_of(sample: Sample) -> list[View]:
+    """The rows of a sample in as many parts as there may be threads, each worth one."""
+    parts = max(1, min(sample.threads, sample.n_rows // LEAST_ROWS))
+    edges = [sample.n_rows * part // parts for part in range(parts + 1)]
+    lock = RLock()
+    return [View(sample, slice(a, b), lock) for a, b in pairwise(edges)]

@@ -1,0 +1,254 @@
+"""Counts of blocks add up to the same bytes in any order, and to the measures of the definition."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import proxyuse as pu
+from proxyuse.detect.candidates import Candidates
+from proxyuse.lang.positions import Spot
+from proxyuse.measure import sample as sample_module
+from proxyuse.measure.contexts import engine as engine_module
+from proxyuse.measure.contexts import shapes, views
+from proxyuse.measure.contexts.counting import PositionPlan
+from proxyuse.measure.contexts.engine import Contexts
+from proxyuse.measure.counting import Block, Measures, Plan, blocks_of, measured, whole_masses
+from proxyuse.measure.effects import Effects
+from proxyuse.measure.sample import Sample
+from proxyuse.population import Population
+from proxyuse.program import Program
+from proxyuse.validity.sample import Observed, spread
+from tests.measure.agreement import defined, effects_of, population_of
+from tests.strategies import Case, cases
+
+fractions = st.floats(0.125, 4).map(lambda weight: weight + 0.1)
+
+
+def single_spots(program: Program) -> list[Spot]:
+    candidates = Candidates(program.points, subsets=8)
+    return [spot for candidate in candidates for spot in candidate.spots]
+
+
+def cut(program: Program, population: Population, parts: int, seed: int) -> list[Block]:
+    """The rows in so many blocks, as far as there are rows, in random order."""
+    masses, _ = whole_masses(population.weights)
+    rows = np.random.default_rng(seed).permutation(population.n_rows)
+    blocks = []
+    for own in np.array_split(rows, min(parts, len(rows))):
+        columns = {name: population.columns[name].take(own) for name in program.variables}
+        blocks.append(Block(columns, masses[own]))
+    random.Random(seed).shuffle(blocks)
+    return blocks
+
+
+def passes(plan: Plan, partitions: Sequence[Sequence[Block]]) -> Iterator[bytes]:
+    """Check that all partitions of the rows give the same bytes; the counts of each pass."""
+    step: Any = plan
+    while step is not None and not isinstance(step, Measures):
+        counts = [reduce(add, map(step.count, blocks)) for blocks in partitions]
+        data = [pickle.dumps(some) for some in counts]
+        assert all(some == data[0] for some in data)
+        yield data[0]
+        step = step.finish(counts[0])
+
+
+def spread_of(population: Population, effects: Effects, squares: Any) -> float:
+    return spread(Observed(True, population.weights, squares), effects.changed + effects.changing)
+
+
+def check_counting(program: Program, population: Population) -> int:
+    """Compare every position with the definition; how many could be counted.
+
+    Variances are compared with those of the weights in fixed point, whose unit they depend on.
+    """
+    masses, total = whole_masses(population.weights)
+    fixed = replace(population, weights=masses.astype(np.float64))
+    given, reference = defined(program, population), defined(program, fixed)
+    partitions = [cut(program, population, parts, seed=parts) for parts in (1, 2, 5)]
+    answered = 0
+    for spot in single_spots(program):
+        where = str(program), spot
+        plan = PositionPlan(program, spot, variances=True)
+        assert list(passes(plan, partitions))
+        measures = measured(plan, partitions[2])
+        alone = Contexts(Sample(program, population)).influence([spot])
+        assert (measures is None) == (alone is None), where
+        if measures is None:
+            continue
+        answered += 1
+        plain = measured(PositionPlan(program, spot), partitions[1])
+        assert plain is not None
+        assert plain.influence == measures.influence == alone
+        assert measures.influence == pytest.approx(given.influence([spot]), rel=0, abs=1e-12), where
+        assert measures.reach == pytest.approx(given.reach([spot]), rel=0, abs=1e-12), where
+        effects, weights = effects_of(reference, [spot]), fixed.weights
+        assert measures.variances is not None
+        for variance, squares in zip(measures.variances, (weights * weights, weights), strict=True):
+            wanted = spread_of(fixed, effects, squares)
+            assert variance == pytest.approx(wanted, rel=1e-9, abs=1e-12), where
+        assert measures.total == total
+        assert measures.squares == sum(mass * mass for mass in masses.tolist())
+        assert measures.heaviest == masses.max()
+    return answered
+
+
+@settings(max_examples=40)
+@given(cases(most_rows=9))
+def test_random_programs_with_whole_weights(case: Case) -> None:
+    check_counting(case.program, population_of(case))
+
+
+@settings(max_examples=20)
+@given(cases(most_rows=7), st.lists(fractions, min_size=7, max_size=7))
+def test_random_programs_with_fractional_weights(case: Case, weights: list[float]) -> None:
+    population = population_of(case, weights[: len(case.weights)])
+    check_counting(case.program, population)
+
+
+PROGRAMS = (
+    "ite(2 * x + y > 1, 'yes', 'no')",
+    "float32: ite(0.1 * x + 0.3 * y + 0.7 * share > 0.35, 1, 0)",
+    "sigmoid(0.5 * x - share) > 0.5",
+    "sigmoid(0.5 * x - 2 * share)",
+    "ite(fill(x + y, 0.5) <= 0.25, job, 'none')",
+    "ite(job == 'clerk', ite(x <= 0, 1, 2), ite(share <= y, 2, 3))",
+    "ite(job in {'clerk', 'cook'} and not (x > 0.5), y, 0)",
+    "fill(x, 0.25) + y",
+    "argmax([x + y, 2 * share, ite(flag, 0.5, y)], 'p', 'q', 'r')",
+    "exp(y) * 2",
+    "job",
+)
+
+
+def people(seed: int, rows: int = 60, **options: Any) -> Population:
+    rng = np.random.default_rng(seed)
+    lost = rng.random((3, rows)) < 0.1
+    jobs = rng.choice(["clerk", "cook", "a\0", "a"], rows).astype(object)
+    data = {
+        "x": np.where(lost[0], np.nan, rng.integers(-8, 8, rows) / 8),
+        "y": rng.integers(-4, 5, rows) / 4 * rng.choice([-1.0, 1.0], rows),  # with -0
+        "share": rng.random(rows),
+        "job": [None if hidden else job for hidden, job in zip(lost[1], jobs, strict=True)],
+        "flag": [None if hidden else bool(rng.random() < 0.5) for hidden in lost[2]],
+    }
+    return Population.build(data, protected={"z": rng.integers(0, 2, rows)}, **options)
+
+
+@pytest.mark.parametrize("weights", ["one", "whole", "fractional"])
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_numbers_categories_and_missing_values(text: str, weights: str) -> None:
+    rng = np.random.default_rng(3)
+    drawn = {"whole": rng.integers(1, 5, 60), "fractional": rng.random(60) + 0.01}
+    population = people(1, weights=drawn.get(weights))
+    assert check_counting(Program.parse(text), population)
+
+
+def test_a_single_block_may_be_undecided_about_the_form() -> None:
+    """Only one block has a missing threshold, and only the other one a zero factor."""
+    program = Program.parse("ite(x * y > share, 1, 0)")
+    data = {
+        "x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 0.5, 0.0, 2.0], "share": [1.0, np.nan, 2.0, 3.0],
+        "z": list("aabb"),
+    }  # fmt: skip
+    population = Population.build(data, protected="z")
+    check_counting(program, population)
+
+
+def test_rows_that_do_not_get_there_do_not_decide_the_form() -> None:
+    program = Program.parse("ite(flag, ite(x * y > share, 1, 0), 2)")
+    data = {
+        "flag": [True, True, False, False], "x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 0.5, 0.0, 2.0],
+        "share": [1.0, 2.0, 2.0, np.nan], "z": list("aabb"),
+    }  # fmt: skip
+    population = Population.build(data, protected="z")
+    spot = next(s for s in single_spots(program) if str(program.points.term_at(s)) == "x")
+    plan = PositionPlan(program, spot)
+    assert measured(plan, cut(program, population, 2, seed=0)) is not None
+    check_counting(program, population)
+
+
+# Elsewhere
+
+
+def counted_elsewhere(data: bytes) -> bytes:
+    plan, block = pickle.loads(data)
+    return pickle.dumps(plan.count(block))
+
+
+def test_another_process_counts_the_same_bytes() -> None:
+    program = Program.parse("ite(2 * x + y > share, job, 'none')")
+    population = people(2, weights=np.random.default_rng(0).random(60) + 0.1)
+    blocks = list(blocks_of(population, program.variables, size=25))
+    assert [len(block) for block in blocks] == [25, 25, 10]
+    spots = single_spots(program)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for spot in spots:
+            step: Any = PositionPlan(program, spot, variances=True)
+            while step is not None and not isinstance(step, Measures):
+                sent = [pickle.dumps((step, block)) for block in blocks]
+                received = pool.map(counted_elsewhere, sent)
+                assert received == [pickle.dumps(step.count(block)) for block in blocks]
+                step = step.finish(reduce(add, map(pickle.loads, reversed(received))))
+            assert step == measured(PositionPlan(program, spot, variances=True), blocks)
+
+
+# The engine
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each thread its rows, however few."""
+    monkeypatch.setattr(views, "LEAST_ROWS", 1)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("fractional", [False, True])
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_threads_change_nothing(text: str, fractional: bool) -> None:
+    program = Program.parse(text)
+    weights = np.random.default_rng(3).random(60) + 0.01 if fractional else None
+    population = people(4, weights=weights)
+    engines = [Contexts(Sample(program, population, threads=threads)) for threads in (1, 2, 5)]
+    for spot in single_spots(program):
+        assert len({engine.influence([spot]) for engine in engines}) == 1
+        effects = [pickle.dumps(engine.effects([spot])) for engine in engines]
+        assert effects[1:] == effects[:-1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whole_columns_and_ranges_give_identical_numbers(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample_module, "MANY_ROWS", 0)
+    whole: list[Any] = []
+    across = shapes.pairs_across
+
+    def kept(*given: Any) -> Any:
+        whole.append(across(*given))
+        return whole[-1]
+
+    monkeypatch.setattr(engine_module, "pairs_across", kept)
+    rng = np.random.default_rng(seed)
+    rows = 300
+    data = {name: rng.normal(size=rows) for name in "abc"} | {"z": rng.integers(0, 2, rows)}
+    people = Population.build(data, protected="z")
+    program = pu.Program.parse("ite(0.3 * a - 1.2 * b + 0.7 * c > 0.1, 1, 0)")
+    engine = Contexts(Sample(program, people))
+    blocks = list(blocks_of(people, program.variables, size=64))
+    for spot in single_spots(program):
+        measures = measured(PositionPlan(program, spot), blocks)
+        assert measures is not None
+        assert engine.influence([spot]) == measures.influence
+    assert any(pairs is not None for pairs in whole)
