@@ -113,7 +113,8 @@ def count_passing(plan: ForestPlan, block: Block, standing: Standing) -> Passing
     below, trees = plan.spans
     loops.bound_singles(
         forest.then, forest.spans.parent, forest.spans.leaf_parent, below, *plan.extremes, trees,
-        plan.decision.scores, standing.leads, standing.ends, standing.room, block.masses, near,
+        plan.decision.scores, plan.decision.is_number, plan.decision.slack, standing.classes,
+        standing.ends, standing.room, block.masses, near,
     )  # fmt: skip
     return Passing(by_leaf, near)
 

@@ -176,16 +176,19 @@ def add_by_leaf(ends: Array, masses: Array, by_leaf: Array) -> None:
 @compiled
 def bound_singles(
     then: Array, parent: Array, leaf_parent: Array, span: Array, low: Array, high: Array,
-    tree_span: Array, scores: Array, leads: Array, ends: Array, room: Array, masses: Array,
-    near: Array,
+    tree_span: Array, scores: Array, is_number: bool, slack: int, classes: Array, ends: Array,
+    room: Array, masses: Array, near: Array,
 ) -> None:  # fmt: skip
     """Add up, for each node, the rows that pass it and whose output it might change.
 
     The first column is for the subtree, the second for its test. With one lead, it must move
-    towards the other side: `low` and `high` are the smallest and largest score below each node, and
-    below each of its sides. With several, `span` is how far any of them can move.
+    towards the other class: `low` and `high` are the smallest and largest score below each node,
+    and below each of its sides. A number may move either way. With several leads, `span` is how far
+    any of them can move. Where sums are rounded, so are scores, and leaves may differ by less than
+    a unit.
     """
-    single = leads.shape[1] == 1
+    single = scores.shape[1] == 1
+    rounding = 1 if slack > 0 else 0
     for tree in range(len(ends)):
         for row in range(len(masses)):
             if room[row] > tree_span[tree]:
@@ -193,18 +196,22 @@ def bound_singles(
             leaf = ends[tree, row]
             child, node = -1 - leaf, leaf_parent[leaf]
             own = scores[leaf, 0]
-            down = leads[row, 0] > 0
+            # The program's own sums decide the class; close to a tie the lead may say another.
+            down, up = is_number or classes[row] == 1, is_number or classes[row] == 0
             while node >= 0:
                 if span[node] >= room[row]:
                     test = move = span[node]
                     if single:
                         other = 1 if then[node] == child else 0
+                        move = test = 0
                         if down:
                             move = own - low[node, 2]
                             test = own - low[node, other]
-                        else:
-                            move = high[node, 2] - own
-                            test = high[node, other] - own
+                        if up:
+                            move = max(move, high[node, 2] - own)
+                            test = max(test, high[node, other] - own)
+                        move += rounding
+                        test += rounding
                     if move >= room[row]:
                         near[node, 0] += masses[row]
                     if test >= room[row]:

@@ -67,8 +67,6 @@ class ForestPlan:
             low[:, side] = np.minimum.reduceat(padded, ends)[::2]
             high[:, side] = np.maximum.reduceat(padded, ends)[::2]
         low[:, 2], high[:, 2] = low[:, :2].min(axis=1), high[:, :2].max(axis=1)
-        if self.decision.is_number:  # numbers that are one in this unit may still differ
-            high[:, 2] = np.maximum(high[:, 2], low[:, 2] + 1)
         return low, high
 
     @cached_property
