@@ -113,9 +113,7 @@ def _columns(rng: np.random.Generator, rows: int) -> dict[str, Any]:
 
 
 class _Drawer:
-    def __init__(
-        self, rng: np.random.Generator, columns: dict[str, Any], compound: bool
-    ) -> None:
+    def __init__(self, rng: np.random.Generator, columns: dict[str, Any], compound: bool) -> None:
         self.rng, self.columns, self.compound = rng, columns, compound
         self.tests = [self._test() for _ in range(int(rng.integers(2, 30)))]
         self.kept: list[Term] = []

@@ -125,7 +125,7 @@ class _Detector:
         if self.measure == "all" or self.all_sets or self.all_subsets or small:
             return None
         engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))
-        return next(engines, None)
+        return next((engine for engine in engines if engine.plan.parts is not None), None)
 
     def run(self) -> Detection:
         with self.clock.until_deadline():

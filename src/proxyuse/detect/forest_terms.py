@@ -5,7 +5,8 @@ cheapest reasons come first:
 
 1. *Reach and margin.* A position changes no more rows than pass it, and of those only rows whose
    leads it can move far enough (one pass over the rows, for all positions).
-2. *Association.* Tests and variables below epsilon are no witnesses, wherever they stand.
+2. *Association.* Tests, and variables and other parts of tests, that are below epsilon are no
+   witnesses, wherever they stand.
 3. *Margins of several positions.* A test at many nodes changes no more rows than those it meets in
    enough trees (one more pass, for all tests that are left).
 4. *Association of subtrees*, for the few that are left.
@@ -33,6 +34,7 @@ from proxyuse.measure.association import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.plan import Part
 from proxyuse.measure.forests.tests_tables import test_associations
 
 EXACT_WORK = 1 << 27
@@ -123,11 +125,14 @@ class _Forest:
             self.plan, engine.codes, sample.weights, sample.attributes, association
         )
         self.suspicious = self.by_test.max(axis=1) >= epsilon
+        assert self.plan.parts is not None
+        self.parts = self.plan.parts
+        for part in self.parts:  # which are tests as well
+            self.suspicious[self.plan.forest.test[part.nodes[part.offsets == 1]]] = False
 
     def measured(self) -> ForestTerms:
         self._tests()
-        if self.variables:
-            self._variables()
+        self._test_parts()
         self._subtrees()
         bounded = Bounded(
             self.measurement.program,
@@ -143,7 +148,7 @@ class _Forest:
         return self.rows.setdefault((kind, number), Row(term, associations))
 
     def _spots(self, kind: str, nodes: Array) -> SpotColumn:
-        past = {"subtree": 0, "test": 1, "variable": 2}[kind]
+        past = {"subtree": 0, "test": 1}[kind]
         return SpotColumn(np.sort(self.plan.points_of(nodes)) + past)
 
     def _influence(self, target: Target) -> tuple[float, float]:
@@ -152,7 +157,7 @@ class _Forest:
         counted = self.engine.count(target)
         return self.engine.share_of(counted), self.engine.share(counted.reached)
 
-    # Tests, and variables through one test
+    # Tests
 
     def _tests(self) -> None:
         forest = self.plan.forest
@@ -182,58 +187,70 @@ class _Forest:
             if len(at) > 2 and max(row.influences) <= self.delta < bound:
                 self.open.append((row.term, len(at), bound))
 
-    # Variables
+    # Parts of tests, variables among them
 
-    def _variables(self) -> None:
-        nodes_of: dict[str, list[Array]] = defaultdict(list)
-        columns = self.plan.wiring.nodes[:, 0]
-        for column, kind in enumerate(self.plan.wiring.columns):
-            if (name := self.engine.variable_of(kind)) is not None:
-                nodes_of[name].append(np.flatnonzero(columns == column))
-        terms = [Var(name) for name in nodes_of]
-        if not terms:
+    def _test_parts(self) -> None:
+        parts = [p for p in self.parts if self.variables or not isinstance(p.term, Var)]
+        if not parts:
             return
+        terms = [part.term for part in parts]
         associations = self.measurement.associations(terms, self.association)
-        for number, (term, parts) in enumerate(zip(terms, nodes_of.values(), strict=True)):
-            nodes = np.sort(np.concatenate(parts))
-            row = self._row("variable", number, term, associations[number])
-            suspicious = associations[number].max() >= self.epsilon
-            self._variable(row, nodes, bool(suspicious))
+        for number, part in enumerate(parts):
+            row = self._row("part", number, part.term, associations[number])
+            self._part(row, part, bool(associations[number].max() >= self.epsilon))
 
-    def _variable(self, row: Row, nodes: Array, suspicious: bool) -> None:
+    def _part(self, row: Row, part: Part, suspicious: bool) -> None:
         if suspicious:
-            for node in nodes[self.near_test[nodes] > self.limit].tolist():
-                alone = np.array([node])
-                row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
-        if len(nodes) == 1:
+            for index in np.flatnonzero(self.near_test[part.nodes] > self.limit).tolist():
+                alone = part._replace(
+                    nodes=part.nodes[index : index + 1], offsets=part.offsets[index : index + 1]
+                )
+                row.add(self._part_spots(alone), *self._part_influence(alone))
+        nodes = np.unique(part.nodes)
+        spots = self._part_spots(part)
+        if len(spots) == 1:
             if not row.spots:
-                row.add(self._spots("variable", nodes), math.nan, self.engine.reach_of(nodes))
+                row.add(spots, math.nan, self.engine.reach_of(nodes))
             return
-        spots = self._spots("variable", nodes)
         bound = self.engine.bound_of(nodes) if suspicious else 0.0
         if bound <= self.delta:
             row.add(spots, math.nan, self.engine.reach_of(nodes))
             return
-        if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
+        drawn = None
+        if not self.exact and part.decides and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
-            if drawn is not None:
-                self.drawn.append((row.term, drawn))
-                row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
-                if drawn.influence <= self.delta:
-                    self.open.append((row.term, len(nodes), bound))
-                return
-        influence, reach = self._influence(Target("variable", nodes))
-        row.add(spots, influence, reach)
-        if influence <= self.delta and len(nodes) > 2:
-            self.open.append((row.term, len(nodes), bound))
+        if drawn is None:
+            row.add(spots, *self._part_influence(part))
+        else:
+            self.drawn.append((row.term, drawn))
+            row.add(spots, drawn.influence, self.engine.reach_of(nodes), drawn.error)
+        if max(row.influences) <= self.delta and len(spots) > 2:
+            self.open.append((row.term, len(spots), bound))
+
+    def _part_spots(self, part: Part) -> SpotColumn:
+        return SpotColumn(np.sort(self.plan.points_of(part.nodes) + part.offsets))
+
+    def _part_influence(self, part: Part) -> tuple[float, float]:
+        if part.decides:
+            return self._influence(Target("part", part.nodes))
+        self.tick(0)
+        spots = list(self._part_spots(part))
+        return self.measurement.influence(spots), self.engine.reach_of(np.unique(part.nodes))
 
     # Subtrees
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
-        met = np.bincount(groups, self.near_subtree)
         alone = np.bincount(groups) == 1
-        chosen = np.flatnonzero(met > self.limit)
+        near = np.zeros(len(alone))
+        np.maximum.at(near, groups, self.near_subtree)
+        # As with tests: together they may matter although none of them does alone.
+        several = np.flatnonzero(~alone & (np.bincount(groups, self.passed) > self.limit))
+        if len(several):
+            number = np.full(len(alone), -1, dtype=np.int64)
+            number[several] = np.arange(len(several))
+            near[several] = self.engine.together(number[groups], len(several))[0]
+        chosen = np.flatnonzero(near > self.limit)
         order = np.argsort(groups, kind="stable")
         starts = np.searchsorted(groups[order], chosen)
         ends = np.searchsorted(groups[order], chosen, side="right")
@@ -251,7 +268,9 @@ class _Forest:
         return [np.array(same) for same in by_digest.values()]
 
     def _subtree(self, nodes: Array) -> None:
-        if self.near_subtree[nodes].sum() <= self.limit:
+        several = len(nodes) > 1
+        bound = self.engine.bound_of(nodes) if several else math.inf
+        if bound <= self.delta:
             return
         self.tick(0)
         associations = self.engine.subtree_associations(int(nodes[0]), self.association)
@@ -262,11 +281,9 @@ class _Forest:
         for node in nodes[self.near_subtree[nodes] > self.limit].tolist():
             influence, reach = self._influence(Target("subtree", np.array([node])))
             row.add(self._spots("subtree", np.array([node])), influence, reach)
-        if len(nodes) > 1:
+        if several:
             influence, reach = self._influence(Target("subtree", nodes))
             row.add(self._spots("subtree", nodes), influence, reach)
-            if influence <= self.delta and len(nodes) > 2:
-                bound = self.engine.bound_of(nodes)
-                if bound > self.delta:
-                    self.open.append((term, len(nodes), bound))
+            if max(row.influences) <= self.delta and len(nodes) > 2:
+                self.open.append((term, len(nodes), bound))
         self.rows["subtree", int(nodes[0])] = row

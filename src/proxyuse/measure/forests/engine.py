@@ -4,7 +4,8 @@ The idea. A row's output depends on a tree only through the leads it gives the c
 whole numbers (`decision`), so "what if this tree said something else" is an addition:
 
 - a test at some nodes: where does the row end if these nodes go the other way?
-- a variable at some nodes: the same for each cell of its values, all cells in one walk;
+- a variable, or another part of tests that depend on it alone, at some nodes: the same for each
+  cell of its values, all cells in one walk;
 - a subtree at some nodes: the same for each value that the subtree takes on some row.
 
 Bounds come first: a row whose winner leads by more than some nodes can move is not looked at, and
@@ -27,7 +28,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Call, Var, Vector, children
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Spot
-from proxyuse.lang.walking import CodeColumn, leaf_values
+from proxyuse.lang.walking import leaf_values
 from proxyuse.measure.association import Association, needs_values
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
@@ -43,7 +44,7 @@ T = TypeVar("T")
 
 
 class Target(NamedTuple):
-    """What some positions are about: a test, a variable or a subtree, at some nodes."""
+    """What some positions are about: a "test", a "part" of tests or a "subtree", at some nodes."""
 
     kind: str
     nodes: Array
@@ -192,18 +193,6 @@ class ForestEngine:
         """A number for each node; equal subtrees have the same one. O(n log n)."""
         return counting.subtree_groups(self.plan)
 
-    def variable_of(self, column: CodeColumn) -> str | None:
-        """The variable that the tests of a column read, if it is one variable at one place."""
-        if column.variable is not None:
-            return column.variable
-        test = Points(column.operand)
-        places = [index for index, term in enumerate(test.terms) if isinstance(term, Var)]
-        if column.cuts is None and column.words is None and len(places) == 1:
-            term = test.terms[places[0]]
-            if test.parents[places[0]] == 0 and places[0] == 1 and isinstance(term, Var):
-                return term.name
-        return None
-
     def subtree_associations(self, node: int, measure: Association) -> Array:
         """The association of the subtree at a node with each protected attribute.
 
@@ -242,9 +231,9 @@ class ForestEngine:
         if inside == 1:
             return "test"
         test = Points(self.plan.forest.tests.term(int(self.plan.forest.test[node])))
-        plain = isinstance(test.terms[inside - 1], Var) and test.parents[inside - 1] == 0
-        once = sum(isinstance(term, Var) for term in test.terms) == 1
-        return "variable" if plain and once else None
+        variables = (point for point, term in enumerate(test.terms) if isinstance(term, Var))
+        first, end = inside - 1, test.end(inside - 1)
+        return "part" if all(first <= point < end for point in variables) else None
 
     def influence(self, spots: Sequence[Spot]) -> float | None:
         """The influence of one computation through disjoint positions at which it stands."""
@@ -306,9 +295,9 @@ class ForestEngine:
         match target.kind:
             case "subtree":
                 return self._count_subtree(target.nodes)
-            case "variable" if len(target.nodes) > 1:
-                return self._count_variable(target.nodes)
-            case _:  # a variable at one node acts through its test
+            case "part" if len(target.nodes) > 1:
+                return self._count_part(target.nodes)
+            case _:  # at one node, it acts through its test
                 return self._count_test(target.nodes)
 
     def _count_test(self, nodes: Array) -> Counted:
@@ -338,7 +327,7 @@ class ForestEngine:
         with_false = int(self.masses[flags & holds].sum())
         return Counted(by_row, np.where(holds, with_true, with_false), reached)
 
-    def _count_variable(self, nodes: Array) -> Counted:
+    def _count_part(self, nodes: Array) -> Counted:
         plan = self.plan
         columns = np.unique(plan.wiring.nodes[nodes, 0])
         hole = Hole.at(plan, nodes)
@@ -358,7 +347,7 @@ class ForestEngine:
         return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
 
     def _count_columns(self, hole: Hole, columns: Array) -> Counted:
-        """A variable whose tests look at several columns: one row of each kind is tried."""
+        """A part of tests that look at several columns: one row of each kind is tried."""
         plan = self.plan
         _, first, kinds = np.unique(
             self.codes[:, columns], axis=0, return_index=True, return_inverse=True

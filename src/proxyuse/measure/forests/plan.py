@@ -7,19 +7,45 @@ there; see `counting`.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Const
+from proxyuse.lang.nodes import And, Compare, Const, Ite, Member, Not, Or, Term, Var
 from proxyuse.lang.packed import Forest, Location
 from proxyuse.lang.packing import pack_trees
 from proxyuse.lang.positions import Points
 from proxyuse.lang.walking import Wiring
 from proxyuse.measure.forests.decision import Decision, Form, decision_of, form_of
 from proxyuse.program import Program, kept
+
+
+class Part(NamedTuple):
+    """A computation inside tests.
+
+    Attributes
+    ----------
+    nodes : the node of each of its positions.
+    offsets : how far behind the node's program point each position is.
+    decides : whether each of the tests depends on it alone.
+    """
+
+    term: Term
+    nodes: Array
+    offsets: Array
+    decides: bool
+
+    @classmethod
+    def of(cls, term: Term, places: Sequence[tuple[Array, int]], decides: bool) -> Part:
+        """From the nodes of some tests, with the point inside these tests."""
+        nodes = np.concatenate([some for some, _ in places])
+        offsets = np.concatenate([np.full(len(some), 1 + point) for some, point in places])
+        order = np.lexsort((offsets, nodes))
+        return cls(term, nodes[order], offsets[order], decides)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +161,42 @@ class ForestPlan:
         return order[starts[test] : starts[test + 1]]
 
     @cached_property
-    def variable_of_column(self) -> list[str | None]:
-        """The variable that each column of codes holds, if it holds one."""
-        return [column.variable for column in self.wiring.columns]
+    def parts(self) -> tuple[Part, ...] | None:
+        """The computations inside tests, variables among them, in order of their first node.
+
+        None if one of them is a choice: it might equal a subtree. Linear in the number of nodes,
+        and of points in the distinct shapes of tests.
+        """
+        tests = self.forest.tests
+        shape = tests.shape[self.forest.test]
+        order = np.argsort(shape, kind="stable")
+        ends = np.searchsorted(shape[order], np.arange(len(tests.shapes) + 1))
+        places: dict[bytes, list[tuple[Array, int]]] = {}
+        terms: dict[bytes, Term] = {}
+        undecided: set[bytes] = set()
+        for number, root in enumerate(tests.shapes):
+            nodes, points = order[ends[number] : ends[number + 1]], Points(root)
+            variables = [point for point, term in enumerate(points.terms) if isinstance(term, Var)]
+            for point, term in enumerate(points.terms):
+                if isinstance(term, Ite):
+                    return None
+                if point == 0 or isinstance(term, Const):
+                    continue
+                terms.setdefault(term.digest, term)
+                places.setdefault(term.digest, []).append((nodes, point))
+                if not all(point <= variable < points.end(point) for variable in variables):
+                    undecided.add(term.digest)
+        # A test may also be a part of another one. Only then all of them are looked at.
+        tests_inside = any(isinstance(t, Compare | Member | Not | And | Or) for t in terms.values())
+        if tests_inside or any(root.digest in places for root in tests.shapes):
+            for test in range(len(tests)):
+                digest = tests.term(test).digest
+                if digest in places:
+                    places[digest].append((self.nodes_of_test(test), 0))
+        return tuple(
+            Part.of(terms[digest], found, digest not in undecided)
+            for digest, found in places.items()
+        )
 
 
 @kept
