@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import proxyuse as pu
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.engine import ENGINES, Measurement
+from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.sample import Sample
+from proxyuse.program import Program
 from tests.measure.by_rows import ByRows
 from tests.measure.large_cases import FORMS, LargeCase, large_case
 
@@ -85,11 +88,11 @@ def test_random_models(form: str, first: int) -> None:
 
 def check_audits(case: LargeCase, epsilon: float, delta: float) -> None:
     """An audit that bounds first finds the witnesses of one that measures everything."""
-    given = {"model": case.program, "X": case.data, "protected": list(case.protected)}
-    options = given | {"epsilon": epsilon, "delta": delta, "weights": case.weights}
-    no_sums = {"subsets": 0, "search": 0, "grow": 0}
-    everything = pu.audit(**options, measure="all", budget=pu.Budget(**no_sums))
-    bounded = pu.audit(**options, budget=pu.Budget(**no_sums, positions=0))
+    audit = partial(
+        pu.audit, case.program, case.data, list(case.protected), epsilon, delta,
+        weights=case.weights, budget=pu.Budget(subsets=0, search=0, grow=0, positions=0),
+    )  # fmt: skip
+    everything, bounded = audit(measure="all"), audit()
     alone = [spots[0] for spots in everything.decompositions.spots if len(spots) == 1]
     counts = Counter(everything.program.points.term_at(spot).digest for spot in alone)
     where = case.form, epsilon, delta
@@ -113,3 +116,101 @@ def witnesses_of_terms(audit: pu.Audit, counts: Counter[bytes]) -> dict[Any, Any
         if not w.decomposition.spots[0].operands
         and w.occurrences in (1, counts[w.expression.digest])
     }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_audits_that_bound_first(form: str) -> None:
+    for seed in (3, 20):
+        check_audits(large_case(seed, 257, form, compound=seed % 3 == 0), 0.01, 0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("first", range(100, 160, 20))
+def test_random_audits_that_bound_first(form: str, first: int) -> None:
+    for seed in range(first, first + 20):
+        case = large_case(seed, (257, 400, 900)[seed % 3], form, compound=seed % 5 == 0)
+        if len(case.program.points) <= 800:
+            check_audits(case, (0.005, 0.05, 0.0)[seed % 3], (0.02, 0.1, 0.0, 0.05)[seed % 4])
+
+
+def check_bounds(text: str, columns: dict[str, Any]) -> None:
+    """No bound of a single position is below its influence."""
+    rows = len(columns["x"])
+    case = LargeCase("text", Program.parse(text), columns, None, {"z": np.arange(rows) % 2})
+    check_audits(case, 0.0, 0.0)
+
+
+def test_a_number_may_move_either_way() -> None:
+    columns = {"x": [0, 1, 1, 2], "y": [0, 0, 0, 1]}
+    check_bounds("ite(x <= 1, 1, 5)", columns)
+    check_bounds("ite(x <= 1, 5, 1)", columns)
+    check_bounds("ite(x <= 1, 0.5, -2) + ite(y <= 0, ite(x <= 0, 1, 3), -1)", columns)
+
+
+def test_near_a_tie_the_sum_itself_says_which_class_a_row_has() -> None:
+    """0.1 + 0.2 is above 0.3 in floating point, whatever the rounded lead says."""
+    for limit in ("0.3", "0.30000000000000004", "0.30000000000000007"):
+        for relation in (">", ">="):
+            check_bounds(
+                f"ite(ite(x <= 1, 0.1, 0.05) + ite(y <= 0, 0.2, 0.3) {relation} {limit}, 1, 0)",
+                {"x": [0, 0, 1, 2, 0], "y": [0, 0, 0, 0, 1]},
+            )
+
+
+def test_equal_subtrees_may_matter_together_only() -> None:
+    same = "ite(x <= 1, 1, 0)"
+    columns = {"x": np.arange(6.0), "y": [0, 1] * 3}
+    program = Program.parse(f"{same} + ite(y <= 0, {same}, {same}) + ite(x <= 1, 3, 2) > 3.5")
+    found = pu.audit(
+        program, columns, {"z": columns["x"] <= 1}, 0.1, 0.05, budget=pu.Budget(positions=0)
+    )
+    witnesses = {w.term: w.occurrences for w in found.witnesses}
+    assert found.bounded is not None
+    assert witnesses[same] == 3
+    check_bounds(str(program.term), columns)
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["fill(x, 1) <= 2", "x + y > 0.5", "x <= 2 and y > 0", "not (x <= 2)", "y <= x",
+     "2 * fill(x, 1) - 1 <= 2", "x <= 1 or (x <= 3 and not (x <= 2))"],
+)  # fmt: skip
+def test_what_stands_inside_tests_is_measured(test: str) -> None:
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(300) < 0.2, np.nan, rng.integers(0, 5, 300))
+    columns = {"x": x, "y": rng.integers(0, 3, 300).astype(float)}
+    check_bounds(f"ite({test}, ite(x <= 2, 1, 0), ite(y <= 1, 0, 1))", columns)
+    check_bounds(f"ite({test}, 1, 0) + ite({test}, 2, 0) + ite(y <= 1, 0, 2) > 1.5", columns)
+
+
+# Drawn influences
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drawn_influence_holds_the_exact_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxyuse.detect.forest_terms.EXACT_WORK", 0)
+    case = large_case(seed, 900, "boosted")
+    audit = partial(
+        pu.audit, case.program, case.data, list(case.protected), 0.0, 0.01,
+        weights=case.weights, budget=pu.Budget(positions=0),
+    )  # fmt: skip
+    drawn, exact = audit(), audit(exact=True)
+    errors = drawn.decompositions.errors
+    assert (errors > 0).any()
+    assert (exact.decompositions.errors == 0).all()
+    counted = dict(zip(map(tuple, exact.decompositions.spots), exact.decompositions.influences,
+                       strict=True))  # fmt: skip
+    for spots, influence, error in zip(
+        drawn.decompositions.spots, drawn.decompositions.influences, errors, strict=True
+    ):
+        if influence == influence:
+            assert abs(influence - counted[tuple(spots)]) <= error + 1e-12
+    assert {w.key for w in drawn.witnesses} == {w.key for w in exact.witnesses}
+
+
+def test_every_form_of_trees_has_the_engine_of_forests() -> None:
+    for form in FORMS:
+        case = large_case(7, 300, form)
+        engines = Measurement(Sample(case.program, case.population)).engines
+        assert any(isinstance(e, ForestEngine) for e in engines) == (form != "linear")

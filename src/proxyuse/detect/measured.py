@@ -176,6 +176,12 @@ class Decompositions(Sequence[Decomposition]):
         self._bounded = bounded
 
     @property
+    def errors(self) -> Array:
+        """How far the influence of each may be off because it was drawn; 0 if it was counted."""
+        errors = self._measures.errors
+        return np.zeros(len(self)) if errors is None else errors
+
+    @property
     def owners(self) -> Array:
         """The number of the computation of each decomposition."""
         return self._measures.owners
