@@ -179,7 +179,7 @@ def row(name: str, model: Any, audit: pu.Audit, sample: People) -> tuple[str, ..
 
 def strongest(name: str, audit: pu.Audit) -> tuple[str, ...]:
     """The witness of the strongest association, and the relationship wherever it is read."""
-    first = audit.witnesses[0]
+    first = max(audit.witnesses, key=lambda w: (w.association, w.influence, -w.size))
     read = [d for d in audit.decompositions if d.term == "relationship"]
     most = max(read, key=lambda d: d.influence or 0.0)
     return (
