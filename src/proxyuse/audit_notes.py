@@ -56,9 +56,10 @@ def audit_notes(
                 f"{max(0.0, 1 - count * sampling.beta):.4g}",
             )
         )
-    methods = engine.methods.most_common()
-    ways = ", ".join(f"{count:,} {method}" for method, count in methods)
-    notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
+    if engine.methods:
+        methods = engine.methods.most_common()
+        ways = ", ".join(f"{count:,} {method}" for method, count in methods)
+        notes.append(Note(NoteKind.METHOD, f"influence of sets of positions: {ways}"))
     notes += detection.notes
     notes += [Note(NoteKind.UNSETTLED, str(item)) for item in detection.unsettled]
     return tuple(sorted(notes, key=lambda note: note.kind is not NoteKind.TIME_LIMIT))

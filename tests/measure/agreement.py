@@ -96,7 +96,7 @@ def check_engines(
     *,
     engines: tuple[type[Engine], ...] = ENGINES,
     **options: Any,
-) -> set[tuple[type[Engine], str]]:
+) -> frozenset[tuple[type[Engine], str]]:
     """Every engine, and all of them together, agree with the definition wherever they answer.
 
     Returns which engine answered which question.

@@ -71,7 +71,7 @@ class ByRows:
         if column.dtype.kind in "OU":
             words = [np.nan if word is None else self._number(word) for word in column.tolist()]
             return np.array(words, dtype=float)
-        return column.astype(float)
+        return np.asarray(column, dtype=float)
 
     def _number(self, value: Value) -> Any:
         if isinstance(value, str):

@@ -169,9 +169,10 @@ class _Drawer:
 
     def _votes(self, width: int) -> list[float]:
         if self.rng.random() < 0.3:
-            return (np.arange(width) == self.some(0, width - 1)).astype(float).tolist()
+            chosen = self.some(0, width - 1)
+            return [float(index == chosen) for index in range(width)]
         counts = self.rng.integers(0, 4, width) + (np.arange(width) == 0)
-        return (counts / counts.sum()).tolist()
+        return [float(share) for share in counts / counts.sum()]
 
     def trees(self, fewest: int, most: int) -> list[Term]:
         """Some trees, packed or not."""

@@ -128,7 +128,7 @@ def test_hundreds_of_models_of_every_form(form: str) -> None:
 
 def test_every_engine_and_every_question_is_covered() -> None:
     """No engine passes because it is never asked what it answers."""
-    answered = set()
+    answered: set[tuple[type[Engine], str]] = set()
     for form in FORMS:
         case = few_rows(0, form)
         answered |= check_engines(case.program, case.population)

@@ -160,7 +160,7 @@ def test_near_a_tie_the_sum_itself_says_which_class_a_row_has() -> None:
 
 def test_equal_subtrees_may_matter_together_only() -> None:
     same = "ite(x <= 1, 1, 0)"
-    columns = {"x": np.arange(6.0), "y": [0, 1] * 3}
+    columns: dict[str, Any] = {"x": np.arange(6.0), "y": [0, 1] * 3}
     program = Program.parse(f"{same} + ite(y <= 0, {same}, {same}) + ite(x <= 1, 3, 2) > 3.5")
     found = pu.audit(
         program, columns, {"z": columns["x"] <= 1}, 0.1, 0.05, budget=pu.Budget(positions=0)

@@ -154,6 +154,7 @@ class _Forest:
     def _influence(self, target: Target) -> tuple[float, float]:
         """Influence and reach of a computation at some nodes."""
         self.tick(0)
+        self.measurement.methods[self.engine.method] += 1
         counted = self.engine.count(target)
         return self.engine.share_of(counted), self.engine.share(counted.reached)
 
