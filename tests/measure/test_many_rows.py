@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -74,6 +75,12 @@ def test_hundreds_of_rows(form: str) -> None:
     check_case(large_case(FORMS.index(form), 300, form), seed=FORMS.index(form))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_blocks_of_rows_add_up(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxyuse.measure.forests.counting.BLOCK", 100)
+    check_case(large_case(40 + FORMS.index(form), 1030, form), seed=1, most=6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("first", range(0, 200, 20))
@@ -86,11 +93,11 @@ def test_random_models(form: str, first: int) -> None:
 # Whole audits: bounded first, against everything measured
 
 
-def check_audits(case: LargeCase, epsilon: float, delta: float) -> None:
+def check_audits(case: LargeCase, epsilon: float, delta: float, **options: Any) -> None:
     """An audit that bounds first finds the witnesses of one that measures everything."""
     audit = partial(
         pu.audit, case.program, case.data, list(case.protected), epsilon, delta,
-        weights=case.weights, budget=pu.Budget(subsets=0, search=0, grow=0, positions=0),
+        weights=case.weights, budget=pu.Budget(subsets=0, search=0, grow=0, positions=0), **options,
     )  # fmt: skip
     everything, bounded = audit(measure="all"), audit()
     alone = [spots[0] for spots in everything.decompositions.spots if len(spots) == 1]
@@ -122,6 +129,19 @@ def witnesses_of_terms(audit: pu.Audit, counts: Counter[bytes]) -> dict[Any, Any
 def test_audits_that_bound_first(form: str) -> None:
     for seed in (3, 20):
         check_audits(large_case(seed, 257, form, compound=seed % 3 == 0), 0.01, 0.02)
+
+
+@pytest.mark.parametrize("association", ["adjusted-mutual-information", "cramers-v"])
+@pytest.mark.parametrize("form", ["label", "sum", "vote", "boosted"])
+def test_audits_that_bound_first_with_other_associations(form: str, association: str) -> None:
+    check_audits(large_case(17, 257, form), 0.01, 0.02, association=association)
+
+
+@pytest.mark.parametrize("form", ["number", "sum", "boosted"])
+def test_audits_that_bound_first_with_squared_correlation(form: str) -> None:
+    case = large_case(17, 257, form)
+    case = replace(case, protected={"z": case.protected["z"]})
+    check_audits(case, 0.01, 0.02, association="squared-correlation")
 
 
 @pytest.mark.slow
