@@ -245,9 +245,8 @@ def test_measuring_what_is_needed_changes_no_witness(case, epsilon, delta):
         ]
 
     assert told(full) == told(quick)
-    assert {d.expression for d in quick.decompositions} == {
-        d.expression for d in full.decompositions
-    }
+    settled = {d.expression for d in (*quick.decompositions, *(quick.bounded or ()))}
+    assert settled >= {d.expression for d in full.decompositions if not d.spots[0].operands}
 
 
 # Small budgets
