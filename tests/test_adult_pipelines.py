@@ -143,7 +143,8 @@ HUSBAND = "relationship == 'Husband'"
 )
 def test_the_strongest_witness_reads_in_raw_columns(name, protected, term, association, influence):
     witnesses = [w for w in audited(name).witnesses if w.protected == protected]
-    as_strong = [w for w in witnesses if w.association > witnesses[0].association - 1e-9]
+    most = max(w.association for w in witnesses)
+    as_strong = [w for w in witnesses if w.association > most - 1e-9]
     strongest = min(as_strong, key=lambda w: (w.size, -w.influence))
     assert strongest.term == term
     assert strongest.association == pytest.approx(association, abs=0.005)
@@ -187,7 +188,7 @@ def test_measures_of_a_question_are_those_counted_by_hand():
 def test_the_strongest_witness_is_as_strong_by_the_definition(name):
     some = ADULT.sample(250, random_state=0)
     result = pu.audit(pipeline(name), some, "married", budget=ONLY_SINGLE_PARTS)
-    strongest = result.witnesses[0]
+    strongest = max(result.witnesses, key=lambda w: w.association)
     reference = Reference(result.program, result.population)
     assert strongest.influence == pytest.approx(
         reference.influence(list(strongest.decomposition.spots)), abs=1e-12

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import proxyuse as pu
 from proxyuse.datasets import load_adult, load_contraceptive, load_student
+from proxyuse.detect.witnesses import groups_of
 from proxyuse.errors import (
     Cancelled,
     DataError,
@@ -76,7 +77,9 @@ def test_adult_relationship_is_a_proxy_for_marital_status():
     assert occurrences == 1
     assert association == pytest.approx(0.383606651953, abs=1e-12)
     assert influence == pytest.approx(0.136436, abs=1e-12)
-    assert result.witnesses[0].term == "relationship <= 0.5"
+    first = groups_of(result.witnesses)[0]
+    assert first.strongest.term == "relationship <= 0.5"
+    assert first.representative.term == result.witnesses[0].term == "relationship"
     assert result.complete
 
 

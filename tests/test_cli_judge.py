@@ -104,10 +104,10 @@ def test_all_are_judged_from_a_pipe(judge):
     assert main(["audit"]) == 0
 
 
-def test_strongest_first_and_each_decision_counts(judge):
+def test_witnesses_come_in_the_order_of_the_audit_and_each_decision_counts(judge):
     out = judge(*BY, answers="i\nnot for pay\ns\nskip\nA\nfine\nquit\n", code=1)
-    strengths = [float(x) for x in re.findall(r"^association  ([\d.]+)", out, re.MULTILINE)]
-    assert strengths == sorted(strengths, reverse=True)
+    shown = [float(x) for x in re.findall(r"^association  ([\d.]+)", out, re.MULTILINE)]
+    assert shown == [round(w.association, 4) for w in audit().witnesses][: len(shown)]
     first, second = Records.open("j.jsonl")
     assert (first.appropriate, second.appropriate) == (False, True)
     assert "Judged now: 2 (1 appropriate, 1 not)" in out

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -411,8 +412,18 @@ def test_the_occurrence_bound_of_a_tree_is_the_share_of_pairs_that_some_set_chan
 
 def check_order(case: Case, epsilon: float, delta: Fraction, all_sets: bool) -> None:
     audit = audited(case, epsilon=epsilon, delta=float(delta), all_sets=all_sets)
-    ranks = [(-w.association, -w.influence, w.size, w.id) for w in audit.witnesses]
-    assert ranks == sorted(ranks)
+    groups = [list(some) for _, some in groupby(audit.witnesses, lambda w: (w.protected, w.group))]
+    assert len(groups) == len({(w.protected, w.group) for w in audit.witnesses})
+
+    def rank(w: pu.Witness) -> tuple[float, float, int, str]:
+        return -w.association, -w.influence, w.size, w.id
+
+    strongest = [min(map(rank, group)) for group in groups]
+    assert strongest == sorted(strongest)
+    for first, *others in groups:
+        assert all(w.size >= first.size for w in others)
+        assert list(map(rank, others)) == sorted(map(rank, others))
+        assert all(rank(first) < rank(w) for w in others if w.expression == first.expression)
     tree = case.tree
 
     def covered(witness: pu.Witness) -> list[set[int]]:
@@ -423,9 +434,9 @@ def check_order(case: Case, epsilon: float, delta: Fraction, all_sets: bool) -> 
 
     for z in case.protected:
         mine = [w for w in audit.witnesses if w.protected == z]
-        groups = {w.group for w in mine}
-        assert groups == set(range(len(groups)))
-        for group in groups:
+        numbers = {w.group for w in mine}
+        assert numbers == set(range(len(numbers)))
+        for group in numbers:
             members = [w for w in mine if w.group == group]
             front = min(members, key=lambda w: w.size)
             fronts = [w for w in mine if w.expression == front.expression]

@@ -158,7 +158,10 @@ def cuts_table(cuts: Sequence[Cut]) -> Table:
     """Removal and repair at the same thresholds."""
     rows = []
     for at in cuts:
-        strongest = at.audit.witnesses[0] if at.audit.witnesses else None
+        by_strength = sorted(
+            at.audit.witnesses, key=lambda w: (w.association, w.influence, -w.size)
+        )
+        strongest = by_strength[-1] if by_strength else None
         ours = at.repair.before.witnesses
         hidden = sum(strongest_feature(w) < at.epsilon for w in ours)
         rows.append((

@@ -233,7 +233,7 @@ def tree_row(answer: Answer) -> tuple[str, ...]:
     """A row of the table of trees."""
     audit, first = answer.audit, "none"
     if audit.witnesses:
-        w = audit.witnesses[0]
+        w = max(audit.witnesses, key=lambda w: (w.association, w.influence, -w.size))
         first = f"`{shortened(w.term)}` ({w.association:.4f}, {w.influence:.4f})"
     return (
         answer.question.name, answer.coding, f"{audit.population.n_rows:,}",

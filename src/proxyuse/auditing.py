@@ -60,7 +60,9 @@ class Audit:
     population : the rows, weights and protected attributes it was measured on.
     epsilon, delta : the thresholds: a witness has association >= epsilon, influence > delta.
     decompositions : every measured decomposition.
-    witnesses : those above both thresholds, strongest first, a protected attribute each.
+    witnesses : those above both thresholds, for one protected attribute each, in groups of nested
+        ones: the group of the strongest witness first, and in each group first the witness with
+        no other one inside it.
     unsettled : decompositions that were not measured and may be witnesses.
     searched : one sentence for each space that was searched, not exhausted.
     bounded : what was not measured because a bound shows that it is no witness; None if
@@ -104,7 +106,7 @@ class Audit:
         return not self.unsettled and all(note.kind is not NoteKind.OPAQUE for note in self.notes)
 
     def violations(self, oracle: Oracle | None = None) -> list[Violation]:
-        """The witnesses that are not judged appropriate, strongest first.
+        """The witnesses that are not judged appropriate, in the order of `witnesses`.
 
         This is the definition of a violation of use privacy. Without an oracle nobody has judged,
         and every witness is one.
@@ -452,12 +454,12 @@ def _found(
         known=known,
         all_subsets=settings.all_sets,
     )
-    witnesses: list[Witness] = []
-    for z in case.population.protected:
-        witnesses += find_witnesses(
-            detection.decompositions, z.name, z.source, epsilon=case.epsilon, delta=case.delta
-        )
-    witnesses.sort(key=lambda w: (-w.association, -w.influence, w.size, w.id, w.protected))
+    witnesses = find_witnesses(
+        detection.decompositions,
+        {z.name: z.source for z in case.population.protected},
+        epsilon=case.epsilon,
+        delta=case.delta,
+    )
 
     def again(rows: Array) -> Evidence:
         part = replace(case, population=case.population.taking(rows))

@@ -1,4 +1,9 @@
-"""What every engine owes the definition, as one check for all of them."""
+"""What every engine owes the definition, as one suite for all of them.
+
+`check_engines` asks each engine of `ENGINES` every question about a program. An engine answers or
+declines; what it answers must be what `measure.reference` says. An engine that is added to
+`ENGINES` is tested by every test that calls it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ import numpy as np
 import pytest
 
 from proxyuse.detect.candidates import Candidates
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.nodes import Associative
+from proxyuse.lang.positions import Points, Spot, operand_choices
 from proxyuse.measure.association import NormalizedMutualInformation
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.engine import ENGINES, Engine, Measurement
@@ -84,56 +90,118 @@ def _same_bits(values: Any, value: Any) -> Any:
     return same.all(axis=1) if same.ndim == 2 else same
 
 
-def check_engines(program: Program, population: Population, **options: Any) -> None:
-    """Every engine, and all of them together, agree with the definition wherever they answer."""
+def check_engines(
+    program: Program,
+    population: Population,
+    *,
+    engines: tuple[type[Engine], ...] = ENGINES,
+    **options: Any,
+) -> frozenset[tuple[type[Engine], str]]:
+    """Every engine, and all of them together, agree with the definition wherever they answer.
+
+    Returns which engine answered which question.
+    """
     reference = defined(program, population, **options)
     sample = Sample(program, population, **options)
-    together = Measurement(sample)
-    engines = [engine for engine in (kind.of(sample) for kind in ENGINES) if engine is not None]
-    sets = list(sets_of(program.points))
-    singles = [spots[0] for spots in sets if len(spots) == 1]
-    for spots in sets:
-        where = str(program), spots
-        wanted = reference.influence(spots)
-        assert together.influence(spots) == pytest.approx(wanted, rel=1e-9, abs=1e-12), where
-        assert together.reach(spots) == pytest.approx(reference.reach(spots), abs=1e-12), where
-        for engine in engines:
-            check_engine(engine, reference, spots, wanted)
-    wanted_each = [reference.influence([spot]) for spot in singles]
-    assert together.influences(singles) == pytest.approx(wanted_each, rel=1e-9, abs=1e-12)
-    reaches = [reference.reach([spot]) for spot in singles]
-    assert together.reaches(singles) == pytest.approx(reaches, abs=1e-12)
-    for engine in engines:
-        answers = zip(engine.influences(singles), wanted_each, strict=True)
-        assert all(a is None or a == pytest.approx(w, rel=1e-9, abs=1e-12) for a, w in answers)
-    if sample.pairs is None:  # a bound is for influence over all pairs
-        check_bounds(together, reference)
+    suite = _Suite(reference, exact=sample.pairs is None)
+    for kind in engines:
+        if (engine := kind.of(sample)) is not None:
+            suite.check(engine)
+    together = Measurement(sample, engines)
+    answered = suite.answered
+    suite.check(together)
+    unanswered = suite.questions - {question for kind, question in suite.answered - answered}
+    assert unanswered <= {"effects"}, unanswered
     check_associations(together, reference)
+    return answered
 
 
-def check_engine(
-    engine: Engine, reference: Reference, spots: Sequence[Spot], wanted: float
-) -> None:
-    where = engine.method, str(reference.program), spots
-    influence, reach, effects = engine.influence(spots), engine.reach(spots), engine.effects(spots)
-    if influence is not None:
-        assert influence == pytest.approx(wanted, rel=1e-9, abs=1e-12), where
-    if reach is not None:
-        assert reach == pytest.approx(reference.reach(spots), abs=1e-12), where
-    if effects is not None:
-        for half, right in zip(effects, effects_of(reference, spots), strict=True):
-            np.testing.assert_allclose(half, right, rtol=0, atol=1e-9, err_msg=str(where))
+class _Suite:
+    """The questions about one program, with the answers of the definition."""
 
+    def __init__(self, reference: Reference, exact: bool) -> None:
+        self.reference, self.exact = reference, exact
+        points = reference.points
+        self.sets = list(sets_of(points))
+        self.singles = [spots[0] for spots in self.sets if len(spots) == 1]
+        self.influences = [reference.influence(spots) for spots in self.sets]
+        self.reaches = [reference.reach(spots) for spots in self.sets]
+        self.together = [
+            [s for s in candidate.spots if not s.operands]
+            for candidate in Candidates(points, subsets=8)
+        ]
+        self.operators = [
+            (point, operand_choices(points, point)[:4])
+            for point, term in enumerate(points.terms)
+            if isinstance(term, Associative)
+        ]
+        self.answered: frozenset[tuple[Any, str]] = frozenset()
+        self.questions = {"influence", "influences", "reach", "reaches", "effects"}
+        self.questions = self.questions if self.sets else set()
 
-def check_bounds(together: Measurement, reference: Reference) -> None:
-    points = together.points
-    for candidate in Candidates(points, subsets=8):
-        spots = candidate.spots
-        if len(spots) < 2 or any(spot.operands for spot in spots):
-            continue
-        bound = together.occurrence_bound(spots)
-        some = [[spot] for spot in spots] + [list(pair) for pair in combinations(spots, 2)][:3]
-        assert bound >= max(map(reference.influence, [*some, spots])) - 1e-9
+    def _note(self, engine: Any, question: str, answer: Any) -> bool:
+        if answer is not None:
+            self.answered |= {(type(engine), question)}
+        return answer is not None
+
+    def check(self, engine: Any) -> None:
+        """Ask one engine, or all of them together, everything."""
+        named = getattr(engine, "method", "all engines"), str(self.reference.program)
+        for spots, influence, reach in zip(self.sets, self.influences, self.reaches, strict=True):
+            where = (*named, spots)
+            answer = engine.influence(spots)
+            if self._note(engine, "influence", answer):
+                assert answer == pytest.approx(influence, rel=1e-9, abs=1e-12), where
+            answer = engine.reach(spots)
+            if self._note(engine, "reach", answer):
+                assert answer == pytest.approx(reach, abs=1e-12), where
+            effects = engine.effects(spots)
+            if self._note(engine, "effects", effects):
+                for half, right in zip(effects, effects_of(self.reference, spots), strict=True):
+                    np.testing.assert_allclose(half, right, rtol=0, atol=1e-9, err_msg=str(where))
+        self._check_lists(engine, named)
+        if self.exact:  # a bound is for influence over all pairs
+            self._check_bounds(engine, named)
+
+    def _check_lists(self, engine: Any, named: tuple[str, str]) -> None:
+        pairs = zip(self.sets, self.influences, self.reaches, strict=True)
+        alone = [(influence, reach) for spots, influence, reach in pairs if len(spots) == 1]
+        for question, column in (("influences", 0), ("reaches", 1)):
+            answers = getattr(engine, question)(self.singles)
+            assert len(answers) == len(self.singles), named
+            for spot, answer, right in zip(self.singles, answers, alone, strict=True):
+                if self._note(engine, question, answer):
+                    assert answer == pytest.approx(right[column], rel=1e-9, abs=1e-12), (
+                        *named, question, spot,
+                    )  # fmt: skip
+
+    def _check_bounds(self, engine: Any, named: tuple[str, str]) -> None:
+        measured = self.reference.influence
+        for spots in self.together:
+            if len(spots) < 2:
+                continue
+            bound = engine.occurrence_bound(spots)
+            if self._note(engine, "occurrence_bound", bound):
+                some = [[spot] for spot in spots] + [list(p) for p in combinations(spots, 2)][:3]
+                assert bound >= max(map(measured, [*some, spots])) - 1e-9, (*named, spots)
+        for point, steps in self.operators:
+            if len(steps) < 2:
+                continue
+            bound = engine.operands_bound(point, steps)
+            if self._note(engine, "operands_bound", bound):
+                for subset in self._subsets(point, steps):
+                    assert bound >= measured([subset]) - 1e-9, (*named, subset)
+
+    def _subsets(self, point: int, steps: list[int]) -> Iterator[Spot]:
+        """Every subset of some operands, as the position that it has."""
+        points = self.reference.points
+        every = len(points.below(point))
+        for count in range(1, len(steps) + 1):
+            for some in combinations(steps, count):
+                if count == 1:
+                    yield Spot(points.below(point)[some[0]])
+                else:
+                    yield Spot(point) if count == every else Spot(point, tuple(sorted(some)))
 
 
 def check_associations(together: Measurement, reference: Reference) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import pickle
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import reference
 from proxyuse.measure import sample as sample_module
-from proxyuse.measure.engine import ENGINES
+from proxyuse.measure.engine import ENGINES, Engine
 from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.measure.influence import Sampling, SquaredChange
 from proxyuse.measure.sample import Sample
@@ -29,6 +30,7 @@ from proxyuse.population import Population
 from proxyuse.program import Program
 from tests.forest_cases import forest_case
 from tests.measure.agreement import NMI, check_engines, defined, measured, population_of
+from tests.measure.large_cases import FORMS, LargeCase, large_case
 from tests.strategies import Case, cases
 
 fractions = st.floats(0.125, 4).map(lambda weight: weight + 0.1)
@@ -89,6 +91,54 @@ def test_thousands_of_sums_of_trees(first: int) -> None:
     for seed in range(first, first + 100):
         case = forest_case(seed)
         check_engines(case.program, case.population)
+
+
+# Models of every form, on few rows
+
+
+def few_rows(seed: int, form: str) -> LargeCase:
+    """The first case from a seed on that the definition can measure in a moment."""
+    cases = (large_case(seed + 1000 * more, 14, form, compound=more % 2 == 1) for more in count())
+    return next(case for case in cases if len(case.program.points) <= 90)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_models_of_every_form(form: str, seed: int) -> None:
+    case = few_rows(seed, form)
+    check_engines(case.program, case.population, threads=1 + seed % 2)
+
+
+@pytest.mark.parametrize("form", ["number", "sum", "mean"])
+@pytest.mark.parametrize("seed", range(3))
+def test_regressors_by_squared_change(form: str, seed: int) -> None:
+    case = few_rows(seed, form)
+    outputs = Sample(case.program, case.population).outputs()
+    assert len(np.unique(outputs)) > 1
+    check_engines(case.program, case.population, influence=SquaredChange())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_hundreds_of_models_of_every_form(form: str) -> None:
+    for seed in range(100, 300):
+        case = few_rows(seed, form)
+        check_engines(case.program, case.population)
+
+
+def test_every_engine_and_every_question_is_covered() -> None:
+    """No engine passes because it is never asked what it answers."""
+    answered: set[tuple[type[Engine], str]] = set()
+    for form in FORMS:
+        case = few_rows(0, form)
+        answered |= check_engines(case.program, case.population)
+        if form in ("sum", "vote"):
+            sampling = Sampling(alpha=0.2, beta=0.2)
+            answered |= check_engines(case.program, case.population, sampling=sampling)
+    assert {kind for kind, _ in answered} == set(ENGINES)
+    questions = {name for name, _ in inspect.getmembers(Engine, inspect.isfunction)}
+    questions = {name for name in questions if not name.startswith("_")}
+    assert {question for _, question in answered} == questions
 
 
 # More rows than a short support, with and without compiled loops

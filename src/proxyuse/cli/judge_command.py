@@ -109,7 +109,7 @@ class Sitting:
         self._judged = {True: 0, False: 0}
 
     def waiting(self) -> list[Witness]:
-        """The witnesses that nobody has judged, strongest first."""
+        """The witnesses that nobody has judged, in the order of the audit."""
         return [w for w in self._audit.witnesses if self._oracle(w) is None]
 
     def code(self) -> int:

@@ -32,9 +32,10 @@ exit codes: 0 nothing found, 1 proxy use found, 2 wrong use, 3 nothing found but
 could be settled"""
 
 JUDGE = """\
-Audit, then show each witness that neither the policy nor an earlier judgement settles, strongest
-first, with what is known of it; ask whether the use is appropriate and why; and write the answer to
-the file of judgements at once. Nothing that was confirmed as recorded is lost by stopping.
+Audit, then show each witness that neither the policy nor an earlier judgement settles, group by
+group, the strongest group first, with what is known of it; ask whether the use is appropriate and
+why; and write the answer to the file of judgements at once. Nothing that was confirmed as recorded
+is lost by stopping.
 
 Answers are read line by line, so they can also come from a file or a pipe."""
 

@@ -118,34 +118,37 @@ class Measures:
 
     @classmethod
     def joined(cls, parts: Sequence[Measures]) -> Measures:
-        """All parts; of a computation that was measured again, what was found last."""
+        """All parts. A computation that several have is listed once, with all its positions.
+
+        It is written as in the first part that has it.
+        """
         if len(parts) == 1:
             return parts[0]
-        latest = {term.digest: part for part, some in enumerate(parts) for term in some.terms}
-        number = {digest: place for place, digest in enumerate(latest)}
-        terms: list[Term] = [parts[0].terms[0]] * len(latest)
-        associations = np.empty((len(latest), parts[0].associations.shape[1]))
-        numbers: list[int] = []
-        kept: list[tuple[int, int]] = []
+        numbers: dict[bytes, int] = {}
+        terms: list[Term] = []
+        associations: list[Array] = []
+        rows: dict[tuple[int, tuple[Spot, ...]], tuple[int, int]] = {}
         for part, some in enumerate(parts):
-            for place, term in enumerate(some.terms):
-                if latest[term.digest] == part:
-                    terms[number[term.digest]] = term
-                    associations[number[term.digest]] = some.associations[place]
+            digests = [term.digest for term in some.terms]
+            for place, digest in enumerate(digests):
+                if digest not in numbers:
+                    numbers[digest] = len(terms)
+                    terms.append(some.terms[place])
+                    associations.append(some.associations[place])
             for place, owner in enumerate(some.owners.tolist()):
-                digest = some.terms[owner].digest
-                if latest[digest] == part:
-                    numbers.append(number[digest])
-                    kept.append((part, place))
-        order = np.argsort(numbers, kind="stable")
-        rows = [kept[i] for i in order]
+                key = numbers[digests[owner]], tuple(sorted(some.spots[place]))
+                rows.setdefault(key, (part, place))
+        owners = np.array([number for number, _ in rows], dtype=np.intp)
+        order = np.argsort(owners, kind="stable")
+        kept = list(rows.values())
+        chosen = [kept[i] for i in order.tolist()]
         return cls(
             terms,
-            associations,
-            np.array(numbers, dtype=np.intp)[order],
-            [parts[part].spots[place] for part, place in rows],
-            np.array([parts[part].influences[place] for part, place in rows], dtype=float),
-            np.array([parts[part].reaches[place] for part, place in rows], dtype=float),
+            np.array(associations).reshape(len(terms), parts[0].associations.shape[1]),
+            owners[order],
+            [parts[part].spots[place] for part, place in chosen],
+            np.array([parts[part].influences[place] for part, place in chosen], dtype=float),
+            np.array([parts[part].reaches[place] for part, place in chosen], dtype=float),
         )
 
 
@@ -176,6 +179,12 @@ class Decompositions(Sequence[Decomposition]):
         self.reaches = measures.reaches
         self.spots = measures.spots
         self._bounded = bounded
+
+    @property
+    def errors(self) -> Array:
+        """How far the influence of each may be off because it was drawn; 0 if it was counted."""
+        errors = self._measures.errors
+        return np.zeros(len(self)) if errors is None else errors
 
     @property
     def owners(self) -> Array:

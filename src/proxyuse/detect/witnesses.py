@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from proxyuse.lang.text import shortened
 from proxyuse.measure.tables import JointTable
 from proxyuse.verdict import Validity
 
+ROUNDING = 1e-9
+"""Associations that are nearer than this are the same but for rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Witness:
@@ -25,8 +28,7 @@ class Witness:
     ----------
     protected : the protected attribute.
     explicit : whether the computation is the protected attribute itself, read by the program.
-    group : the number of its group of nested witnesses; the first of a group has no witness
-        inside it.
+    group : the number of its group of nested witnesses; see `groups_of`.
     validity : whether it would be there in the population too; None if that was not asked.
     """
 
@@ -100,32 +102,95 @@ class Witness:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Nested witnesses of one protected attribute.
+
+    Attributes
+    ----------
+    witnesses : the representative first, then the others, strongest first.
+    """
+
+    witnesses: tuple[Witness, ...]
+
+    @property
+    def protected(self) -> str:
+        """The protected attribute."""
+        return self.representative.protected
+
+    @property
+    def number(self) -> int:
+        """The number of the group among those of its protected attribute."""
+        return self.representative.group
+
+    @property
+    def representative(self) -> Witness:
+        """The witness with no other witness inside it."""
+        return self.witnesses[0]
+
+    @property
+    def strongest(self) -> Witness:
+        """Of the witnesses with the largest association, but for rounding, the smallest."""
+        ordered = sorted(self.witnesses, key=strength)
+        closest = ordered[0].association - ROUNDING
+        return min((w for w in ordered if w.association > closest), key=lambda w: w.size)
+
+
+Strength = tuple[float, float, int, str, str]
+
+
+def strength(witness: Witness) -> Strength:
+    """The order of witnesses: association, then influence, then smaller size, then id."""
+    return -witness.association, -witness.influence, witness.size, witness.id, witness.protected
+
+
+def groups_of(witnesses: Iterable[Witness]) -> list[Group]:
+    """Witnesses in groups of nested ones, the group of the strongest witness first."""
+    groups: dict[tuple[str, int], list[Witness]] = defaultdict(list)
+    for witness in sorted(witnesses, key=strength):
+        groups[witness.protected, witness.group].append(witness)
+    found = []
+    for members in groups.values():  # in order of the strongest of each
+        representative = min(members, key=lambda w: w.size)  # all others hold its term
+        others = (witness for witness in members if witness is not representative)
+        found.append(Group((representative, *others)))
+    return found
+
+
+def in_order(witnesses: Iterable[Witness]) -> list[Witness]:
+    """Witnesses group by group; see `groups_of`."""
+    return [witness for group in groups_of(witnesses) for witness in group.witnesses]
+
+
 def find_witnesses(
     decompositions: Decompositions,
-    protected: str,
-    source: str | None,
+    sources: Mapping[str, str | None],
     *,
     epsilon: float,
     delta: float,
 ) -> list[Witness]:
-    """The witnesses of one protected attribute, strongest first, in groups of nested ones.
+    """The witnesses of protected attributes, in the order of `groups_of`.
 
-    A witness has ``association >= epsilon and influence > delta``. `source` is the column the
-    protected attribute was taken from, if it was.
+    A witness has ``association >= epsilon and influence > delta``. `sources` has for each
+    protected attribute the column it was taken from, if it was.
     """
-    associations = decompositions.associations[:, decompositions.protected.index(protected)]
-    above = (associations >= epsilon) & (decompositions.influences > delta)
-    passing = [decompositions[int(place)] for place in np.flatnonzero(above)]
-    passing.sort(key=lambda d: (-d.associations[protected], -(d.influence or 0), d.size, d.id))
-    groups = _groups(passing)
-    return [
-        Witness(d, protected, isinstance(d.expression, Var) and d.expression.name == source, group)
-        for d, group in zip(passing, groups, strict=True)
-    ]
+    found: list[Witness] = []
+    for protected, source in sources.items():
+        associations = decompositions.associations[:, decompositions.protected.index(protected)]
+        above = (associations >= epsilon) & (decompositions.influences > delta)
+        passing = [decompositions[int(place)] for place in np.flatnonzero(above)]
+        plain = [
+            Witness(d, protected, isinstance(d.expression, Var) and d.expression.name == source, 0)
+            for d in passing
+        ]
+        plain.sort(key=strength)
+        numbers = _numbers([witness.decomposition for witness in plain])
+        found += [replace(w, group=number) for w, number in zip(plain, numbers, strict=True)]
+    return in_order(found)
 
 
-def _groups(ordered: Sequence[Decomposition]) -> list[int]:
-    """Number the groups of nested witnesses, in order of the strongest innermost one.
+def _numbers(ordered: Sequence[Decomposition]) -> list[int]:
+    """Number the groups of nested witnesses, in order of the strongest member.
 
     A term with no other witness inside it starts a group; any other joins the group of the
     strongest innermost term inside it. All sets of occurrences of a term share its group.
@@ -145,8 +210,11 @@ def _groups(ordered: Sequence[Decomposition]) -> list[int]:
         leader[digest] = rank[digest] if found is None else found
         if found is None:
             leaders.add(spots[digest], rank[digest])
-    number = {place: i for i, place in enumerate(sorted(set(leader.values())))}
-    return [number[leader[d.expression.digest]] for d in ordered]
+    number: dict[int, int] = {}
+    return [
+        number.setdefault(leader[decomposition.expression.digest], len(number))
+        for decomposition in ordered
+    ]
 
 
 class _Leaders:

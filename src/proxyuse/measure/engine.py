@@ -86,9 +86,14 @@ SMALL = 1 << 13
 class Measurement:
     """The measures of one program on one population.
 
-    Attributes
+    Parameters
     ----------
     sample : the program and the population as arrays.
+    kinds : the engines to ask, in this order; if not given, those of `ENGINES` that pay off here.
+
+    Attributes
+    ----------
+    sample, kinds : as given.
     joint : the joint tables with the protected attributes.
     engines : those that have something to say about the sample, in order.
     methods : for each method, how many influences it measured.
@@ -104,11 +109,11 @@ class Measurement:
     {'from thresholds and branches': 1}
     """
 
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+    def __init__(self, sample: Sample, kinds: tuple[type[Engine], ...] | None = None) -> None:
+        self.sample, self.kinds = sample, kinds
         self.joint = sample.shared(JointTables)
         self.methods: Counter[str] = Counter()
-        self.engines = _engines_for(sample)
+        self.engines = self._engines()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the engines: what they computed is large, and can be computed again."""
@@ -116,15 +121,23 @@ class Measurement:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.engines = _engines_for(self.sample)
+        self.engines = self._engines()
+
+    def _engines(self) -> tuple[Engine, ...]:
+        kinds = self.kinds
+        if kinds is None:
+            small = self.sample.n_rows * len(self.sample.points) < SMALL
+            kinds = tuple(kind for kind in ENGINES if not (small and kind.compiled))
+        engines = (kind.of(self.sample) for kind in kinds)
+        return tuple(engine for engine in engines if engine is not None)
 
     def of(self, program: Program) -> Measurement:
         """Another program on the same population."""
-        return Measurement(self.sample.of(program))
+        return Measurement(self.sample.of(program), self.kinds)
 
     def on(self, population: Population) -> Measurement:
         """The same program on another population."""
-        return Measurement(self.sample.on(population))
+        return Measurement(self.sample.on(population), self.kinds)
 
     @property
     def program(self) -> Program:
@@ -251,9 +264,3 @@ class Measurement:
             result |= answered
             remaining = [i for i in remaining if i not in answered]
         return [result[i] for i in range(len(spots))]
-
-
-def _engines_for(sample: Sample) -> tuple[Engine, ...]:
-    small = sample.n_rows * len(sample.points) < SMALL
-    engines = (kind.of(sample) for kind in ENGINES if not (small and kind.compiled))
-    return tuple(engine for engine in engines if engine is not None)

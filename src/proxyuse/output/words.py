@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 from proxyuse.columns import Column, Kind
-from proxyuse.detect.witnesses import Witness
+from proxyuse.detect.witnesses import Group, Witness, groups_of
 from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, value_text
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.tables import JointTable
@@ -28,7 +28,6 @@ from proxyuse.verdict import counts
 
 MOST_GROUPS = 5
 WIDTH = 100
-ROUNDING = 1e-9
 CLEARLY = 0.01  # what one association must be above another to be worth a line
 MOST_READ = 200  # nodes; of a larger computation only the beginning is shown anyway
 
@@ -53,7 +52,7 @@ def describe_findings(
     """
     thresholds = {"epsilon": epsilon, "delta": delta}
     names = listed(z.name for z in population.protected)
-    fronts = _fronts(witnesses)
+    nested = groups_of(witnesses)
     lines = []
     if witnesses:
         explicit = {w.protected for w in witnesses if w.explicit}
@@ -62,7 +61,7 @@ def describe_findings(
             for name in dict.fromkeys(w.protected for w in witnesses)
         )
         found = count(len(witnesses), "computation")
-        groups = "" if len(fronts) == len(witnesses) else f" in {count(len(fronts), 'group')}"
+        groups = "" if len(nested) == len(witnesses) else f" in {count(len(nested), 'group')}"
         lines.append(f"{uses(validity)} {used}: {found}{groups}.")
         if validity is not None:
             told = share_confirmed(validity, len(witnesses))
@@ -75,14 +74,14 @@ def describe_findings(
         f"Measured: {count(measured, 'decomposition')} on {count(population.n_rows, 'row')}; "
         f"counted if association is at least {epsilon:g} and influence above {delta:g}."
     )
-    for number, (front, strongest, others) in enumerate(fronts[:MOST_GROUPS], start=1):
-        verdict = ""
+    for number, group in enumerate(nested[:MOST_GROUPS], start=1):
+        front, verdict = group.representative, ""
         if validity is not None and validities is not None:
             said = validities[front.key]
             verdict = describe_validity(said, validity, thresholds, front.protected)
         effect = what_it_moves(front.influence, _percent(front.influence), influence)
-        lines += ["", *_paragraph(number, front, strongest, others, population, effect, verdict)]
-    left = len(fronts) - MOST_GROUPS
+        lines += ["", *_paragraph(number, group, population, effect, verdict)]
+    left = len(nested) - MOST_GROUPS
     if left > 0:
         lines += ["", f"... and {count(left, 'more group')}; all are in audit.witnesses."]
     if validity is not None and validity["remarks"]:
@@ -113,36 +112,10 @@ def indented(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
 
 
-def _fronts(witnesses: Sequence[Witness]) -> list[tuple[Witness, Witness, list[Witness]]]:
-    """For each group an innermost witness, the strongest one, and all but the first of these."""
-    groups: dict[tuple[str, int], list[Witness]] = {}
-    for witness in witnesses:
-        groups.setdefault((witness.protected, witness.group), []).append(witness)
-    fronts = {key: _smallest(group) for key, group in groups.items()}
-    return [
-        (fronts[key], _strongest(group), [w for w in group if w is not fronts[key]])
-        for key, group in groups.items()
-    ]
-
-
-def _smallest(witnesses: Iterable[Witness]) -> Witness:
-    return min(witnesses, key=lambda w: w.size)
-
-
-def _strongest(group: Sequence[Witness]) -> Witness:
-    """Of witnesses as closely associated as the first, the smallest."""
-    return _smallest(w for w in group if w.association > group[0].association - ROUNDING)
-
-
 def _paragraph(
-    number: int,
-    front: Witness,
-    strongest: Witness,
-    others: Sequence[Witness],
-    population: Population,
-    effect: str,
-    verdict: str,
+    number: int, group: Group, population: Population, effect: str, verdict: str
 ) -> list[str]:
+    front, strongest, others = group.representative, group.strongest, group.witnesses[1:]
     subject = describe_term(front.expression, front.term, population.columns)
     if front.explicit:
         subject += " (the protected attribute itself)"

@@ -19,7 +19,7 @@ import numpy as np
 
 from proxyuse.auditing import Audit
 from proxyuse.detect.measured import Decomposition
-from proxyuse.detect.witnesses import Witness
+from proxyuse.detect.witnesses import Witness, groups_of, strength
 from proxyuse.errors import DataError
 from proxyuse.files.writing import written
 from proxyuse.lang.evaluate import Array
@@ -229,14 +229,12 @@ def _places(witnesses: Sequence[Witness]) -> tuple[Array, Array]:
 
 
 def _named(witnesses: Sequence[Witness]) -> list[Witness]:
-    """Of each group the smallest witness, then the strongest and the most influential ones."""
-    groups: dict[int, list[Witness]] = {}
-    for witness in witnesses:
-        groups.setdefault(witness.group, []).append(witness)
+    """Of each group the representative, then the strongest and the most influential ones."""
+    groups = groups_of(witnesses)
     wanted = [
-        *(min(group, key=lambda w: w.size) for group in groups.values()),
-        *(group[0] for group in groups.values()),
-        *(max(group, key=lambda w: w.influence) for group in groups.values()),
+        *(group.representative for group in groups),
+        *(min(group.witnesses, key=strength) for group in groups),
+        *(max(group.witnesses, key=lambda w: w.influence) for group in groups),
     ]
     terms: dict[bytes, Witness] = {}
     for witness in wanted:

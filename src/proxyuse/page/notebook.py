@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from proxyuse.auditing import Audit
-from proxyuse.detect.witnesses import Witness
+from proxyuse.detect.witnesses import Witness, groups_of
 from proxyuse.output.words import count
 from proxyuse.page.shown import cut, visible
 from proxyuse.repairing.repair import Repair
@@ -58,7 +58,8 @@ def audit_html(audit: Audit) -> str:
     >>> "<bdi>the value of vitamins</bdi>" in audit_html(found)
     True
     """
-    fronts = _fronts(audit)
+    groups = groups_of(audit.witnesses)
+    fronts = [(group.representative, len(group.witnesses)) for group in groups]
     shown = [front for front, _ in fronts[:MOST_GROUPS]]
     # Of thousands of witnesses, only those that are shown are put into words.
     told = document(replace(audit, witnesses=shown))
@@ -120,14 +121,6 @@ def repair_html(repair: Repair) -> str:
         _unsettled(told),
     ]
     return _fragment(parts)
-
-
-def _fronts(audit: Audit) -> list[tuple[Witness, int]]:
-    """The smallest witness of each group, and how many there are."""
-    groups: dict[tuple[str, int], list[Witness]] = {}
-    for witness in audit.witnesses:
-        groups.setdefault((witness.protected, witness.group), []).append(witness)
-    return [(min(group, key=lambda w: w.size), len(group)) for group in groups.values()]
 
 
 def _answer(audit: Audit) -> str:

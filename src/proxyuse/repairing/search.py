@@ -31,6 +31,7 @@ from proxyuse.auditing import Audit, examine
 from proxyuse.case import Case, engine_for, with_defined_influence
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
+from proxyuse.detect.witnesses import strength
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, constant, first_value
 from proxyuse.lang.nodes import Const, Var
@@ -47,7 +48,7 @@ Order = Callable[[Sequence[Violation]], Violation]
 
 
 def _strongest(violations: Sequence[Violation]) -> Violation:
-    return violations[0]
+    return min(violations, key=lambda violation: strength(violation.witness))
 
 
 def _smallest(violations: Sequence[Violation]) -> Violation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from proxyuse.auditing import Audit, asked
 from proxyuse.detect.measured import Decomposition
-from proxyuse.detect.witnesses import Witness
+from proxyuse.detect.witnesses import Witness, groups_of
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
@@ -28,7 +28,7 @@ from proxyuse.measure.association import NormalizedMutualInformation, entropy
 from proxyuse.measure.tables import JointTable
 from proxyuse.notes import NoteKind
 from proxyuse.oracle.judgement import Judgement, Oracle
-from proxyuse.output.words import ROUNDING, describe_term
+from proxyuse.output.words import describe_term
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.remarks import remarks, without_small_counts
@@ -208,18 +208,15 @@ class _Writer:
 
     def groups(self) -> list[dict[str, Any]]:
         """Groups of nested witnesses, that of the strongest witness first."""
-        groups: dict[tuple[str, int], list[Witness]] = {}
-        for witness in self.audit.witnesses:
-            groups.setdefault((witness.protected, witness.group), []).append(witness)
         return [
             {
-                "protected": protected,
-                "group": group,
-                "front": _smallest(members).id,
-                "strongest": _strongest(members).id,
-                "witnesses": len(members),
+                "protected": group.protected,
+                "group": group.number,
+                "front": group.representative.id,
+                "strongest": group.strongest.id,
+                "witnesses": len(group.witnesses),
             }
-            for (protected, group), members in groups.items()
+            for group in groups_of(self.audit.witnesses)
         ]
 
     def witness(self, witness: Witness, said: Judgement | None) -> dict[str, Any]:
@@ -403,15 +400,6 @@ def result_of(violations: int, witnesses: int, complete: bool) -> str:
     if witnesses:
         return "judged appropriate"
     return "none found" if complete else "not settled"
-
-
-def _smallest(witnesses: Iterable[Witness]) -> Witness:
-    return min(witnesses, key=lambda w: w.size)
-
-
-def _strongest(group: Sequence[Witness]) -> Witness:
-    """Of witnesses as closely associated as the first, the smallest."""
-    return _smallest(w for w in group if w.association > group[0].association - ROUNDING)
 
 
 def _to_go(values: Array, threshold: float) -> Array:

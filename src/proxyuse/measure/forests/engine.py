@@ -288,9 +288,9 @@ class ForestEngine:
         if inside == 1:
             return "test"
         test = Points(self.plan.forest.tests.term(int(self.plan.forest.test[node])))
-        plain = isinstance(test.terms[inside - 1], Var) and test.parents[inside - 1] == 0
-        once = sum(isinstance(term, Var) for term in test.terms) == 1
-        return "variable" if plain and once else None
+        variables = (point for point, term in enumerate(test.terms) if isinstance(term, Var))
+        first, end = inside - 1, test.end(inside - 1)
+        return "variable" if all(first <= point < end for point in variables) else None
 
     def influence(self, spots: Sequence[Spot]) -> float | None:
         """The influence of one computation through disjoint positions at which it stands."""
