@@ -66,7 +66,7 @@ CLASSIFIERS = [
     svm.LinearSVC(max_iter=50, random_state=0),
 ]
 MACHINES = [
-    svm.LinearSVC(max_iter=50, multi_class="crammer_singer"),
+    svm.LinearSVC(max_iter=50, multi_class="crammer_singer", random_state=0),
     svm.SVC(kernel="linear", max_iter=1000),
     svm.SVC(kernel="linear", max_iter=1000, break_ties=True),
     svm.SVC(kernel="linear", max_iter=1000, decision_function_shape="ovo"),

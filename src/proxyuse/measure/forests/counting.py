@@ -8,6 +8,7 @@ of a small unit, so sums do not depend on the order in which they are added.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,13 +63,14 @@ class Standing(NamedTuple):
 def whole_masses(weights: Array) -> tuple[Array, int]:
     """Weights as whole numbers, and their sum.
 
-    Whole weights are kept if they add up to less than ``2 ** TOTAL_BITS``. Others are rounded to
-    multiples of a unit of which that many make the total: each share is off by less than
-    ``n * 2 ** -TOTAL_BITS`` for n rows.
+    Whole weights are kept if they add up to at most ``2 ** TOTAL_BITS``. Others are rounded to
+    multiples of a power of two of which about that many make the total: each share is off by less
+    than ``n * 2 ** -TOTAL_BITS`` for n rows.
     """
     whole = np.rint(weights)
-    if not np.array_equal(whole, weights) or weights.sum() >= 2.0**TOTAL_BITS:
-        whole = np.rint(weights * (2.0**TOTAL_BITS / weights.sum()))
+    total = float(weights.sum())
+    if not np.array_equal(whole, weights) or total > 2.0**TOTAL_BITS:
+        whole = np.rint(np.ldexp(weights, TOTAL_BITS - math.frexp(total)[1]))
     masses = whole.astype(np.int64)
     return masses, int(masses.sum())
 
