@@ -169,14 +169,20 @@ def _from_repeating(name: str, series: nw.Series[Any]) -> Column:
     # pyarrow's dictionaries lose their nulls on the way to NumPy, so rows are told apart first.
     missing = series.is_null().to_numpy()
     present = series.drop_nulls()
-    distinct = present.unique().to_list()
+    native = present.to_native()
+    if hasattr(native, "factorize"):  # pandas, which is faster at this than at replacing
+        place, uniques = native.factorize()
+        distinct = uniques.tolist()
+    else:
+        distinct = present.unique().to_list()
+        places = list(range(len(distinct)))
+        if distinct:
+            place = present.replace_strict(distinct, places, return_dtype=nw.Int32).to_numpy()
     if not distinct:
         known = getattr(getattr(series.to_native(), "cat", None), "categories", ())  # pandas
         kind = _from_objects(name, list(known)).kind if len(known) else Kind.CATEGORY
         return _all_missing(name, kind, len(series))
     one_each = _from_objects(name, distinct)
-    places = list(range(len(distinct)))
-    place = present.replace_strict(distinct, places, return_dtype=nw.Int32).to_numpy()
     column = _all_missing(name, one_each.kind, len(series))
     column.values[~missing] = one_each.values[place.astype(np.intp)]
     values = _compact_booleans(column.values) if column.kind is Kind.BOOLEAN else column.values

@@ -118,6 +118,7 @@ class _Forest:
         self.passed, near = engine.passing
         self.near_subtree, self.near_test = near.T
         self.rows: dict[tuple[str, int], Row] = {}
+        self.single_tests: dict[int, tuple[float, float]] = {}  # influence and reach by node
         self.drawn: list[tuple[Term, DrawnInfluence]] = []
         self.open: list[tuple[Term, int, float]] = []
         sample = measurement.sample
@@ -166,10 +167,21 @@ class _Forest:
         return SpotColumn(np.sort(self.plan.points_of(nodes)) + past)
 
     def _influence(self, target: Target) -> tuple[float, float]:
-        """Influence and reach of a computation at some nodes."""
+        """Influence and reach of a computation at some nodes.
+
+        At one node, a variable acts as its test does, and is not counted again.
+        """
         self.tick(0)
-        counted = self.engine.count(target)
         self.measurement.methods[self.engine.method] += 1
+        single = int(target.nodes[0]) if len(target.nodes) == 1 else -1
+        if single < 0 or target.kind == "subtree":
+            return self._counted(target)
+        if single not in self.single_tests:
+            self.single_tests[single] = self._counted(target)
+        return self.single_tests[single]
+
+    def _counted(self, target: Target) -> tuple[float, float]:
+        counted = self.engine.count(target)
         return self.engine.share_of(counted), self.engine.share(counted.reached)
 
     # Tests, and variables through one test
@@ -225,16 +237,17 @@ class _Forest:
             return
         terms = [item.term for item in inner]
         associations = self.measurement.associations(terms, self.association)
+        reaches = self.engine.reaches_of([item.nodes for item in inner]).tolist()
         for number, item in enumerate(inner):
             row = Row(item.term, associations[number])
-            near, reach = self.engine.bound_and_reach(np.unique(item.nodes))
-            if associations[number].max() >= self.epsilon and near > self.delta:
-                if item.plain:
-                    self._variable(row, item.nodes, near, reach)
-                else:
+            if associations[number].max() >= self.epsilon:
+                near = self.engine.bound_of(np.unique(item.nodes))
+                if near > self.delta and item.plain:
+                    self._variable(row, item.nodes, near, reaches[number])
+                elif near > self.delta:
                     self._inner_term(row, item, near)
             if not row.spots:  # what is inside tests is listed, measured or not
-                row.add(SpotColumn(item.points), math.nan, reach)
+                row.add(SpotColumn(item.points), math.nan, reaches[number])
             self.rows["inner", number] = row
 
     def _variable(self, row: Row, nodes: Array, bound: float, reach: float) -> None:

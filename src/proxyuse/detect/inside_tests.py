@@ -79,7 +79,14 @@ def terms_inside_tests(plan: ForestPlan) -> list[InnerTerm]:
             places.plain &= plain
             places.at.append((number, point))
     same = _tests_among(plan, found)
-    return [_inner_term(plan, places, same.get(digest, -1)) for digest, places in found.items()]
+    shape = tests.shape[plan.forest.test]
+    order = np.argsort(shape, kind="stable")
+    ends = np.searchsorted(shape[order], np.arange(1, len(tests.shapes)))
+    by_shape = np.split(order, ends)
+    return [
+        _inner_term(plan, places, same.get(digest, -1), by_shape)
+        for digest, places in found.items()
+    ]
 
 
 def _tests_among(plan: ForestPlan, found: dict[bytes, _Places]) -> dict[bytes, int]:
@@ -93,10 +100,9 @@ def _tests_among(plan: ForestPlan, found: dict[bytes, _Places]) -> dict[bytes, i
     return {digest: number for digest, number in digests if digest in found}
 
 
-def _inner_term(plan: ForestPlan, places: _Places, test: int) -> InnerTerm:
-    forest = plan.forest
-    shape_of = forest.tests.shape[forest.test]
-    parts = [(np.flatnonzero(shape_of == shape), point) for shape, point in places.at]
+def _inner_term(plan: ForestPlan, places: _Places, test: int, by_shape: list[Array]) -> InnerTerm:
+    """A computation with its positions; `by_shape` has the nodes whose tests have each shape."""
+    parts = [(by_shape[shape], point) for shape, point in places.at]
     if test >= 0:
         parts.append((plan.nodes_of_test(test), 0))
     nodes = np.concatenate([nodes for nodes, _ in parts])

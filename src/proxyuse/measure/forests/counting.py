@@ -204,6 +204,26 @@ def movable_rows(standing: Standing, hole: Hole) -> tuple[Array, Array]:
     return met, np.flatnonzero(movable)
 
 
+def count_reach(
+    plan: ForestPlan, block: Block, standing: Standing, bits: Array, count: int
+) -> Array:
+    """The mass that passes a node of each of some computations.
+
+    For each node and 64 computations at a time, `bits` says which of them stand there.
+    O(rows x trees) for each 64, and a pass over the nodes for each block.
+    """
+    from proxyuse.measure.forests import hole_loops  # loads numba
+
+    forest = plan.forest
+    reach = np.zeros(len(bits) * 64, dtype=np.int64)
+    for index, own in enumerate(bits):
+        hole_loops.add_reach(
+            own, forest.first_node, forest.then, forest.otherwise, forest.spans.parent,
+            standing.ends, block.masses, reach[64 * index : 64 * (index + 1)],
+        )  # fmt: skip
+    return reach[:count]
+
+
 def count_held(
     plan: ForestPlan, block: Block, standing: Standing, hole: Hole, rows: Array, others: Array,
     chosen: Array,

@@ -217,6 +217,14 @@ class ForestEngine:
         _, together = np.unique(np.column_stack(kinds), axis=0, return_inverse=True)
         return np.asarray(together.ravel())
 
+    def reaches_of(self, places: Sequence[Array]) -> Array:
+        """The share of rows that pass one of some nodes, for each of several sets of nodes."""
+        bits = np.zeros((-(-len(places) // 64), len(self.plan.forest.test)), dtype=np.uint64)
+        for index, nodes in enumerate(places):
+            bits[index // 64, nodes] |= np.uint64(1) << np.uint64(index % 64)
+        parts = self._map(lambda b, s: counting.count_reach(self.plan, b, s, bits, len(places)))
+        return _added(parts) / self.total
+
     def least_room(self, mass: float) -> int:
         """How far leads must move, at least, before rows of more than some mass can change."""
         room = np.concatenate([standing.room for _, standing in self.blocks])

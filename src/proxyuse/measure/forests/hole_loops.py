@@ -78,6 +78,42 @@ def find_movable(
         movable[row] = met[row] and moves[row] >= room[row]
 
 
+@compiled
+def add_reach(
+    bits: Array, first_node: Array, then: Array, otherwise: Array, parent: Array, ends: Array,
+    masses: Array, reach: Array,
+) -> None:  # fmt: skip
+    """Add up the mass that passes a node with each of up to 64 bits.
+
+    `bits` are those of each node. What a row passes on its way to a leaf is known for each leaf.
+    """
+    met = np.zeros(len(masses), dtype=np.uint64)
+    for tree in range(len(ends)):
+        begin, end = first_node[tree], first_node[tree + 1]
+        if begin == end:
+            continue
+        seen = np.empty(end - begin, dtype=np.uint64)
+        lowest = -1  # the first leaf of the tree
+        for node in range(begin, end):
+            if lowest < 0 and then[node] < 0:
+                lowest = -1 - then[node]
+        below = np.zeros(end - begin + 1, dtype=np.uint64)
+        for node in range(begin, end):
+            above = parent[node]
+            own = bits[node] | (seen[above - begin] if above >= 0 else np.uint64(0))
+            seen[node - begin] = own
+            if then[node] < 0:
+                below[-1 - then[node] - lowest] = own
+            if otherwise[node] < 0:
+                below[-1 - otherwise[node] - lowest] = own
+        for row in range(len(masses)):
+            met[row] |= below[ends[tree, row] - lowest]
+    for row in range(len(masses)):
+        for index in range(len(reach)):
+            if met[row] >> np.uint64(index) & np.uint64(1):
+                reach[index] += masses[row]
+
+
 @called
 def held_leaf(
     nodes: Array, codes: Array, row: int, others: Array, other: int, hole: Array, node: int

@@ -30,10 +30,18 @@ def tally_subtrees(
     at = np.empty(rows, dtype=np.int32)
     for number in range(len(roots)):
         root = roots[number]
+        column, start, size = nodes[root, 0], nodes[root, 1], np.uint32(nodes[root, 2])
+        left, right = nodes[root, 3], nodes[root, 4]
+        count = 0
         for row in range(rows):
-            active[row] = row
-            at[row] = root
-        count = rows
+            node = left if np.uint32(codes[row, column] - start) < size else right
+            if node < 0:
+                ends[number, row] = -1 - node
+            elif slot[node] >= 0:
+                ends[number, row] = ends[slot[node], row]
+            else:
+                active[count], at[count] = row, node
+                count += 1
         while count > 0:
             kept = 0
             for i in range(count):
@@ -46,15 +54,18 @@ def tally_subtrees(
                 elif slot[node] >= 0:
                     ends[number, row] = ends[slot[node], row]
                 else:
-                    active[kept] = row
-                    at[kept] = node
+                    active[kept], at[kept] = row, node
                     kept += 1
             count = kept
         shift = offsets[number] - first_leaf[root]
-        for row in range(rows):
-            cell = cells[shift + ends[number, row]]
-            for index in range(len(columns)):
-                tally[cell, columns[index] + attributes[index, row]] += masses[row]
+        if len(columns) == 1:
+            for row in range(rows):
+                tally[cells[shift + ends[number, row]], attributes[0, row]] += masses[row]
+        else:
+            for row in range(rows):
+                cell = cells[shift + ends[number, row]]
+                for index in range(len(columns)):
+                    tally[cell, columns[index] + attributes[index, row]] += masses[row]
 
 
 @called
