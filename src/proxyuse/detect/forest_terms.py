@@ -36,7 +36,7 @@ from proxyuse.measure.forests.engine import ForestEngine, Target
 from proxyuse.measure.forests.subtrees import equal_subtrees
 from proxyuse.measure.forests.tests_tables import test_associations
 
-EXACT_WORK = 1 << 27
+EXACT_WORK = 1 << 29
 """Rows times nodes up to which the influence of a variable is counted, not drawn."""
 
 

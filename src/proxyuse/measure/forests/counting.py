@@ -236,32 +236,15 @@ def count_held(
     hole_loops.count_held(
         plan.wiring.nodes, block.codes, rows, others, chosen, hole.mask, hole.first, hole.trees,
         plan.forest.starts, decision.sums, decision.scores, decision.slack, standing.ends,
-        standing.leads, standing.classes, _first_totals(standing), changed,
+        standing.leads, standing.classes, first_totals(standing), changed,
     )  # fmt: skip
     return changed
 
 
-def _first_totals(standing: Standing) -> Array:
+def first_totals(standing: Standing) -> Array:
     """The sums, with one column at least."""
     totals = standing.totals
     return totals if totals.shape[1] else np.zeros((len(totals), 1))
-
-
-class Cells(NamedTuple):
-    """The codes of a column that occur, with their masses, and how many are below each code."""
-
-    codes: Array
-    masses: Array
-    below: Array
-
-    @classmethod
-    def of(cls, codes: Array, masses: Array, count: int) -> Cells:
-        """From the codes of all rows on one column; `count` codes there may be, from 0 on."""
-        by_code = np.bincount(codes + 1, masses, minlength=count + 1).astype(np.int64)
-        occur = np.bincount(codes + 1, minlength=count + 1) > 0
-        below = np.concatenate([[0], np.cumsum(occur)]).astype(np.int64)
-        at = np.flatnonzero(occur)
-        return cls((at - 1).astype(np.int32), by_code[at], below)
 
 
 def cells_between(codes: Array, ranges: Array) -> Array:
@@ -274,25 +257,6 @@ def cells_between(codes: Array, ranges: Array) -> Array:
     holding = np.searchsorted(firsts, edges, "right") - np.searchsorted(ends, edges, "right")
     numbers = np.where(holding > 0, np.arange(1, len(edges) + 1), 0)
     return np.append(numbers, 0)[np.searchsorted(edges, codes, "right") - 1]
-
-
-def sweep(
-    plan: ForestPlan, block: Block, standing: Standing, hole: Hole, rows: Array, column: int,
-    cells: Cells,
-) -> tuple[Array, Array]:  # fmt: skip
-    """By row, the mass of a column's cells that change its output; by cell, that of the rows."""
-    from proxyuse.measure.forests import hole_loops  # loads numba
-
-    decision = plan.decision
-    by_row = np.zeros(len(block), dtype=np.int64)
-    by_cell = np.zeros(len(cells.codes), dtype=np.int64)
-    hole_loops.sweep(
-        plan.wiring.nodes, block.codes, rows, hole.mask, hole.first, hole.trees,
-        plan.forest.starts, column, cells.below, cells.codes, cells.masses, decision.sums,
-        decision.scores, decision.slack, standing.ends, standing.leads, standing.classes,
-        _first_totals(standing), block.masses, by_row, by_cell,
-    )  # fmt: skip
-    return by_row, by_cell
 
 
 class Graft(NamedTuple):
@@ -373,7 +337,7 @@ def count_graft(
     )  # fmt: skip
     where = (
         masses, decision.sums, decision.scores, decision.slack, standing.ends, standing.leads,
-        standing.classes, _first_totals(standing), block.masses, by_row,
+        standing.classes, first_totals(standing), block.masses, by_row,
     )  # fmt: skip
     if len(graft.order):
         upto = np.concatenate([[0], np.cumsum(masses[graft.order])])

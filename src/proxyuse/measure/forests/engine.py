@@ -31,7 +31,7 @@ from proxyuse.lang.walking import leaf_values
 from proxyuse.measure.association import Association, needs_values
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests import counting
-from proxyuse.measure.forests.counting import Block, Cells, Graft, Hole, Standing
+from proxyuse.measure.forests.counting import Block, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
 from proxyuse.measure.forests.subtrees import (
     batch_associations,
@@ -39,11 +39,15 @@ from proxyuse.measure.forests.subtrees import (
     count_subtrees,
     subtree_groups,
 )
+from proxyuse.measure.forests.sweeping import Cells, Kinds, count_cells, count_kinds
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
 
 T = TypeVar("T")
+
+KEPT_BYTES = 1 << 26
+"""Memory for what computations change, row by row; statistics ask for it again."""
 
 
 class Target(NamedTuple):
@@ -77,6 +81,7 @@ class ForestEngine:
     def __init__(self, sample: Sample, plan: ForestPlan) -> None:
         self.sample, self.plan = sample, plan
         self.masses, self.total = counting.whole_masses(sample.weights)
+        self._counted: dict[tuple[str, bytes], Counted] = {}
 
     @classmethod
     def of(cls, sample: Sample) -> ForestEngine | None:
@@ -356,7 +361,15 @@ class ForestEngine:
         return self.count(target)
 
     def count(self, target: Target) -> Counted:
-        """What a computation at some nodes changes, row by row."""
+        """What a computation at some nodes changes, row by row; the last results are kept."""
+        key = target.kind, target.nodes.tobytes()
+        if key not in self._counted:
+            while self._counted and (len(self._counted) + 1) * 17 * self.sample.n_rows > KEPT_BYTES:
+                del self._counted[next(iter(self._counted))]
+            self._counted[key] = self._count(target)
+        return self._counted[key]
+
+    def _count(self, target: Target) -> Counted:
         match target.kind:
             case "subtree":
                 return self._count_subtree(target.nodes)
@@ -393,47 +406,26 @@ class ForestEngine:
         return Counted(by_row, np.where(holds, with_true, with_false), reached)
 
     def _count_variable(self, nodes: Array) -> Counted:
-        plan = self.plan
-        columns = np.unique(plan.wiring.nodes[nodes, 0])
-        hole = Hole.at(plan, nodes)
-        if len(columns) > 1:
-            return self._count_columns(hole, columns)
-        column = int(columns[0])
-        codes = self.codes[:, column]
-        cells = Cells.of(codes, self.masses, plan.wiring.columns[column].count)
+        plan, hole = self.plan, Hole.at(self.plan, nodes)
+        columns = np.unique(plan.wiring.nodes[nodes, 0]).tolist()
+        if len(columns) == 1:
+            codes = self.codes[:, columns[0]]
+            cells = Cells.of(plan, columns[0], codes, self.masses)
+            return self._swept(hole, cells.below[codes + 1], partial(count_cells, cells=cells))
+        kinds = Kinds.of(plan, nodes, self.codes, self.masses)
+        return self._swept(hole, kinds.kind, partial(count_kinds, kinds=kinds))
+
+    def _swept(
+        self, hole: Hole, value: Array, count: Callable[..., tuple[Array, Array]]
+    ) -> Counted:
+        """What each value of a variable changes; `value` numbers that of each row."""
 
         def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
             reached, rows = counting.movable_rows(standing, hole)
-            by_row, by_cell = counting.sweep(plan, block, standing, hole, rows, column, cells)
-            return by_row, by_cell, reached
+            return *count(self.plan, block, standing, hole, rows), reached
 
-        by_row, by_cell, reached = zip(*self._map(swept), strict=True)
-        changing = np.sum(by_cell, axis=0)[cells.below[codes + 1]]
-        return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
-
-    def _count_columns(self, hole: Hole, columns: Array) -> Counted:
-        """A variable whose tests look at several columns: one row of each kind is tried."""
-        plan = self.plan
-        _, first, kinds = np.unique(
-            self.codes[:, columns], axis=0, return_index=True, return_inverse=True
-        )
-        kinds, others = kinds.ravel(), self.codes[first]
-        masses = np.bincount(kinds, self.masses).astype(np.int64)
-
-        def tried(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(standing, hole)
-            by_row = np.zeros(len(block), dtype=np.int64)
-            by_kind = np.zeros(len(first), dtype=np.int64)
-            for kind in range(len(first)):
-                chosen = np.full(len(rows), kind, dtype=np.int64)
-                moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
-                by_row[rows[moved]] += masses[kind]
-                by_kind[kind] = block.masses[rows[moved]].sum()
-            return by_row, by_kind, reached
-
-        by_row, by_kind, reached = zip(*self._map(tried), strict=True)
-        changing = np.sum(by_kind, axis=0)[kinds]
-        return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
+        by_row, by_value, reached = zip(*self._map(swept), strict=True)
+        return Counted(np.concatenate(by_row), _added(by_value)[value], np.concatenate(reached))
 
     def values_of(self, graft: Graft) -> Array:
         """Which of a subtree's values each row has, whether it comes there or not."""
