@@ -410,11 +410,22 @@ def test_what_is_not_settled_is_said():
     rng = np.random.default_rng(0)
     data = {name: rng.integers(0, 9, 40) for name in "ab"} | {"z": rng.integers(0, 2, 40)}
     program = pu.Program.parse("ite(a * b - a * a <= 9, b - a, a * 2 - b)")
-    result = pu.audit(program, data, "z", 0, 0.95, budget=pu.Budget(occurrences=0))
+    result = pu.audit(program, data, "z", 0, 0.95, variables=False)
     assert not result.complete
     assert result.unsettled
     assert "unsettled: " in str(result)
     assert "not complete" in repr(result)
+
+
+def test_sets_of_occurrences_that_were_not_exhausted_are_said_and_leave_an_audit_complete():
+    rng = np.random.default_rng(0)
+    data = {name: rng.integers(0, 9, 40) for name in "ab"} | {"z": rng.integers(0, 2, 40)}
+    program = pu.Program.parse("ite(a * b - a * a <= 9, b - a, a * 2 - b)")
+    result = pu.audit(program, data, "z", 0, 0.86, budget=pu.Budget(occurrences=0))
+    assert result.complete
+    assert "Of 2 terms that stand at several positions" in result.searched[0]
+    assert "no more than 0.8725 (`b`)" in result.searched[0]
+    assert f"searched: {result.searched[0]}" in str(result)
 
 
 def test_partial_sums_that_are_searched_are_said_and_do_not_make_an_audit_incomplete():

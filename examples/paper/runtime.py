@@ -35,10 +35,8 @@ table says so; such a slope may be too small. Only complete audits are fitted.
 Times are processor time of one thread, the best of a few runs. With rows all three grow about in
 proportion, or somewhat faster where long columns are sorted: the pairs of rows are never listed.
 With decompositions a logistic regression grows about in proportion too, so its time about doubles
-with each column; a tree grows less than that. Few of the larger forests are complete, and the slope
-through these few differs from run to run. An audit says whether it is complete. Where the table
-says no, some sets of the occurrences of a variable or a test, most often of age, could neither be
-excluded nor all be measured within the budget.
+with each column; a tree grows less than that. Sets of the occurrences of a
+variable or a test, most often of age, are searched where there are too many to measure all.
 
 **Beside the authors' program.** The two times of it in the table are not printed in the paper: they
 are of the program that the authors published, run on another machine. It was run at the thresholds

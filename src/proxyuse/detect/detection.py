@@ -60,7 +60,8 @@ def detect(
     Costs the tables of each computation and the influence of each listed set of positions. Of
     partial sums, minimal witnesses are listed, or irreducible ones where they are searched, or
     with `all_subsets` all of them; see `search_partial_sums`, also for `appropriate`. With
-    `strict`, partial sums that are searched and not exhausted count as unsettled.
+    `strict`, partial sums and sets of occurrences that are searched and not exhausted count as
+    unsettled.
 
     Associations may be `known` from another program on the same population, by the digest of
     the computation: they depend on nothing else. New ones are added, and only computations are
@@ -113,6 +114,7 @@ class _Detector:
         self.bounded: Bounded | None = None
         self.all_subsets, self.strict, self.appropriate = all_subsets, strict, appropriate
         self.searched: list[str] = []
+        self.open_sets: list[tuple[Term, int, float]] = []  # terms, positions, bounds
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -146,6 +148,8 @@ class _Detector:
         for candidate in left_out:
             spots = tuple(candidate.spots)
             self._leave_open("positions", candidate.term, spots, len(spots))
+        if self.open_sets:
+            self.searched.insert(0, self._open_sentence(self.open_sets))
         self.clock.report()
         parts = self.parts or [self._nothing()]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
@@ -276,7 +280,12 @@ class _Detector:
             )
         if measured.unmeasured:
             spots = tuple(candidate.spots)
-            self._leave_open("occurrence sets", candidate.term, spots, measured.unmeasured)
+            disjoint = candidate.arrangement(self.program.points).disjoint
+            bound = self.engine.occurrence_bound(spots) if disjoint else 1.0
+            if bound > self.delta:
+                self.open_sets.append((candidate.term, len(spots), bound))
+            if bound > self.delta and self.strict:
+                self._leave_open("occurrence sets", candidate.term, spots, measured.unmeasured)
         return measured.influences
 
     # Partial sums
@@ -410,8 +419,7 @@ class _Detector:
                 f"{drawn.error:.4f} with probability {1 - drawn.beta:g}"
             )
             self.notes.append(Note(NoteKind.DRAWN, text))
-        if result.open:
-            self.searched.append(self._open_sentence(result.open))
+        self.open_sets += result.open
         trees = len(engine.plan.forest.starts)
         if trees > 2:
             self.searched.append(
@@ -426,7 +434,7 @@ class _Detector:
             self.notes.append(Note(NoteKind.NOT_LISTED, text))
 
     def _open_sentence(self, terms: Sequence[tuple[Term, int, float]]) -> str:
-        """Say how far the positions of some terms of a forest were looked at."""
+        """Say how far sets of the positions of some terms were searched."""
         term, count, bound = max(terms, key=lambda one: one[2])
         text = self.program.brief(term)
         if len(terms) == 1:

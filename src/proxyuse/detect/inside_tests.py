@@ -79,9 +79,9 @@ def terms_inside_tests(plan: ForestPlan) -> list[InnerTerm]:
             places.plain &= plain
             places.at.append((number, point))
     same = _tests_among(plan, found)
-    shape = tests.shape[plan.forest.test]
-    order = np.argsort(shape, kind="stable")
-    ends = np.searchsorted(shape[order], np.arange(1, len(tests.shapes)))
+    shapes = tests.shape[plan.forest.test]
+    order = np.argsort(shapes, kind="stable")
+    ends = np.searchsorted(shapes[order], np.arange(1, len(tests.shapes)))
     by_shape = np.split(order, ends)
     return [
         _inner_term(plan, places, same.get(digest, -1), by_shape)

@@ -27,6 +27,7 @@ import numpy as np
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.measure.association import needs_values
+from proxyuse.measure.forests.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
 from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests
@@ -106,11 +107,16 @@ def _influence(
     """Bounds for an influence; None for those that have none."""
     if not isinstance(evidence.influence, QuantitativeInputInfluence):
         return None
-    if evidence.sampling is None:
+    drawn = witness.decomposition.error
+    if evidence.sampling is None and drawn == 0:
         effects = evidence.engine.effects(witness.decomposition.spots)
         return influence_bounds(witness.influence, effects, observed, level)
+    # Pairs were drawn: half of the level is for the draw, half for the rows.
     low, high = influence_bounds(witness.influence, None, observed, level / 2)
-    error = evidence.sampling.error(level / 2)
+    if evidence.sampling is not None:
+        error = evidence.sampling.error(level / 2)
+    else:
+        error = drawn_error(drawn, level / 2)
     return max(0.0, low - error), min(1.0, high + error)
 
 

@@ -28,6 +28,16 @@ BETA = 1e-6
 """The chance that an interval does not hold the influence, at each size that is tried."""
 
 
+_EVENTS = 2 * 8  # two sides, and at most so many sizes
+
+
+def drawn_error(error: float, level: float) -> float:
+    """How far a drawn influence is off at most, but for a chance of `level` instead of `BETA`."""
+    if level >= BETA:
+        return error
+    return error * math.sqrt(math.log(_EVENTS / level) / math.log(_EVENTS / BETA))
+
+
 @dataclass(frozen=True, slots=True)
 class DrawnInfluence:
     """An estimate of an influence.
@@ -64,7 +74,7 @@ def drawn_influence(
         changed += _changed(engine, hole, rows, others)
         pairs += size
         tries += 1
-        error = math.sqrt(math.log(2 * 8 / BETA) / (2 * pairs))
+        error = math.sqrt(math.log(_EVENTS / BETA) / (2 * pairs))
         share = changed / pairs
         if not share - error <= delta < share + error:
             return DrawnInfluence(share, error, pairs, BETA)
