@@ -1,0 +1,140 @@
+"""Counts of forests travel: blocks add up to the same bytes in any order and in any process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.forests import counting
+from proxyuse.measure.forests.counting import Block, Graft, Hole
+from proxyuse.measure.forests.engine import ForestEngine
+from proxyuse.measure.forests.plan import ForestPlan
+from proxyuse.measure.forests.subtrees import SubtreeBatch, count_subtrees
+from proxyuse.measure.forests.sweeping import Kinds, count_kinds
+from proxyuse.measure.sample import Sample
+from proxyuse.population import Population
+from tests.measure.large_cases import large_case
+
+FORMS = ["label", "threshold", "vote", "class sums", "sum", "boosted classes"]
+Counts = tuple[Array, ...]
+Question = tuple[Callable[..., Counts], Any]
+
+
+def passing(plan: ForestPlan, block: Block, _: None) -> Counts:
+    return counting.count_passing(plan, block, counting.stand(plan, block))
+
+
+def meeting(plan: ForestPlan, block: Block, number: Array) -> Counts:
+    count = int(number.max()) + 1
+    return counting.count_meeting(plan, block, counting.stand(plan, block), number, count)
+
+
+def subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Counts:
+    return (count_subtrees(plan, block, batch),)
+
+
+def kinds(plan: ForestPlan, block: Block, asked: tuple[Hole, Kinds]) -> Counts:
+    hole, kinds = asked
+    standing = counting.stand(plan, block)
+    met, rows = counting.movable_rows(standing, hole)
+    by_row, by_kind = count_kinds(plan, block, standing, hole, rows, kinds)
+    pairs = counting.product(block.masses, by_row)
+    return by_kind, np.array([pairs, block.masses[met].sum()], dtype=object)
+
+
+def graft(plan: ForestPlan, block: Block, asked: tuple[Graft, Array]) -> Counts:
+    subtree, masses = asked
+    standing = counting.stand(plan, block)
+    by_row, by_value, met = counting.count_graft(plan, block, standing, subtree, masses)
+    pairs = counting.product(block.masses, by_row)
+    return by_value, np.array([pairs, block.masses[met].sum()], dtype=object)
+
+
+def questions(engine: ForestEngine) -> list[Question]:
+    """One question of each kind about the forest of an engine."""
+    plan = engine.plan
+    nodes = plan.nodes_of_test(int(np.argmax(np.bincount(plan.forest.test))))
+    roots = np.arange(min(3, len(plan.forest.test)))
+    subtree = Graft.at(plan, roots[:1])
+    values = engine.values_of(subtree)
+    masses = np.bincount(values, engine.masses, minlength=len(subtree.leaf_of)).astype(np.int64)
+    widths = [len(z) for z in engine.sample.attributes]
+    return [
+        (passing, None),
+        (meeting, plan.forest.test.astype(np.int64)),
+        (subtrees, SubtreeBatch.of(plan, roots[::-1], widths)),
+        (kinds, (Hole.at(plan, nodes), Kinds.of(plan, nodes, engine.codes, engine.masses))),
+        (graft, (subtree, masses)),
+    ]
+
+
+def blocks_of(engine: ForestEngine, sizes: Sequence[int], seed: int) -> list[Block]:
+    """The rows in blocks of some sizes, in random order."""
+    rows = np.random.default_rng(seed).permutation(engine.sample.n_rows)
+    attributes = np.array([z.codes for z in engine.sample.attributes], dtype=np.int32)
+    ends = [0, *np.cumsum(sizes).tolist(), len(rows)]
+    chosen = [rows[start:end] for start, end in pairwise(ends) if start < end]
+    return [
+        Block(engine.codes[own], engine.masses[own], np.ascontiguousarray(attributes[:, own]))
+        for own in chosen
+    ]
+
+
+def added(parts: Sequence[Counts]) -> bytes:
+    columns = zip(*parts, strict=True)
+    return pickle.dumps([sum(column[1:], column[0]).tolist() for column in columns])
+
+
+def engines_of(form: str, fractional: bool) -> Iterator[ForestEngine]:
+    """Engines of random programs; some programs have no trees to count."""
+    for seed in range(12):
+        case = large_case(seed, 300, form)
+        weights = np.random.default_rng(seed).uniform(0.1, 3, 300) if fractional else None
+        population = Population.build(
+            case.columns,
+            protected=case.protected,
+            weights=weights,
+            variables=case.program.variables,
+        )
+        engine = ForestEngine.of(Sample(case.program, population))
+        if engine is not None:
+            yield engine
+
+
+@pytest.mark.parametrize("fractional", [False, True], ids=["rows", "weights"])
+@pytest.mark.parametrize("form", FORMS)
+def test_blocks_add_up_to_the_same_bytes(form: str, fractional: bool) -> None:
+    for engine in islice(engines_of(form, fractional), 3):
+        partitions = [
+            blocks_of(engine, sizes, order)
+            for order, sizes in enumerate([[], [100], [1, 50, 50, 120]])
+        ]
+        for count, asked in questions(engine):
+            results = {
+                added([count(engine.plan, block, asked) for block in blocks])
+                for blocks in partitions
+            }
+            assert len(results) == 1, count.__name__
+
+
+def counted_elsewhere(sent: bytes) -> bytes:
+    count, plan, block, asked = pickle.loads(sent)
+    return pickle.dumps([column.tolist() for column in count(plan, block, asked)])
+
+
+def test_another_process_counts_the_same_bytes() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for form in FORMS:
+            engine = next(engines_of(form, fractional=True))
+            for count, asked in questions(engine):
+                for block in blocks_of(engine, [100, 100], seed=1):
+                    sent = pickle.dumps((count, engine.plan, block, asked))
+                    here = [column.tolist() for column in count(engine.plan, block, asked)]
+                    assert pool.apply(counted_elsewhere, (sent,)) == pickle.dumps(here)
