@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.entries import Base, Entry
 
 HEADER = (
-    "model", "E", "P", "audit", "second", "cold", "limit (goal)", "", "memory", "complete",
-    "witnesses", "SHAP", "permutation",
+    "model", "E", "P", "audit", "limit (goal)", "", "first", "cold", "confirmed", "memory",
+    "complete", "witnesses", "SHAP", "permutation",
 )  # fmt: skip
 
 
@@ -48,17 +48,23 @@ class Outcome:
 
     @property
     def warm(self) -> float | None:
-        """A first audit in a fresh process, with compiled loops on disk."""
+        """An audit in a process that has made one before."""
         if self.entry.base is Base.PLAIN:
             return self._value("variant", "again")
         if self.entry.base is Base.GROWTH:
             return self._exponent()
+        return self._value("warm", "again")
+
+    @property
+    def first(self) -> float | None:
+        """A first audit in a fresh process, with compiled loops on disk."""
         return self._value("warm", "first")
 
     @property
-    def second(self) -> float | None:
-        """A second audit in the same process."""
-        return self._value("warm", "again")
+    def confirmed(self) -> str:
+        """An audit with statistical confirmation, in units of one without."""
+        spent, plain = self._get("warm", "confirmed"), self._get("warm", "again")
+        return "" if not spent or not plain else f"{spent / plain:.2f} x"
 
     def _exponent(self) -> float | None:
         """The slope of the straight line through the logarithms of rows and times."""
@@ -92,16 +98,14 @@ class Outcome:
     def verdict(self) -> str:
         """How the figures compare with limit and goal."""
         limits = self.entry
-        warm, second, memory = self.warm, self.second, self.memory
+        warm, memory = self.warm, self.memory
         if warm is None or (self.problem and limits.base is Base.GROWTH):
             return "over"
         if limits.memory is not None and memory is not None and memory > limits.memory:
             return "over (memory)"
         if warm <= limits.goal:
             return "goal"
-        if warm <= limits.limit:
-            return "ok"
-        return "ok (second)" if second is not None and second <= limits.limit else "over"
+        return "ok" if warm <= limits.limit else "over"
 
     def cells(self) -> tuple[str, ...]:
         """The row of the table."""
@@ -118,10 +122,11 @@ class Outcome:
             _time(self._get("warm", "E") or self._get("cold", "E")),
             _time(self._get("warm", "P") or self._get("cold", "P")),
             ", ".join(text for text in (warm, problem) if text),
-            _figure(self.second, entry.base),
-            _time(cold),
             limit,
             self.verdict,
+            _figure(self.first, entry.base),
+            _time(cold),
+            self.confirmed,
             "" if self.memory is None else f"{self.memory:.2f} GB",
             "" if complete is None else "yes" if complete else "no",
             "" if witnesses is None else f"{witnesses:,}",

@@ -47,21 +47,26 @@ def test_names_and_parts_of_names_pick_entries():
 
 def test_a_time_is_given_in_units_of_predict():
     told = cells("forest", cold=FINISHED | {"first": 9.0}, warm=FINISHED)
-    assert told["audit"] == "7 E"
-    assert told["second"] == "4 E"
+    assert told["audit"] == "4 E"
+    assert told["first"] == "7 E"
     assert told["cold"] == "9.00 s"
     assert told["limit (goal)"] == "10 E (5 E), 3 GB"
-    assert told[""] == "ok"
+    assert told[""] == "goal"
     assert told["complete"] == "yes"
-    assert cells("logistic", warm=FINISHED)["audit"] == "3.5 P"
+    assert cells("logistic", warm=FINISHED)["audit"] == "2 P"
     assert cells("logistic", warm=FINISHED)[""] == "goal"
-    assert cells("logistic-wide", warm=FINISHED)["audit"] == "3.5 s"
+    assert cells("logistic-wide", warm=FINISHED)["audit"] == "2 s"
 
 
-def test_a_limit_may_be_kept_by_the_second_call_only():
-    slow = FINISHED | {"first": 25.0}
-    assert cells("forest", warm=slow)[""] == "ok (second)"
-    assert cells("forest", warm=slow | {"again": 25.0})[""] == "over"
+def test_limits_are_for_an_audit_in_a_process_that_has_audited_before():
+    assert cells("forest", warm=FINISHED | {"first": 25.0})[""] == "goal"
+    assert cells("forest", warm=FINISHED | {"again": 4.0})[""] == "ok"
+    assert cells("forest", warm=FINISHED | {"again": 25.0})[""] == "over"
+
+
+def test_confirmation_is_compared_with_an_audit_without():
+    assert cells("forest", warm=FINISHED | {"confirmed": 3.0})["confirmed"] == "1.50 x"
+    assert cells("forest", warm=FINISHED)["confirmed"] == ""
 
 
 def test_too_much_memory_is_over():
