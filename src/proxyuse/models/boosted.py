@@ -16,7 +16,8 @@ from proxyuse.lang.build import add, conj, disj
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Not, Precision, Relation, Term, Value
 from proxyuse.models.body import DOUBLE, Body, Origins, is_zero
-from proxyuse.models.features import Bound, Coded, Feature, Fixed, Mapped, Raw, Stepped, Test
+from proxyuse.models.features import Coded, Feature, Fixed, Mapped, Raw, Stepped
+from proxyuse.models.questions import Bound, Test
 from proxyuse.program import Origin
 
 ZERO_AND_ONE = (0.0, 1.0)

@@ -26,7 +26,8 @@ from typing import Any
 from proxyuse.lang.build import conj
 from proxyuse.lang.nodes import FALSE, TRUE, Compare, Const, Not, Precision, Relation, Term
 from proxyuse.models.body import Body, Origins, labels
-from proxyuse.models.features import Computed, Feature, Inputs, Raw, Test, above, choice
+from proxyuse.models.features import Computed, Feature, Inputs, Raw, above, choice
+from proxyuse.models.questions import Test
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn_tree import origin_of
 from proxyuse.program import Origin

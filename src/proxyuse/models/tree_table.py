@@ -16,7 +16,8 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Precision, Term, Value
 from proxyuse.lang.packed import Forest, Tests
 from proxyuse.models.body import Origins
-from proxyuse.models.features import Coded, Feature, Fixed, Raw, Test, TestColumns
+from proxyuse.models.features import Coded, Feature, Fixed, Raw
+from proxyuse.models.questions import Test, TestColumns
 from proxyuse.program import Origin
 
 LEAF = -1
