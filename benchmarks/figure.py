@@ -66,26 +66,26 @@ def log_log(title: str, across: str, curves: list[Curve]) -> str:
 def _drawn(curve: Curve, number: int, x: object, y: object) -> list[str]:
     assert callable(x)
     assert callable(y)
-    colour = COLOURS[number % len(COLOURS)]
+    color = COLOURS[number % len(COLOURS)]
     slope, start = np.polyfit(np.log(curve.sizes), np.log(curve.seconds), 1)
     ends = [
         (size, math.exp(start + slope * math.log(size)))
         for size in (curve.sizes[0], curve.sizes[-1])
     ]
     (x1, y1), (x2, y2) = ((x(size), y(time)) for size, time in ends)
-    lines = [_line(x1, y1, x2, y2, colour, 1.5)]
+    lines = [_line(x1, y1, x2, y2, color, 1.5)]
     for size, time in zip(curve.sizes, curve.seconds, strict=True):
-        lines.append(f'<circle cx="{x(size):.1f}" cy="{y(time):.1f}" r="3.5" fill="{colour}"/>')
+        lines.append(f'<circle cx="{x(size):.1f}" cy="{y(time):.1f}" r="3.5" fill="{color}"/>')
     lines.append(
-        f'<text x="{MARGIN + 10}" y="{MARGIN + 4 + 16 * number}" fill="{colour}">'
+        f'<text x="{MARGIN + 10}" y="{MARGIN + 4 + 16 * number}" fill="{color}">'
         f"{curve.name}: exponent {slope:.2f}</text>"
     )
     return lines
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, color: str, width: float) -> str:
     return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" '
         f'stroke-width="{width}"/>'
     )
 

@@ -74,18 +74,18 @@ def scatter(
     start, end = ((x(a), y(b)) for a, b in ends)
     parts.append(_line(start, end, "#888"))
     names = [(name, "#666")]
-    for cloud, colour in zip(clouds, COLOURS, strict=False):
+    for cloud, color in zip(clouds, COLOURS, strict=False):
         parts += [
-            f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3" fill="{colour}" fill-opacity="0.6"/>'
+            f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3" fill="{color}" fill-opacity="0.6"/>'
             for a, b in cloud.points
         ]
         if cloud.joined:
             places = [(x(a), y(b)) for a, b in cloud.points]
-            parts += [_line(start, end, colour) for start, end in pairwise(places)]
-        names.append((cloud.name, colour))
-    for row, (name, colour) in enumerate(names):
+            parts += [_line(start, end, color) for start, end in pairwise(places)]
+        names.append((cloud.name, color))
+    for row, (name, color) in enumerate(names):
         above = HEIGHT - MARGIN - names_above * (HEIGHT - 2 * MARGIN) - 12 - 16 * row
-        parts.append(_text(MARGIN + 10, above, name, "start", colour))
+        parts.append(_text(MARGIN + 10, above, name, "start", color))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -93,13 +93,13 @@ def _number(mark: float) -> str:
     return f"{mark:,.0f}" if mark >= 1000 else f"{mark:g}"
 
 
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "black", size: int = 12) -> str:
+def _text(x: float, y: float, text: str, anchor: str, color: str = "black", size: int = 12) -> str:
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}" '
         f'font-size="{size}">{text}</text>'
     )
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], colour: str) -> str:
+def _line(start: tuple[float, float], end: tuple[float, float], color: str) -> str:
     (x1, y1), (x2, y2) = start, end
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"/>'

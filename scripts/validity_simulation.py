@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 
 import proxyuse as pu
+from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import NormalizedMutualInformation
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample as Rows
-from proxyuse.population import Population
 from proxyuse.validity.association_bounds import information_bounds
 from proxyuse.validity.influence_bounds import influence_bounds
 from proxyuse.validity.sample import Observed, Sample
@@ -197,11 +197,11 @@ def coverage(runs: int, sizes: Sequence[int] = SIZES) -> Iterator[Covered]:
 
 # Coverage of the bounds for influence
 
-PLACES: dict[str, tuple[str, str | list[Spot]]] = {
-    "a guard": (TREE, [Spot(1)]),
-    "a branch": (TREE, [Spot(3)]),
-    "the whole program": (TREE, [Spot(0)]),
-    "a rare guard": ("ite(b <= 2.2, 0, 1)", [Spot(1)]),
+PLACES: dict[str, tuple[str, str | list[Site]]] = {
+    "a guard": (TREE, [Site(1)]),
+    "a branch": (TREE, [Site(3)]),
+    "the whole program": (TREE, [Site(0)]),
+    "a rare guard": ("ite(b <= 2.2, 0, 1)", [Site(1)]),
     "a variable at two places": ("ite(a <= 0.5, ite(b <= 0, 0, 1), ite(b <= 1, 0, 1))", "b"),
     "one of three summands": ("ite(a + b + 2 * d <= 2, 0, 1)", "b"),
 }
@@ -213,8 +213,8 @@ def influences(runs: int, sizes: Sequence[int] = (100, 1000)) -> dict[tuple[str,
     found = {}
     for number, (name, (text, place)) in enumerate(PLACES.items()):
         program = pu.Program.parse(text)
-        spots = place if isinstance(place, list) else _read(program, place)
-        truth = _engine(program, people).influence(spots)
+        sites = place if isinstance(place, list) else _read(program, place)
+        truth = _engine(program, people).influence(sites)
         for n in sizes:
             covered = 0
             for run in range(runs):
@@ -222,16 +222,16 @@ def influences(runs: int, sizes: Sequence[int] = (100, 1000)) -> dict[tuple[str,
                 engine = _engine(program, {key: values[rows] for key, values in people.items()})
                 observed = Observed(True, engine.sample.weights, engine.sample.weights)
                 bounds = influence_bounds(
-                    engine.influence(spots), engine.effects(spots), observed, ALPHA
+                    engine.influence(sites), engine.effects(sites), observed, ALPHA
                 )
                 covered += bounds[0] <= truth
             found[name, n] = covered / runs
     return found
 
 
-def _read(program: pu.Program, name: str) -> list[Spot]:
+def _read(program: pu.Program, name: str) -> list[Site]:
     terms = program.points.terms
-    return [Spot(point) for point, term in enumerate(terms) if str(program.text_of(term)) == name]
+    return [Site(point) for point, term in enumerate(terms) if str(program.text_of(term)) == name]
 
 
 def _engine(program: pu.Program, columns: dict[str, Array]) -> Measurement:

@@ -47,12 +47,12 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
-from proxyuse.deploy.written_back import written_back
 from proxyuse.lang.build import const
 from proxyuse.lang.nodes import Associative, Const
-from proxyuse.lang.positions import Spot, operand_choices
+from proxyuse.lang.positions import Site, operand_choices
 from proxyuse.models.checks import at_thresholds
 from proxyuse.models.registry import translate
+from proxyuse.models.write_back import written_back
 from proxyuse.program import Program
 
 RNG = np.random.default_rng(7)
@@ -162,9 +162,9 @@ def fitted(name):
 # Repairs
 
 
-def replacement(program, spot, rng):
+def replacement(program, site, rng):
     """A constant that could take the place of a part: something it says, or the mean of it."""
-    said = Program(program.points.term_at(spot), program.inputs).predict(X)
+    said = Program(program.points.term_at(site), program.inputs).predict(X)
     numbers = said.dtype.kind == "f"
     if numbers and rng.random() < 0.3 and not np.isnan(said).any():
         return const(said.mean(axis=0))
@@ -172,12 +172,12 @@ def replacement(program, spot, rng):
     return const(known[rng.integers(len(known))]) if known else None
 
 
-def some_spots(program, rng, wanted):
-    """Disjoint spots, drawn at random: points of all kinds, and subsets of operands."""
+def some_sites(program, rng, wanted):
+    """Disjoint sites, drawn at random: points of all kinds, and subsets of operands."""
     points = program.points
     wide = [p for p, term in enumerate(points.terms) if isinstance(term, Associative)]
     inner = [p for p, term in enumerate(points.terms) if not isinstance(term, Const) and p]
-    found: list[Spot] = []
+    found: list[Site] = []
     for _ in range(wanted * 3):
         if wide and rng.random() < 0.4:
             point = wide[rng.integers(len(wide))]
@@ -185,22 +185,22 @@ def some_spots(program, rng, wanted):
             if len(choices) < 3:
                 continue
             size = int(rng.integers(2, len(choices)))
-            spot = Spot(point, tuple(sorted(rng.permutation(choices)[:size].tolist())))
+            site = Site(point, tuple(sorted(rng.permutation(choices)[:size].tolist())))
         elif inner:
-            spot = Spot(inner[rng.integers(len(inner))])
+            site = Site(inner[rng.integers(len(inner))])
         else:
             continue
-        if len(found) < wanted and all(points.disjoint(spot, other) for other in found):
-            found.append(spot)
+        if len(found) < wanted and all(points.disjoint(site, other) for other in found):
+            found.append(site)
     return found
 
 
 def repaired(program, rng, wanted):
     new = {}
-    for spot in some_spots(program, rng, wanted):
-        value = replacement(program, spot, rng)
+    for site in some_sites(program, rng, wanted):
+        value = replacement(program, site, rng)
         if value is not None:
-            new[spot] = value
+            new[site] = value
     return program.replaced(new)
 
 
@@ -212,7 +212,7 @@ def constants(program):
     """The whole program, as each constant it says."""
     said = program.predict(X).tolist()
     for value in list(dict.fromkeys(said))[:2]:
-        yield program.replaced({Spot(0): const(value)})
+        yield program.replaced({Site(0): const(value)})
 
 
 # What is asked

@@ -27,7 +27,7 @@ from sklearn.preprocessing import (
 from proxyuse.lang.nodes import Precision
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import transformed
-from proxyuse.models.weighted import weighted_sum
+from proxyuse.models.weighted_sums import weighted_sum
 from proxyuse.program import Program
 
 RNG = np.random.default_rng(0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from proxyuse.data.population import Population
 from proxyuse.lang.build import add, const, member, vector
 from proxyuse.lang.nodes import (
     Argmax,
@@ -21,7 +22,6 @@ from proxyuse.lang.nodes import (
     Term,
     Var,
 )
-from proxyuse.population import Population
 from proxyuse.program import Program
 
 FORMS = ("vote", "class sums", "threshold", "classes")

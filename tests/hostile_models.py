@@ -641,7 +641,7 @@ def _turned(data: bytes, chance: random.Random) -> bytes:
 def outcome(path: Path) -> str:
     """What comes of a file: the kind of what was loaded, or the message of a FileError."""
     from proxyuse.errors import FileError
-    from proxyuse.files.models import load_model
+    from proxyuse.models.files import load_model
 
     try:
         loaded = load_model(path)

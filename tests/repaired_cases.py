@@ -387,7 +387,7 @@ def rule_list_cases():
 
 
 def program_cases():
-    from proxyuse.deploy.estimator import program_estimator
+    from proxyuse.models.program_estimator import program_estimator
     from proxyuse.program import Program
 
     classes = Program.parse("ite(rooms >= 2 and days >= 2, 'yes', ite(decades > 5, 'yes', 'no'))")

@@ -17,7 +17,7 @@ import proxyuse as pu
 from proxyuse.datasets import load_adult, load_contraceptive, load_student
 from proxyuse.detect.witnesses import groups_of
 from proxyuse.errors import (
-    Cancelled,
+    Canceled,
     DataError,
     KindError,
     TranslationError,
@@ -157,7 +157,7 @@ def test_every_row_can_be_found_in_the_program_again():
     points = result.program.points
     for decomposition in result.decompositions:
         for position in decomposition.positions:
-            assert points.term_at(points.spot(position)) == decomposition.expression
+            assert points.term_at(points.site(position)) == decomposition.expression
 
 
 def test_a_position_leads_to_a_node_of_the_tree():
@@ -272,7 +272,7 @@ def test_progress_is_reported_to_the_end():
 
 
 def test_returning_false_cancels():
-    with pytest.raises(Cancelled, match="cancelled after 1 of"):
+    with pytest.raises(Canceled, match="canceled after 1 of"):
         pu.audit(PROGRAM, PEOPLE, "student", progress=lambda _: False)
 
 
@@ -299,11 +299,11 @@ def test_measuring_what_is_needed_finds_the_same_witnesses(epsilon):
     assert {w.expression for w in wanted} == {w.expression for w in full.witnesses}
     assert full.bounded is None
     assert quick.bounded is not None
-    bounds = {entry.spot.point: entry.bound for entry in quick.bounded}
+    bounds = {entry.site.point: entry.bound for entry in quick.bounded}
     for found in full.decompositions:
-        if len(found.spots) == 1 and found.spots[0].point in bounds:
+        if len(found.sites) == 1 and found.sites[0].point in bounds:
             assert found.influence is not None
-            assert found.influence <= bounds[found.spots[0].point]
+            assert found.influence <= bounds[found.sites[0].point]
 
 
 # Errors

@@ -105,10 +105,10 @@ def in_numbers(about: str, people: pd.DataFrame, chosen: pd.Index) -> People:
     return People(about, X, numbers["income"], protected)
 
 
-def accept_variables(witness: pu.Witness) -> pu.Judgement | None:
+def accept_variables(witness: pu.Witness) -> pu.Judgment | None:
     """The oracle: a bare variable may stay, of all else nobody has said so."""
     if isinstance(witness.expression, Var):
-        return pu.Judgement(True, "a variable by itself is accepted")
+        return pu.Judgment(True, "a variable by itself is accepted")
     return None
 
 

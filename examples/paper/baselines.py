@@ -255,15 +255,15 @@ def draw_cuts() -> Axes:
     """Accuracy by threshold in all samples, and in how many a witness is left by removal."""
     ax = _axes("threshold of association (removal and audit)", "accuracy on other records")
     samples = range(SAMPLES)
-    for name, way, colour, mark in (
+    for name, way, color, mark in (
         ("features removed, trained again", "removed", REMOVED, "o"),
         ("all features, repaired", "repaired", REPAIRED, "s"),
     ):
         values = np.array([[getattr(cut(e, one), way) for e in THRESHOLDS] for one in samples])
         for line in values:
-            ax.plot(THRESHOLDS, line, color=colour, linewidth=0.7, alpha=0.35)
+            ax.plot(THRESHOLDS, line, color=color, linewidth=0.7, alpha=0.35)
         ax.plot(
-            THRESHOLDS, values.mean(axis=0), color=colour, marker=mark, markersize=6,
+            THRESHOLDS, values.mean(axis=0), color=color, marker=mark, markersize=6,
             linewidth=1.6, label=name,
         )  # fmt: skip
     for epsilon in THRESHOLDS:
@@ -293,14 +293,14 @@ def draw_computations(at: Cut) -> Axes:
     ax.plot([0, at.epsilon], [0, at.epsilon], color=GREY, linewidth=1)
     ax.axvline(at.epsilon, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     ax.axhline(at.epsilon, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    for strong, colour, name in (
+    for strong, color, name in (
         (False, GREY, f"influence at most {DELTA:g}"),
         (True, REMOVED, f"influence above {DELTA:g}"),
     ):
         those = [d for d in found if ((d.influence or 0.0) > DELTA) is strong]
         ax.scatter(
             [strongest_feature(d) for d in those], [d.associations["married"] for d in those],
-            s=34, c=colour, alpha=0.75, linewidths=0.5, edgecolors="white", label=name, zorder=3,
+            s=34, c=color, alpha=0.75, linewidths=0.5, edgecolors="white", label=name, zorder=3,
         )  # fmt: skip
     named = {}  # the strongest computation of each strongest feature, if above it
     for one in sorted(found, key=lambda d: d.associations["married"]):

@@ -44,7 +44,7 @@ protected attribute, and the estimate is H(Z) / log n whatever the data. Pure no
 association than many a real proxy, at any sample size that is ever used, and shuffling does not
 change it. With bins the estimate goes to 0, as it should.
 
-**The program and the model.** *The paper is silent* on whether the program that is analysed decides
+**The program and the model.** *The paper is silent* on whether the program that is analyzed decides
 as the model does. The program that its authors published writes a forest as a vote of its trees,
 where the forest adds up probabilities, and leaves out the intercept of a lasso; that of a logistic
 regression it keeps. *Here* a model is translated as it decides, and an audit compares the two on
@@ -66,7 +66,7 @@ from matplotlib.figure import Figure
 
 import proxyuse as pu
 from proxyuse.lang.nodes import Const, Var
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 if TYPE_CHECKING:
@@ -191,12 +191,12 @@ def steps() -> list[tuple[str, int, int, str]]:
         pu.Program.parse(TWO_STEPS), X, protected={"pregnant": X["vitamins"]}, epsilon=1, delta=0
     )
     trace = [_traced("as it was", repair.original)]
-    new: dict[Spot, Const] = {}
+    new: dict[Site, Const] = {}
     for step in repair.steps:
         for change in step.changes:
             constant = pu.Program.parse(change.value).term
             assert isinstance(constant, Const)
-            new[repair.original.points.spot(change.position)] = constant
+            new[repair.original.points.site(change.position)] = constant
         said = ", ".join(f"`{change.term}` becomes {change.value}" for change in step.changes)
         trace.append(_traced(said, repair.original.replaced_points(new)[0]))
     assert trace[-1] == _traced(trace[-1][0], repair.program)

@@ -73,7 +73,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.datasets import load_student
 from proxyuse.lang.nodes import Ite, Term
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Result:
     def within(self) -> bool:
         """Whether the repair replaced only something inside the inserted tree."""
         points, top = self.insertion.program.points, self.insertion.point
-        replaced = [points.spot(position).point for position in self.repair.replaced]
+        replaced = [points.site(position).point for position in self.repair.replaced]
         return all(top < point < points.end(top) for point in replaced)
 
 
@@ -204,18 +204,18 @@ def insertions(way: Way, count: int = COUNT, seed: int = SEED) -> list[Insertion
             branches = [here, draw.choice(others)]
             draw.shuffle(branches)
             new, inside = Ite(data.inserted, *branches), 1
-        program = pu.Program(points.replace({Spot(point): new}), data.grades.inputs)
+        program = pu.Program(points.replace({Site(point): new}), data.grades.inputs)
         found.append(Insertion(way, program, point + inside))  # points are in preorder
     return found
 
 
-def only(inserted: Term) -> Callable[[pu.Witness], pu.Judgement]:
+def only(inserted: Term) -> Callable[[pu.Witness], pu.Judgment]:
     """An oracle that denies one term and nothing else."""
 
-    def judge(witness: pu.Witness) -> pu.Judgement:
+    def judge(witness: pu.Witness) -> pu.Judgment:
         if witness.expression == inserted:
-            return pu.Judgement(False, "grades are not to depend on drinking", "the experiment")
-        return pu.Judgement(True, "learnt from grades alone", "the experiment")
+            return pu.Judgment(False, "grades are not to depend on drinking", "the experiment")
+        return pu.Judgment(True, "learnt from grades alone", "the experiment")
 
     return judge
 
@@ -353,10 +353,10 @@ def drawn(results: Iterable[Result]) -> Axes:
 def _draw(ax: Axes, results: Sequence[Result], end: float) -> None:
     ax.fill_between([0, end], [1, 1 - end], 1 - end, color=GREY, alpha=0.08, linewidth=0)
     ax.plot([0, end], [1, 1 - end], color=GREY, linewidth=1)
-    for way, (name, colour, mark) in MARKS.items():
+    for way, (name, color, mark) in MARKS.items():
         those = [r for r in results if r.insertion.way == way]
         ax.scatter(
-            [r.influence for r in those], [r.kept for r in those], s=30, marker=mark, c=colour,
+            [r.influence for r in those], [r.kept for r in those], s=30, marker=mark, c=color,
             edgecolors="white", linewidths=0.5, clip_on=False, zorder=3, label=name,
         )  # fmt: skip
     ax.set_xlim(0, end)

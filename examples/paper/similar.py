@@ -205,15 +205,15 @@ def draw(audits: dict[str, pu.Audit]) -> Axes:
     """All computations of all models, association across and influence up."""
     ax: Axes = Figure(figsize=(7.2, 4.8), layout="constrained").subplots()
     for name, audit in audits.items():
-        colour, marker = LOOKS[name]
+        color, marker = LOOKS[name]
         frame = audit.to_frame()
         for those, face, opaque in (
             (frame[~frame["witness"]], "none", 0.55),
-            (frame[frame["witness"]], colour, 0.85),
+            (frame[frame["witness"]], color, 0.85),
         ):
             ax.scatter(
                 those["association"], those["influence"], s=26, marker=marker, facecolors=face,
-                edgecolors=colour if face == "none" else "white", alpha=opaque, zorder=3,
+                edgecolors=color if face == "none" else "white", alpha=opaque, zorder=3,
                 linewidths=0.9 if face == "none" else 0.4, label="" if face == "none" else name,
             )  # fmt: skip
         label(ax, name, audit)

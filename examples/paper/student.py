@@ -14,7 +14,7 @@ with it is a witness, too; the program that the authors published
 (<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>) names both.
 
 Is that use wrong? No measurement says. The paper has an oracle for it, a person who looks at a
-witness and judges. Here a judgement is written down as a policy, in a file beside the script: what
+witness and judges. Here a judgment is written down as a policy, in a file beside the script: what
 is computed from the time spent on study alone is deemed appropriate, and why. What no rule of a
 policy speaks of remains a violation, and so the branch does, which also asks about absences and the
 education of the father.
@@ -65,7 +65,7 @@ def shown(witness: pu.Witness) -> str:
 
 
 def judged(witness: pu.Witness, policy: pu.Policy) -> tuple[str, ...]:
-    """A row of the table of judgements."""
+    """A row of the table of judgments."""
     said = policy(witness)
     decision = "no rule" if said is None else "appropriate" if said.appropriate else "not"
     figures = f"{witness.association:.4f}", f"{witness.influence:.4f}"
@@ -106,15 +106,15 @@ def reproduce() -> Reproduced:
     left = found.violations(policy)
     bounds, chance = found.validated("confirm"), found.validated("permutation")
     sure = sum(w.validity is not None and w.validity.confirmed for w in bounds.witnesses)
-    judgement = policy(guard)
-    assert judgement is not None
+    judgment = policy(guard)
+    assert judgment is not None
     return Reproduced(
         compared=[
             Compared(f"`{STUDY}`: association with drinking", "0.0128584", guard.association),
             Compared("its influence", "0.149078", guard.influence),
             Compared(
                 "judged by the policy", None,
-                "appropriate" if judgement.appropriate else "not appropriate",
+                "appropriate" if judgment.appropriate else "not appropriate",
             ),
             Compared("violations without the policy", None, len(found.violations())),
             Compared("violations under the policy", None, len(left)),
@@ -142,7 +142,7 @@ def reproduce() -> Reproduced:
             )
         ],
         remarks=[
-            f"{judgement.by}: {judgement.reason}",
+            f"{judgment.by}: {judgment.reason}",
             f"The branch around the question, `{branch.term}`, is a witness, too (association "
             f"{branch.association:.4f}, influence {branch.influence:.4f}). It reads more than the "
             "time spent on study, so the rule does not cover it.",

@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from proxyuse.auditing import Audit, audit
     from proxyuse.certificate.certificate import Certificate, certify
     from proxyuse.certificate.verification import Verification, verify
-    from proxyuse.deploy.estimator import program_estimator
-    from proxyuse.deploy.source import python_source
+    from proxyuse.data.population import Population
     from proxyuse.detect.budget import Budget
-    from proxyuse.detect.measured import Decomposition
+    from proxyuse.detect.decompositions import Decomposition
     from proxyuse.detect.progress import Progress
     from proxyuse.detect.results import Unsettled
     from proxyuse.detect.witnesses import Witness
     from proxyuse.errors import (
-        Cancelled,
+        Canceled,
         DataError,
         FileError,
         KindError,
@@ -35,27 +34,28 @@ if TYPE_CHECKING:
         ProxyUseError,
         TranslationError,
     )
-    from proxyuse.files.models import LoadedModel, load_model
-    from proxyuse.gate import assert_no_proxy_use
+    from proxyuse.judge.judgment import Judgment, Violation
+    from proxyuse.judge.policy import Policy, read_policy
     from proxyuse.lang.positions import Position
-    from proxyuse.measure.association import NormalizedMutualInformation
-    from proxyuse.measure.correlation import SquaredCorrelation
-    from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
-    from proxyuse.measure.other_associations import (
+    from proxyuse.measure.association.correlation import SquaredCorrelation
+    from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+    from proxyuse.measure.association.others import (
         AdjustedMutualInformation,
         CramersV,
         FunctionAssociation,
     )
+    from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
     from proxyuse.models.decisions import Positive, Threshold, TopK
+    from proxyuse.models.files import LoadedModel, load_model
+    from proxyuse.models.program_estimator import program_estimator
+    from proxyuse.models.python_source import python_source
     from proxyuse.models.registry import translate
     from proxyuse.notes import Note, NoteKind
-    from proxyuse.oracle.judgement import Judgement, Violation
-    from proxyuse.oracle.policy import Policy, read_policy
     from proxyuse.page.figure import save_figure
-    from proxyuse.population import Population
     from proxyuse.program import Origin, Program
     from proxyuse.repairing.repair import Repair, repair
     from proxyuse.repairing.search import SearchBudget
+    from proxyuse.testing import assert_no_proxy_use
     from proxyuse.validity.assess import Assessment
     from proxyuse.validity.options import Confirmation, CrossValidation, Permutation
     from proxyuse.verdict import Validity, Verdict
@@ -65,7 +65,7 @@ __all__ = [
     "Assessment",
     "Audit",
     "Budget",
-    "Cancelled",
+    "Canceled",
     "Certificate",
     "Confirmation",
     "CramersV",
@@ -74,7 +74,7 @@ __all__ = [
     "Decomposition",
     "FileError",
     "FunctionAssociation",
-    "Judgement",
+    "Judgment",
     "KindError",
     "LanguageError",
     "LoadedModel",
@@ -125,15 +125,15 @@ _HOMES = {
     "proxyuse.auditing": ("Audit", "audit"),
     "proxyuse.certificate.certificate": ("Certificate", "certify"),
     "proxyuse.certificate.verification": ("Verification", "verify"),
-    "proxyuse.deploy.estimator": ("program_estimator",),
-    "proxyuse.deploy.source": ("python_source",),
+    "proxyuse.models.program_estimator": ("program_estimator",),
+    "proxyuse.models.python_source": ("python_source",),
     "proxyuse.detect.budget": ("Budget",),
-    "proxyuse.detect.measured": ("Decomposition",),
+    "proxyuse.detect.decompositions": ("Decomposition",),
     "proxyuse.detect.progress": ("Progress",),
     "proxyuse.detect.results": ("Unsettled",),
     "proxyuse.detect.witnesses": ("Witness",),
     "proxyuse.errors": (
-        "Cancelled",
+        "Canceled",
         "DataError",
         "FileError",
         "KindError",
@@ -142,13 +142,13 @@ _HOMES = {
         "ProxyUseError",
         "TranslationError",
     ),
-    "proxyuse.files.models": ("LoadedModel", "load_model"),
-    "proxyuse.gate": ("assert_no_proxy_use",),
+    "proxyuse.models.files": ("LoadedModel", "load_model"),
+    "proxyuse.testing": ("assert_no_proxy_use",),
     "proxyuse.lang.positions": ("Position",),
-    "proxyuse.measure.association": ("NormalizedMutualInformation",),
-    "proxyuse.measure.correlation": ("SquaredCorrelation",),
+    "proxyuse.measure.association.mutual_information": ("NormalizedMutualInformation",),
+    "proxyuse.measure.association.correlation": ("SquaredCorrelation",),
     "proxyuse.measure.influence": ("QuantitativeInputInfluence", "Sampling", "SquaredChange"),
-    "proxyuse.measure.other_associations": (
+    "proxyuse.measure.association.others": (
         "AdjustedMutualInformation",
         "CramersV",
         "FunctionAssociation",
@@ -156,10 +156,10 @@ _HOMES = {
     "proxyuse.models.decisions": ("Positive", "Threshold", "TopK"),
     "proxyuse.models.registry": ("translate",),
     "proxyuse.notes": ("Note", "NoteKind"),
-    "proxyuse.oracle.judgement": ("Judgement", "Violation"),
-    "proxyuse.oracle.policy": ("Policy", "read_policy"),
+    "proxyuse.judge.judgment": ("Judgment", "Violation"),
+    "proxyuse.judge.policy": ("Policy", "read_policy"),
     "proxyuse.page.figure": ("save_figure",),
-    "proxyuse.population": ("Population",),
+    "proxyuse.data.population": ("Population",),
     "proxyuse.program": ("Origin", "Program"),
     "proxyuse.repairing.repair": ("Repair", "repair"),
     "proxyuse.repairing.search": ("SearchBudget",),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from proxyuse.case import Settings
+from proxyuse.data.population import Population
 from proxyuse.detect.results import Detection
 from proxyuse.measure.engine import Measurement
 from proxyuse.notes import Note, NoteKind
-from proxyuse.population import Population
 from proxyuse.program import Program
+from proxyuse.request import Settings
 
 
 def opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:

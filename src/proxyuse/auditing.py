@@ -12,30 +12,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from proxyuse.audit_notes import audit_notes, opaque_notes
-from proxyuse.case import Case, Settings, case_of, check_time_limit, engine_for
+from proxyuse.data.population import Population
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.budget import Budget
+from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.detect.detection import detect
-from proxyuse.detect.measured import Decomposition, Decompositions
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.detect.results import Detection, Measure, Unsettled
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.frame import frame_of
+from proxyuse.judge.judgment import Judgment, Oracle, Violation
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import (
+from proxyuse.measure.association.mutual_information import (
     AssociationLike,
     NormalizedMutualInformation,
 )
+from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
-from proxyuse.measure.support import BINS, MAX_SUPPORT
 from proxyuse.models.decisions import Decision
 from proxyuse.notes import Note, NoteKind
-from proxyuse.oracle.judgement import Judgement, Oracle, Violation
 from proxyuse.output.words import describe_findings
-from proxyuse.population import Population
 from proxyuse.program import Program
+from proxyuse.request import Request, Settings, check_time_limit, engine_for, request_for
 from proxyuse.validity.assess import Assessment, assess
 from proxyuse.validity.content import assessment_content, validity_content
 from proxyuse.validity.evidence import Evidence
@@ -114,7 +114,7 @@ class Audit:
         Parameters
         ----------
         oracle : callable, optional
-            Asked about each witness, it answers with a `Judgement`, or None if it has none.
+            Asked about each witness, it answers with a `Judgment`, or None if it has none.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class Audit:
         >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
         >>> def oracle(witness):
         ...     if witness.term == "vitamins":
-        ...         return pu.Judgement(True, "a variable by itself is no use")
+        ...         return pu.Judgment(True, "a variable by itself is no use")
         >>> [v.witness.term for v in found.violations(oracle)]
         ['vitamins == 1', "ite(vitamins == 1, 'a', 'b')"]
         """
@@ -212,7 +212,7 @@ class Audit:
         """
         if self._evidence is None:
             return None
-        effects = self._evidence.engine.effects(found.spots)
+        effects = self._evidence.engine.effects(found.sites)
         return None if effects is None else effects.changed
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
@@ -273,12 +273,12 @@ def from_page(module: str, name: str) -> Any:
     return getattr(import_module(f"proxyuse.page.{module}"), name)
 
 
-def asked(oracle: Oracle | None, witness: Witness) -> Judgement | None:
+def asked(oracle: Oracle | None, witness: Witness) -> Judgment | None:
     """What an oracle says of a witness."""
     said = None if oracle is None else oracle(witness)
-    if said is not None and not isinstance(said, Judgement):
+    if said is not None and not isinstance(said, Judgment):
         raise DataError(
-            f"the oracle says {said!r} of witness {witness.id}; it must return a Judgement with a "
+            f"the oracle says {said!r} of witness {witness.id}; it must return a Judgment with a "
             "reason, or None"
         )
     return said
@@ -380,7 +380,7 @@ def audit(
     """
     check_time_limit(time_limit)
     clock = Clock(progress, limit=time_limit)
-    case = case_of(
+    case = request_for(
         model, X, protected, epsilon, delta,
         weights=weights, missing_protected=missing_protected, association=association,
         influence=influence, sampling=sampling, max_support=max_support, bins=bins,
@@ -396,7 +396,7 @@ def audit(
 
 
 def examine(
-    case: Case,
+    case: Request,
     program: Program | None = None,
     *,
     clock: Clock | None = None,
@@ -409,7 +409,7 @@ def examine(
     """
     clock = clock or Clock(None)
     own = program is None
-    program = case.specialised(case.subject.program if program is None else program)
+    program = case.specialized(case.subject.program if program is None else program)
     engine = engine_for(case, program, clock)
     notes: tuple[Note, ...] = opaque_notes(case.subject.opaque)
     if own:
@@ -435,7 +435,7 @@ def examine(
 
 
 def _found(
-    case: Case, engine: Measurement, clock: Clock, known: dict[bytes, Array] | None = None
+    case: Request, engine: Measurement, clock: Clock, known: dict[bytes, Array] | None = None
 ) -> tuple[Detection, Evidence]:
     """What is detected with an engine on the rows of a case, and how to ask it of fewer rows."""
     settings = case.settings

@@ -55,5 +55,5 @@ class FileError(ProxyUseError):
     """A file that cannot be read or written as asked."""
 
 
-class Cancelled(ProxyUseError):
+class Canceled(ProxyUseError):
     """The caller's progress callback asked to stop."""

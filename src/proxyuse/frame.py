@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proxyuse.detect.measured import Decompositions
+from proxyuse.detect.decompositions import Decompositions
 from proxyuse.errors import DataError
-from proxyuse.lang.positions import Points, Spot, spots_id
+from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.validity.content import COLUMNS, columns_of
 from proxyuse.verdict import Validity
 
@@ -67,8 +67,8 @@ def frame_of(
         "protected": names,
         "id": np.repeat(_objects(ids), attributes),
         "term": np.repeat(written[found.owners], attributes),
-        "positions": np.repeat(_objects([_listed(own, texts) for own in found.spots]), attributes),
-        "occurrences": np.repeat([len(own) for own in found.spots], attributes),
+        "positions": np.repeat(_objects([_listed(own, texts) for own in found.sites]), attributes),
+        "occurrences": np.repeat([len(own) for own in found.sites], attributes),
         "association": found.associations.ravel(),
         "influence": np.repeat(found.influences, attributes),
         "reach": np.repeat(found.reaches, attributes),
@@ -91,32 +91,32 @@ def _texts(points: Points) -> list[str]:
     return texts
 
 
-def _text(spot: Spot, texts: Sequence[str]) -> str:
-    text = texts[spot[0]]
-    return f"{text}{{{','.join(map(str, spot[1]))}}}" if spot[1] else text
+def _text(site: Site, texts: Sequence[str]) -> str:
+    text = texts[site[0]]
+    return f"{text}{{{','.join(map(str, site[1]))}}}" if site[1] else text
 
 
-def _listed(spots: Sequence[Spot], texts: Sequence[str]) -> str:
+def _listed(sites: Sequence[Site], texts: Sequence[str]) -> str:
     """The first positions, and how many more there are."""
-    if len(spots) == 1:
-        return _text(spots[0], texts)
-    listed = "; ".join(_text(spot, texts) for spot in spots[:MOST_POSITIONS])
-    more = len(spots) - MOST_POSITIONS
+    if len(sites) == 1:
+        return _text(sites[0], texts)
+    listed = "; ".join(_text(site, texts) for site in sites[:MOST_POSITIONS])
+    more = len(sites) - MOST_POSITIONS
     return f"{listed}; ... ({more:,} more)" if more > 0 else listed
 
 
 def _ids(found: Decompositions, texts: Sequence[str]) -> list[str]:
-    """The id of each decomposition; see `spots_id`."""
+    """The id of each decomposition; see `sites_id`."""
     digests = [term.digest for term in found.computations]
     ids = []
-    for owner, spots in zip(found.owners.tolist(), found.spots, strict=True):
-        if len(spots) == 1:
+    for owner, sites in zip(found.owners.tolist(), found.sites, strict=True):
+        if len(sites) == 1:
             hasher = blake2b(digests[owner], digest_size=8)
-            hasher.update(_text(spots[0], texts).encode() + b";")
+            hasher.update(_text(sites[0], texts).encode() + b";")
             ids.append(hasher.hexdigest())
         else:
             term = found.computations[owner]
-            ids.append(spots_id(term, found.program.points, spots))
+            ids.append(sites_id(term, found.program.points, sites))
     return ids
 
 

@@ -17,17 +17,17 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from proxyuse.columns import Column, Kind
+from proxyuse.data.columns import Column, Kind
+from proxyuse.data.table import Table
 from proxyuse.errors import LanguageError
 from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
 from proxyuse.lang.kinds import MISSING_KIND, check_kinds
 from proxyuse.lang.nodes import Const, Node, Precision, Term, children, postorder, variables
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.parse import parse_program
-from proxyuse.lang.positions import Points, Position, Spot, survivors
+from proxyuse.lang.positions import Points, Position, Site, survivors
 from proxyuse.lang.rewrite import simpler, simplify, without_missing_directions
 from proxyuse.lang.text import LINE_WIDTH, brief, briefs, name_text, precision_of, term_text
-from proxyuse.table import Table
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -165,7 +165,7 @@ class Program:
         self.inputs = self.variables if inputs is None else tuple(inputs)
         self.origins = Origins(term, {} if origins is None else origins)
         self.fitting_kinds: set[frozenset[tuple[str, str]]] = set()
-        self._specialised: dict[frozenset[str], Program] = {}
+        self._specialized: dict[frozenset[str], Program] = {}
         self._kept: dict[tuple[object, ...], Any] = {}
         known = set(self.inputs)
         if len(known) < len(self.inputs):
@@ -220,7 +220,7 @@ class Program:
         """Where the sub-term at a position came from."""
         if isinstance(position, str):
             position = Position.parse(position)
-        point = self.points.spot(position).point
+        point = self.points.site(position).point
         while point >= 0:
             if self.points.written[point] in self.origins:
                 return self.origins[self.points.written[point]]
@@ -245,19 +245,19 @@ class Program:
         Tests of these variables lose their mark for missing values, which says nothing there.
         Kept, for many audits of one program ask for the same.
         """
-        if complete not in self._specialised:
+        if complete not in self._specialized:
             term = without_missing_directions(self.term, complete)
             same = term is self.term
-            self._specialised[complete] = self if same else Program(term, self.inputs, self.origins)
-        return self._specialised[complete]
+            self._specialized[complete] = self if same else Program(term, self.inputs, self.origins)
+        return self._specialized[complete]
 
     def simplified(self) -> Program:
         """The program with constants folded; parts lose their origins if anything changed."""
         term = simplify(self.term)
         return self if term is self.term else Program(term, self.inputs)
 
-    def replaced(self, new: Mapping[Spot, Const]) -> Program:
-        """The program with constants at disjoint spots, and what that makes superfluous left out.
+    def replaced(self, new: Mapping[Site, Const]) -> Program:
+        """The program with constants at disjoint sites, and what that makes superfluous left out.
 
         What remains keeps its origin. A constant has that of what it replaced; one in place of
         several operands that of the first of them. Linear in the number of points.
@@ -265,13 +265,13 @@ class Program:
         Examples
         --------
         >>> program = Program.parse("ite(age <= 30, ite(sex == 'F', 0, 1), 1)")
-        >>> spot = program.points.spot(Position.parse("1.0"))
-        >>> print(program.replaced({spot: Const(False)}))
+        >>> site = program.points.site(Position.parse("1.0"))
+        >>> print(program.replaced({site: Const(False)}))
         lambda age, sex . 1
         """
         return self._replaced(new)[0]
 
-    def replaced_points(self, new: Mapping[Spot, Const]) -> tuple[Program, list[int]]:
+    def replaced_points(self, new: Mapping[Site, Const]) -> tuple[Program, list[int]]:
         """The same, with the point of this program that each point of the new one is.
 
         -1 for constants that are new.
@@ -279,16 +279,16 @@ class Program:
         program, built = self._replaced(new)
         return program, survivors(self.points, built, program.points)
 
-    def _replaced(self, new: Mapping[Spot, Const]) -> tuple[Program, dict[int, Term]]:
+    def _replaced(self, new: Mapping[Site, Const]) -> tuple[Program, dict[int, Term]]:
         if not new:
             return self, {}
         points = self.points
         by_number = {written: point for point, written in enumerate(points.written)}
         at = {by_number[written]: origin for written, origin in self.origins.items()}
         origins = {id(points.terms[point]): origin for point, origin in at.items()}
-        fresh = {spot: Const(value.value) for spot, value in new.items()}  # one object a place
-        for spot, value in fresh.items():
-            first = points.covers(spot)[0][0]
+        fresh = {site: Const(value.value) for site, value in new.items()}  # one object a place
+        for site, value in fresh.items():
+            first = points.covers(site)[0][0]
             if first in at:
                 origins[id(value)] = at[first]
         built = points.rebuilt(fresh, simpler)
@@ -296,8 +296,8 @@ class Program:
             if point in at:
                 origins.setdefault(id(term), at[point])
         program = Program.traced(built[0], self.inputs, origins)
-        own = (known for known, specialised in self._specialised.items() if specialised is self)
-        program._specialised = dict.fromkeys(own, program)  # constants ask nothing of the data
+        own = (known for known, specialized in self._specialized.items() if specialized is self)
+        program._specialized = dict.fromkeys(own, program)  # constants ask nothing of the data
         return program, built
 
     def predict(self, X: object) -> Array:

@@ -21,7 +21,7 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... time_limit = 600                            # seconds, after which detection stops
 ... budget = { subsets = 4096, occurrences = 1024 }  # work for combinations, see `Budget`
 ... policy = "policy.yaml"                      # rules that say which witnesses are appropriate
-... judgements = "judgements.jsonl"             # what people decided on single ones
+... judgments = "judgments.jsonl"             # what people decided on single ones
 ...
 ... [validity]                                  # whether witnesses are real
 ... ways = ["confirm", "permutation", "cross-validation"]
@@ -72,8 +72,8 @@ from typing import Any, Literal
 
 from proxyuse.detect.budget import BUDGET_KEYS, Budget
 from proxyuse.errors import FileError
-from proxyuse.files.reading import open_binary, unreadable
-from proxyuse.measure.association_names import ASSOCIATIONS
+from proxyuse.io.reading import open_binary, unreadable
+from proxyuse.measure.association.names import ASSOCIATIONS
 from proxyuse.validity.named_options import Wanted, ways_of
 from proxyuse.validity.options import CORRECTIONS, METHODS
 
@@ -110,7 +110,7 @@ class Project:
     threads : how many threads may count at the same time; one per core if not given.
     time_limit : seconds after which detection stops.
     budget : how much work detection may spend on combinations.
-    policy, judgements : files that say which witnesses are appropriate.
+    policy, judgments : files that say which witnesses are appropriate.
     validity : how it is asked whether witnesses are real.
     output : where reports go.
     """
@@ -133,7 +133,7 @@ class Project:
     time_limit: float | None = None
     budget: Budget | None = None
     policy: Path | None = None
-    judgements: Path | None = None
+    judgments: Path | None = None
     validity: Wanted = field(default_factory=Wanted)
     output: Output = Output()
 
@@ -395,7 +395,7 @@ _KEYS: dict[str, _Check] = {
     "time_limit": _seconds,
     "budget": _table(f"whole numbers for {_listed(BUDGET_KEYS, quote='')}"),
     "policy": _file,
-    "judgements": _file,
+    "judgments": _file,
     "validity": _table('ways, such as "confirm", and their options'),
     "output": _table("json, csv, markdown, report, sarif and junit, each the path of a file"),
 }

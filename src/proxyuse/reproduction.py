@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from proxyuse.errors import FileError, ProxyUseError
-from proxyuse.files.writing import check_writable, written
+from proxyuse.io.writing import check_writable, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import proxyuse as pu
 from proxyuse.detect.witnesses import groups_of
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from tests.brute import Tree, form
 from tests.measure.large_cases import large_case
 from tests.strategies import Case, cases
@@ -36,11 +36,11 @@ def audited(case: Case, **options: Any) -> pu.Audit:
 
 def check_disjoint(audit: pu.Audit) -> None:
     points = audit.program.points
-    for spots in audit.decompositions.spots:
-        assert all(points.disjoint(*pair) for pair in combinations(spots, 2)), list(spots)
-        assert len({points.term_at(spot).digest for spot in spots}) == 1
+    for sites in audit.decompositions.sites:
+        assert all(points.disjoint(*pair) for pair in combinations(sites, 2)), list(sites)
+        assert len({points.term_at(site).digest for site in sites}) == 1
     for witness in audit.witnesses:
-        assert all(points.disjoint(*pair) for pair in combinations(witness.decomposition.spots, 2))
+        assert all(points.disjoint(*pair) for pair in combinations(witness.decomposition.sites, 2))
 
 
 def check_listing(audit: pu.Audit, tree: Tree) -> None:
@@ -48,20 +48,20 @@ def check_listing(audit: pu.Audit, tree: Tree) -> None:
 
     A partial sum is listed at each place where it stands, as a term or as some operands.
     """
-    listed = defaultdict[str, set[tuple[Spot, ...]]](set)
+    listed = defaultdict[str, set[tuple[Site, ...]]](set)
     every = audit.decompositions
-    for expression, spots in zip(every.terms, every.spots, strict=True):
-        listed[form(expression)].add(tuple(spots))
+    for expression, sites in zip(every.terms, every.sites, strict=True):
+        listed[form(expression)].add(tuple(sites))
     digests = [term.digest for term in every.computations]
     assert len(digests) == len(set(digests)) == len(listed)
     assert sum(map(len, listed.values())) == len(every)
     for name, sets in listed.items():
-        alone = {spots[0] for spots in sets if len(spots) == 1}
+        alone = {sites[0] for sites in sets if len(sites) == 1}
         places = tree.computations[name]
         terms = [place for place in places if not place.operands]
-        assert sum(not spot.operands for spot in alone) == len(terms)
+        assert sum(not site.operands for site in alone) == len(terms)
         disjoint = len(alone) == len(places) or not tree.are_disjoint(places)
-        assert disjoint or not any(spot.operands for spots in sets for spot in spots)
+        assert disjoint or not any(site.operands for sites in sets for site in sites)
 
 
 @settings(max_examples=60)

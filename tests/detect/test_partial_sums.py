@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxyuse.data.population import Population
 from proxyuse.detect.operators import Operator, PartialSums, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.lang.nodes import Add, And, Mul, Or
-from proxyuse.lang.positions import Spot, operand_choices
-from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.correlation import SquaredCorrelation
+from proxyuse.lang.positions import Site, operand_choices
+from proxyuse.measure.association.correlation import SquaredCorrelation
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.bounds.screen import screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.screen import screen_for
-from proxyuse.population import Population
 from proxyuse.program import Program
 
 NMI = NormalizedMutualInformation()
@@ -101,10 +101,10 @@ class Every:
         self.passing: dict[frozenset[int], list[bool]] = {}
         for size in range(1, len(self.steps)):
             for subset in combinations(self.steps, size):
-                spot = Spot(point, subset) if size > 1 else Spot(below[subset[0]])
-                term = engine.points.term_at(spot)
+                site = Site(point, subset) if size > 1 else Site(below[subset[0]])
+                term = engine.points.term_at(site)
                 associations = engine.associations(term)
-                influence = engine.influence([spot])
+                influence = engine.influence([site])
                 self.passing[frozenset(subset)] = [
                     bool(a >= epsilon and influence > delta) for a in associations
                 ]
@@ -191,8 +191,8 @@ def test_the_search_continues_past_what_was_judged_appropriate(seed, operands, l
     if first is None:
         return
     point = operator.points[0]
-    spot = Spot(point, first) if len(first) > 1 else Spot(naive.points.below(point)[first[0]])
-    judged = naive.points.term_at(spot)
+    site = Site(point, first) if len(first) > 1 else Site(naive.points.below(point)[first[0]])
+    judged = naive.points.term_at(site)
     result = search_partial_sums(
         engine, operator, NMI, epsilon=limits[0], delta=limits[1],
         appropriate=lambda term: term.digest == judged.digest,
@@ -207,7 +207,7 @@ def test_all_subsets_are_listed_with_their_measures():
     result = search_partial_sums(engine, operator, NMI, epsilon=0.5, delta=0.5, all_subsets=True)
     assert len(result.listed) == result.subsets == result.measured == 25
     for found in result.listed:
-        assert found.influence == engine.influence([Spot(operator.points[0], found.steps)])
+        assert found.influence == engine.influence([Site(operator.points[0], found.steps)])
         assert found.associations == pytest.approx(engine.associations((found.term,), NMI)[0])
 
 
@@ -263,7 +263,7 @@ def test_a_subset_that_stands_elsewhere_is_an_occurrence_of_that_term():
     data["z"] = (data["a"] + data["b"] > 2).astype(int)
     engine = engine_for(program, data, protected=["z"])
     points = engine.points
-    there = [Spot(p) for p, t in enumerate(points.terms) if program.text_of(t) == "a + b"]
+    there = [Site(p) for p, t in enumerate(points.terms) if program.text_of(t) == "a + b"]
     result = search_partial_sums(
         engine, operator_of(engine), NMI, epsilon=0.1, delta=0.0, all_subsets=True,
         elsewhere=lambda term: there if program.text_of(term) == "a + b" else (),

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.nodes import Associative
-from proxyuse.lang.positions import Points, Spot, operand_choices
-from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.effects import Effects
+from proxyuse.lang.positions import Points, Site, operand_choices
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
 from proxyuse.measure.engine import ENGINES, Engine, Measurement
 from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange
 from proxyuse.measure.reference import Reference
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
-from proxyuse.population import Population
 from proxyuse.program import Program
 from tests.strategies import Case
 
@@ -57,21 +57,21 @@ def defined(program: Program, population: Population, **options: Any) -> Referen
     )
 
 
-def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[Spot]]:
+def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[Site]]:
     """Each position of each computation alone, some pairs of them, and all of them."""
     for candidate in Candidates(points, subsets=subsets):
-        yield from ([spot] for spot in candidate.spots)
-        pairs = [list(p) for p in combinations(candidate.spots, 2) if points.disjoint(*p)]
+        yield from ([site] for site in candidate.sites)
+        pairs = [list(p) for p in combinations(candidate.sites, 2) if points.disjoint(*p)]
         yield from pairs[:most]
-        plain = [spot for spot in candidate.spots if not spot.operands]
+        plain = [site for site in candidate.sites if not site.operands]
         if len(plain) > 2:
             yield plain
 
 
-def effects_of(reference: Reference, spots: Sequence[Spot]) -> Effects:
+def effects_of(reference: Reference, sites: Sequence[Site]) -> RowEffects:
     """Both means over all pairs of rows, written out value by value."""
-    context = reference.points.replace(dict.fromkeys(spots, reference.hole))
-    own = reference.values(reference.points.term_at(spots[0]))
+    context = reference.points.replace(dict.fromkeys(sites, reference.hole))
+    own = reference.values(reference.points.term_at(sites[0]))
     actual = reference._with(context, own)
     weights = reference.weights
     changed, changing = np.zeros(len(weights)), np.zeros(len(weights))
@@ -79,7 +79,7 @@ def effects_of(reference: Reference, spots: Sequence[Spot]) -> Effects:
         losses = reference._losses(actual, reference._with(context, value[None])).astype(float)
         changed += mass * losses
         changing[_same_bits(own, value)] = np.dot(losses, weights)
-    return Effects(changed / weights.sum(), changing / weights.sum())
+    return RowEffects(changed / weights.sum(), changing / weights.sum())
 
 
 def _same_bits(values: Any, value: Any) -> Any:
@@ -123,11 +123,11 @@ class _Suite:
         self.reference, self.exact = reference, exact
         points = reference.points
         self.sets = list(sets_of(points))
-        self.singles = [spots[0] for spots in self.sets if len(spots) == 1]
-        self.influences = [reference.influence(spots) for spots in self.sets]
-        self.reaches = [reference.reach(spots) for spots in self.sets]
+        self.singles = [sites[0] for sites in self.sets if len(sites) == 1]
+        self.influences = [reference.influence(sites) for sites in self.sets]
+        self.reaches = [reference.reach(sites) for sites in self.sets]
         self.together = [
-            [s for s in candidate.spots if not s.operands]
+            [s for s in candidate.sites if not s.operands]
             for candidate in Candidates(points, subsets=8)
         ]
         self.operators = [
@@ -147,17 +147,17 @@ class _Suite:
     def check(self, engine: Any) -> None:
         """Ask one engine, or all of them together, everything."""
         named = getattr(engine, "method", "all engines"), str(self.reference.program)
-        for spots, influence, reach in zip(self.sets, self.influences, self.reaches, strict=True):
-            where = (*named, spots)
-            answer = engine.influence(spots)
+        for sites, influence, reach in zip(self.sets, self.influences, self.reaches, strict=True):
+            where = (*named, sites)
+            answer = engine.influence(sites)
             if self._note(engine, "influence", answer):
                 assert answer == pytest.approx(influence, rel=1e-9, abs=1e-12), where
-            answer = engine.reach(spots)
+            answer = engine.reach(sites)
             if self._note(engine, "reach", answer):
                 assert answer == pytest.approx(reach, abs=1e-12), where
-            effects = engine.effects(spots)
+            effects = engine.effects(sites)
             if self._note(engine, "effects", effects):
-                for half, right in zip(effects, effects_of(self.reference, spots), strict=True):
+                for half, right in zip(effects, effects_of(self.reference, sites), strict=True):
                     np.testing.assert_allclose(half, right, rtol=0, atol=1e-9, err_msg=str(where))
         self._check_lists(engine, named)
         if self.exact:  # a bound is for influence over all pairs
@@ -165,25 +165,25 @@ class _Suite:
 
     def _check_lists(self, engine: Any, named: tuple[str, str]) -> None:
         pairs = zip(self.sets, self.influences, self.reaches, strict=True)
-        alone = [(influence, reach) for spots, influence, reach in pairs if len(spots) == 1]
+        alone = [(influence, reach) for sites, influence, reach in pairs if len(sites) == 1]
         for question, column in (("influences", 0), ("reaches", 1)):
             answers = getattr(engine, question)(self.singles)
             assert len(answers) == len(self.singles), named
-            for spot, answer, right in zip(self.singles, answers, alone, strict=True):
+            for site, answer, right in zip(self.singles, answers, alone, strict=True):
                 if self._note(engine, question, answer):
                     assert answer == pytest.approx(right[column], rel=1e-9, abs=1e-12), (
-                        *named, question, spot,
+                        *named, question, site,
                     )  # fmt: skip
 
     def _check_bounds(self, engine: Any, named: tuple[str, str]) -> None:
         measured = self.reference.influence
-        for spots in self.together:
-            if len(spots) < 2:
+        for sites in self.together:
+            if len(sites) < 2:
                 continue
-            bound = engine.occurrence_bound(spots)
+            bound = engine.occurrence_bound(sites)
             if self._note(engine, "occurrence_bound", bound):
-                some = [[spot] for spot in spots] + [list(p) for p in combinations(spots, 2)][:3]
-                assert bound >= max(map(measured, [*some, spots])) - 1e-9, (*named, spots)
+                some = [[site] for site in sites] + [list(p) for p in combinations(sites, 2)][:3]
+                assert bound >= max(map(measured, [*some, sites])) - 1e-9, (*named, sites)
         for point, steps in self.operators:
             if len(steps) < 2:
                 continue
@@ -192,16 +192,16 @@ class _Suite:
                 for subset in self._subsets(point, steps):
                     assert bound >= measured([subset]) - 1e-9, (*named, subset)
 
-    def _subsets(self, point: int, steps: list[int]) -> Iterator[Spot]:
+    def _subsets(self, point: int, steps: list[int]) -> Iterator[Site]:
         """Every subset of some operands, as the position that it has."""
         points = self.reference.points
         every = len(points.below(point))
         for count in range(1, len(steps) + 1):
             for some in combinations(steps, count):
                 if count == 1:
-                    yield Spot(points.below(point)[some[0]])
+                    yield Site(points.below(point)[some[0]])
                 else:
-                    yield Spot(point) if count == every else Spot(point, tuple(sorted(some)))
+                    yield Site(point) if count == every else Site(point, tuple(sorted(some)))
 
 
 def check_associations(together: Measurement, reference: Reference) -> None:

@@ -35,7 +35,7 @@ from proxyuse.lang.nodes import (
     Vector,
 )
 from proxyuse.lang.packing import unpack_trees
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 from proxyuse.program import Program
 
 FIRST_WORD = 1e9
@@ -134,57 +134,57 @@ class ByRows:
                 return 1.0 / (1.0 + np.exp(-parts[0]))
         raise AssertionError(term)
 
-    def value(self, spot: Spot) -> Array:
+    def value(self, site: Site) -> Array:
         """What stands at a position, on all rows."""
-        if not spot.operands:
-            return self.known[spot.point]
-        steps = range(len(self.points.below(spot.point)))
-        return self._applied(spot.point, self.known, without=set(steps) - set(spot.operands))
+        if not site.operands:
+            return self.known[site.point]
+        steps = range(len(self.points.below(site.point)))
+        return self._applied(site.point, self.known, without=set(steps) - set(site.operands))
 
-    def outputs(self, spots: Sequence[Spot], value: Array) -> Array:
+    def outputs(self, sites: Sequence[Site], value: Array) -> Array:
         """The output of all rows with one value, or one for each row, at disjoint positions."""
         value = np.broadcast_to(value, (self.rows, *value.shape[1:]))
         known, dirty = dict(self.known), set[int]()
-        for spot in spots:
-            above = spot.point if spot.operands else self.points.parents[spot.point]
-            if not spot.operands:
-                known[spot.point] = value
+        for site in sites:
+            above = site.point if site.operands else self.points.parents[site.point]
+            if not site.operands:
+                known[site.point] = value
             while above >= 0 and above not in dirty:
                 dirty.add(above)
                 above = self.points.parents[above]
         for point in sorted(dirty, reverse=True):
-            gone = [spot.operands for spot in spots if spot.operands and spot.point == point]
+            gone = [site.operands for site in sites if site.operands and site.point == point]
             steps = [step for operands in gone for step in operands]
             known[point] = self._applied(point, known, [value] * len(gone), steps)
         return known[0]
 
     # Measures
 
-    def effects(self, spots: Sequence[Spot]) -> tuple[Array, Array]:
+    def effects(self, sites: Sequence[Site]) -> tuple[Array, Array]:
         """By row, the mass of the values that change its output; and of the rows its value does."""
-        own = self.value(spots[0])
-        actual = self.outputs(spots, own)
+        own = self.value(sites[0])
+        actual = self.outputs(sites, own)
         bits = np.where(np.isnan(own), np.nan, own).view(np.int64)
         _, first, codes = np.unique(bits, axis=0, return_index=True, return_inverse=True)
         codes = codes.ravel()
         masses = np.bincount(codes, self.weights)
         changed, changing = np.zeros(self.rows), np.zeros(len(first))
         for index, row in enumerate(first):
-            differ = ~_same(actual, self.outputs(spots, own[row : row + 1]))
+            differ = ~_same(actual, self.outputs(sites, own[row : row + 1]))
             changed += masses[index] * differ
             changing[index] = self.weights[differ].sum()
         return changed / self.weights.sum(), changing[codes] / self.weights.sum()
 
-    def influence(self, spots: Sequence[Spot]) -> float:
+    def influence(self, sites: Sequence[Site]) -> float:
         """The share of pairs of rows that change the output."""
-        changed, _ = self.effects(spots)
+        changed, _ = self.effects(sites)
         return float(np.dot(changed, self.weights) / self.weights.sum())
 
-    def reach(self, spots: Sequence[Spot]) -> float:
+    def reach(self, sites: Sequence[Site]) -> float:
         """The share of rows that evaluate at least one of the positions."""
         reached = np.zeros(self.rows, dtype=np.bool_)
-        for spot in spots:
-            rows, point = np.ones(self.rows, dtype=np.bool_), spot.point
+        for site in sites:
+            rows, point = np.ones(self.rows, dtype=np.bool_), site.point
             while point > 0:
                 above, step = self.points.parents[point], self.points.steps[point]
                 if isinstance(self.points.terms[above], Ite) and step > 0:

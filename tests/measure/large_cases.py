@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from proxyuse.data.population import Population
 from proxyuse.lang.build import add, const, member, vector
 from proxyuse.lang.nodes import (
     Argmax,
@@ -29,7 +30,6 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.packing import pack_trees
 from proxyuse.lang.parse import parse_term
-from proxyuse.population import Population
 from proxyuse.program import Program
 from tests.measure.by_rows import ByRows
 

@@ -17,17 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proxyuse as pu
+from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.contexts import engine as engine_module
 from proxyuse.measure.contexts import shapes, views
 from proxyuse.measure.contexts.counting import PositionPlan
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.counting import Block, Measures, Plan, blocks_of, measured, whole_masses
-from proxyuse.measure.effects import Effects
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
-from proxyuse.population import Population
 from proxyuse.program import Program
 from proxyuse.validity.sample import Observed, spread
 from tests.measure.agreement import defined, effects_of, population_of
@@ -36,9 +36,9 @@ from tests.strategies import Case, cases
 fractions = st.floats(0.125, 4).map(lambda weight: weight + 0.1)
 
 
-def single_spots(program: Program) -> list[Spot]:
+def single_sites(program: Program) -> list[Site]:
     candidates = Candidates(program.points, subsets=8)
-    return [spot for candidate in candidates for spot in candidate.spots]
+    return [site for candidate in candidates for site in candidate.sites]
 
 
 def cut(program: Program, population: Population, parts: int, seed: int) -> list[Block]:
@@ -64,7 +64,7 @@ def passes(plan: Plan, partitions: Sequence[Sequence[Block]]) -> Iterator[bytes]
         step = step.finish(counts[0])
 
 
-def spread_of(population: Population, effects: Effects, squares: Any) -> float:
+def spread_of(population: Population, effects: RowEffects, squares: Any) -> float:
     return spread(Observed(True, population.weights, squares), effects.changed + effects.changing)
 
 
@@ -78,22 +78,22 @@ def check_counting(program: Program, population: Population) -> int:
     given, reference = defined(program, population), defined(program, fixed)
     partitions = [cut(program, population, parts, seed=parts) for parts in (1, 2, 5)]
     answered = 0
-    for spot in single_spots(program):
-        where = str(program), spot
-        plan = PositionPlan(program, spot, variances=True)
+    for site in single_sites(program):
+        where = str(program), site
+        plan = PositionPlan(program, site, variances=True)
         assert list(passes(plan, partitions))
         measures = measured(plan, partitions[2])
-        alone = Contexts(Sample(program, population)).influence([spot])
+        alone = Contexts(Sample(program, population)).influence([site])
         assert (measures is None) == (alone is None), where
         if measures is None:
             continue
         answered += 1
-        plain = measured(PositionPlan(program, spot), partitions[1])
+        plain = measured(PositionPlan(program, site), partitions[1])
         assert plain is not None
         assert plain.influence == measures.influence == alone
-        assert measures.influence == pytest.approx(given.influence([spot]), rel=0, abs=1e-12), where
-        assert measures.reach == pytest.approx(given.reach([spot]), rel=0, abs=1e-12), where
-        effects, weights = effects_of(reference, [spot]), fixed.weights
+        assert measures.influence == pytest.approx(given.influence([site]), rel=0, abs=1e-12), where
+        assert measures.reach == pytest.approx(given.reach([site]), rel=0, abs=1e-12), where
+        effects, weights = effects_of(reference, [site]), fixed.weights
         assert measures.variances is not None
         for variance, squares in zip(measures.variances, (weights * weights, weights), strict=True):
             wanted = spread_of(fixed, effects, squares)
@@ -173,8 +173,8 @@ def test_rows_that_do_not_get_there_do_not_decide_the_form() -> None:
         "share": [1.0, 2.0, 2.0, np.nan], "z": list("aabb"),
     }  # fmt: skip
     population = Population.build(data, protected="z")
-    spot = next(s for s in single_spots(program) if str(program.points.term_at(s)) == "x")
-    plan = PositionPlan(program, spot)
+    site = next(s for s in single_sites(program) if str(program.points.term_at(s)) == "x")
+    plan = PositionPlan(program, site)
     assert measured(plan, cut(program, population, 2, seed=0)) is not None
     check_counting(program, population)
 
@@ -192,16 +192,16 @@ def test_another_process_counts_the_same_bytes() -> None:
     population = people(2, weights=np.random.default_rng(0).random(60) + 0.1)
     blocks = list(blocks_of(population, program.variables, size=25))
     assert [len(block) for block in blocks] == [25, 25, 10]
-    spots = single_spots(program)
+    sites = single_sites(program)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        for spot in spots:
-            step: Any = PositionPlan(program, spot, variances=True)
+        for site in sites:
+            step: Any = PositionPlan(program, site, variances=True)
             while step is not None and not isinstance(step, Measures):
                 sent = [pickle.dumps((step, block)) for block in blocks]
                 received = pool.map(counted_elsewhere, sent)
                 assert received == [pickle.dumps(step.count(block)) for block in blocks]
                 step = step.finish(reduce(add, map(pickle.loads, reversed(received))))
-            assert step == measured(PositionPlan(program, spot, variances=True), blocks)
+            assert step == measured(PositionPlan(program, site, variances=True), blocks)
 
 
 # The engine
@@ -221,9 +221,9 @@ def test_threads_change_nothing(text: str, fractional: bool) -> None:
     weights = np.random.default_rng(3).random(60) + 0.01 if fractional else None
     population = people(4, weights=weights)
     engines = [Contexts(Sample(program, population, threads=threads)) for threads in (1, 2, 5)]
-    for spot in single_spots(program):
-        assert len({engine.influence([spot]) for engine in engines}) == 1
-        effects = [pickle.dumps(engine.effects([spot])) for engine in engines]
+    for site in single_sites(program):
+        assert len({engine.influence([site]) for engine in engines}) == 1
+        effects = [pickle.dumps(engine.effects([site])) for engine in engines]
         assert effects[1:] == effects[:-1]
 
 
@@ -247,8 +247,8 @@ def test_whole_columns_and_ranges_give_identical_numbers(
     program = pu.Program.parse("ite(0.3 * a - 1.2 * b + 0.7 * c > 0.1, 1, 0)")
     engine = Contexts(Sample(program, people))
     blocks = list(blocks_of(people, program.variables, size=64))
-    for spot in single_spots(program):
-        measures = measured(PositionPlan(program, spot), blocks)
+    for site in single_sites(program):
+        measures = measured(PositionPlan(program, site), blocks)
         assert measures is not None
-        assert engine.influence([spot]) == measures.influence
+        assert engine.influence([site]) == measures.influence
     assert any(pairs is not None for pairs in whole)

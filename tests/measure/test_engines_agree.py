@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 import proxyuse as pu
+from proxyuse.data.population import Population
 from proxyuse.lang.build import add
 from proxyuse.lang.nodes import Compare, Const, Relation
 from proxyuse.lang.parse import parse_term
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure import reference
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.engine import ENGINES, Engine
@@ -26,7 +27,6 @@ from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.measure.influence import Sampling, SquaredChange
 from proxyuse.measure.sample import Sample
 from proxyuse.models.registry import translate
-from proxyuse.population import Population
 from proxyuse.program import Program
 from tests.forest_cases import forest_case
 from tests.measure.agreement import NMI, check_engines, defined, measured, population_of
@@ -188,10 +188,10 @@ def check_many_rows(text: str, rows: int, seed: int) -> None:
     program = Program.parse(text)
     people = population(program, rows, seed)
     definition, together = defined(program, people), measured(program, people)
-    spots = [Spot(p) for p, term in enumerate(program.points.terms) if not isinstance(term, Const)]
-    terms = [program.points.terms[spot.point] for spot in spots]
-    wanted = [definition.influence([spot]) for spot in spots]
-    assert together.influences(spots) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+    sites = [Site(p) for p, term in enumerate(program.points.terms) if not isinstance(term, Const)]
+    terms = [program.points.terms[site.point] for site in sites]
+    wanted = [definition.influence([site]) for site in sites]
+    assert together.influences(sites) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
     associations = np.array([definition.associations(term) for term in terms])
     np.testing.assert_allclose(together.associations(terms, NMI), associations, rtol=0, atol=1e-9)
 
@@ -234,9 +234,9 @@ def test_a_filled_number_meets_a_threshold_without_trying_its_values() -> None:
     a, b = np.where(holes, np.nan, rng.normal(size=(2, rows)))
     data = Population.build({"a": a, "b": b}, protected={"z": a > 0})
     together = measured(program, data)
-    spots = [Spot(p) for p, term in enumerate(program.points.terms) if not isinstance(term, Const)]
+    sites = [Site(p) for p, term in enumerate(program.points.terms) if not isinstance(term, Const)]
     definition = defined(program, data)
-    assert together.influences(spots) == pytest.approx([definition.influence([s]) for s in spots])
+    assert together.influences(sites) == pytest.approx([definition.influence([s]) for s in sites])
     assert list(together.methods) == ["from thresholds and branches"]
 
 
@@ -313,18 +313,18 @@ def test_an_engine_can_supply_values() -> None:
 def test_a_copy_keeps_no_values_by_identity() -> None:
     program = Program.parse("ite(2 * a + b > 0.3, 1, 0)")
     together = measured(program, population(program, 60, 0))
-    before = together.influence([Spot(1)])
+    before = together.influence([Site(1)])
     copy = pickle.loads(pickle.dumps(together))
     assert copy.sample.known == {}
-    assert copy.influence([Spot(1)]) == before
+    assert copy.influence([Site(1)]) == before
 
 
 def test_squared_change_of_a_constant_output_is_refused() -> None:
     program = Program.parse("ite(x <= 100, 0.1, 5)")
     people = Population.build({"x": np.arange(30.0)}, protected={"z": np.arange(30) % 2})
     for influence in (
-        lambda: measured(program, people, influence=SquaredChange()).influence([Spot(1)]),
-        lambda: defined(program, people, influence=SquaredChange()).influence([Spot(1)]),
+        lambda: measured(program, people, influence=SquaredChange()).influence([Site(1)]),
+        lambda: defined(program, people, influence=SquaredChange()).influence([Site(1)]),
     ):
         with pytest.raises(pu.DataError, match="QuantitativeInputInfluence"):
             influence()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Graft, Hole
@@ -19,7 +20,6 @@ from proxyuse.measure.forests.plan import ForestPlan
 from proxyuse.measure.forests.subtrees import SubtreeBatch, count_subtrees
 from proxyuse.measure.forests.sweeping import Kinds, count_kinds
 from proxyuse.measure.sample import Sample
-from proxyuse.population import Population
 from tests.measure.large_cases import large_case
 
 FORMS = ["label", "threshold", "vote", "class sums", "sum", "boosted classes"]

@@ -12,7 +12,7 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.detect.candidates import Candidates
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure.engine import ENGINES, Measurement
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.sample import Sample
@@ -21,19 +21,19 @@ from tests.measure.by_rows import ByRows
 from tests.measure.large_cases import FORMS, LargeCase, large_case
 
 
-def sets_of(case: LargeCase, rng: np.random.Generator, most: int) -> list[list[Spot]]:
+def sets_of(case: LargeCase, rng: np.random.Generator, most: int) -> list[list[Site]]:
     """A random choice of positions, and of sets of positions of one computation."""
     points = case.program.points
     candidates = list(Candidates(points, subsets=4))
     chosen = rng.permutation(len(candidates))[:most]
     sets = []
     for candidate in (candidates[i] for i in chosen.tolist()):
-        spots = list(candidate.spots)
-        sets.append([spots[int(rng.integers(len(spots)))]])
-        some: list[Spot] = []
-        for index in rng.permutation(len(spots))[: int(rng.integers(2, 40))].tolist():
-            if all(points.disjoint(spots[index], other) for other in some):
-                some.append(spots[index])
+        sites = list(candidate.sites)
+        sets.append([sites[int(rng.integers(len(sites)))]])
+        some: list[Site] = []
+        for index in rng.permutation(len(sites))[: int(rng.integers(2, 40))].tolist():
+            if all(points.disjoint(sites[index], other) for other in some):
+                some.append(sites[index])
         if len(some) > 1:
             sets.append(sorted(some))
     return sets
@@ -46,28 +46,28 @@ def check_case(case: LargeCase, seed: int, most: int = 12) -> None:
     sample = Sample(case.program, case.population, threads=1 + seed % 2)
     engines = [engine for engine in (kind.of(sample) for kind in ENGINES) if engine is not None]
     together = Measurement(sample)
-    for spots in sets_of(case, rng, most):
-        where = case.form, seed, by_rows.rows, spots
-        if len(np.unique(by_rows.value(spots[0]), axis=0)) * len(spots) > 2000:
+    for sites in sets_of(case, rng, most):
+        where = case.form, seed, by_rows.rows, sites
+        if len(np.unique(by_rows.value(sites[0]), axis=0)) * len(sites) > 2000:
             continue
-        changed, changing = by_rows.effects(spots)
-        influence, reach = by_rows.influence(spots), by_rows.reach(spots)
-        assert together.influence(spots) == pytest.approx(influence, abs=1e-9), where
-        assert together.reach(spots) == pytest.approx(reach, abs=1e-9), where
+        changed, changing = by_rows.effects(sites)
+        influence, reach = by_rows.influence(sites), by_rows.reach(sites)
+        assert together.influence(sites) == pytest.approx(influence, abs=1e-9), where
+        assert together.reach(sites) == pytest.approx(reach, abs=1e-9), where
         for engine in engines:
             named = engine.method, *where
-            answer, reached = engine.influence(spots), engine.reach(spots)
+            answer, reached = engine.influence(sites), engine.reach(sites)
             assert answer is None or answer == pytest.approx(influence, abs=1e-9), named
             assert reached is None or reached == pytest.approx(reach, abs=1e-9), named
-            effects = engine.effects(spots)
+            effects = engine.effects(sites)
             if effects is not None:
                 np.testing.assert_allclose(effects.changed, changed, rtol=0, atol=1e-9)
                 np.testing.assert_allclose(effects.changing, changing, rtol=0, atol=1e-9)
-            bound = engine.occurrence_bound(spots)
+            bound = engine.occurrence_bound(sites)
             assert bound is None or bound >= influence - 1e-9, named
-            if len(spots) == 1:
-                assert engine.influences(spots) == [answer], named
-                assert engine.reaches(spots) == [reached], named
+            if len(sites) == 1:
+                assert engine.influences(sites) == [answer], named
+                assert engine.reaches(sites) == [reached], named
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -100,27 +100,27 @@ def check_audits(case: LargeCase, epsilon: float, delta: float, **options: Any) 
         weights=case.weights, budget=pu.Budget(subsets=0, search=0, grow=0, positions=0), **options,
     )  # fmt: skip
     everything, bounded = audit(measure="all"), audit()
-    alone = [spots[0] for spots in everything.decompositions.spots if len(spots) == 1]
-    counts = Counter(everything.program.points.term_at(spot).digest for spot in alone)
+    alone = [sites[0] for sites in everything.decompositions.sites if len(sites) == 1]
+    counts = Counter(everything.program.points.term_at(site).digest for site in alone)
     where = case.form, epsilon, delta
     wanted, found = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
     assert found.keys() == wanted.keys(), where
     for key, values in wanted.items():
         assert found[key] == pytest.approx(values, abs=1e-9), (*where, key)
-    influences = dict(zip(everything.decompositions.spots, everything.decompositions.influences,
+    influences = dict(zip(everything.decompositions.sites, everything.decompositions.influences,
                           strict=True))  # fmt: skip
     by_rows = ByRows(bounded.program, case.columns, case.weights, case.protected)
     for item in bounded.bounded or ():
-        assert item.bound >= influences[(item.spot,)] - 1e-9, (*where, item)
-        assert item.reach == pytest.approx(by_rows.reach([item.spot])), (*where, item)
+        assert item.bound >= influences[(item.site,)] - 1e-9, (*where, item)
+        assert item.reach == pytest.approx(by_rows.reach([item.site])), (*where, item)
 
 
 def witnesses_of_terms(audit: pu.Audit, counts: Counter[bytes]) -> dict[Any, Any]:
     """The witnesses that are terms, at one position or at all of them, with their numbers."""
     return {
-        (w.protected, tuple(w.decomposition.spots)): (w.association, w.influence, w.reach)
+        (w.protected, tuple(w.decomposition.sites)): (w.association, w.influence, w.reach)
         for w in audit.witnesses
-        if not w.decomposition.spots[0].operands
+        if not w.decomposition.sites[0].operands
         and w.occurrences in (1, counts[w.expression.digest])
     }
 
@@ -219,13 +219,13 @@ def test_a_drawn_influence_holds_the_exact_one(seed: int, monkeypatch: pytest.Mo
     errors = drawn.decompositions.errors
     assert (errors > 0).any()
     assert (exact.decompositions.errors == 0).all()
-    counted = dict(zip(map(tuple, exact.decompositions.spots), exact.decompositions.influences,
+    counted = dict(zip(map(tuple, exact.decompositions.sites), exact.decompositions.influences,
                        strict=True))  # fmt: skip
-    for spots, influence, error in zip(
-        drawn.decompositions.spots, drawn.decompositions.influences, errors, strict=True
+    for sites, influence, error in zip(
+        drawn.decompositions.sites, drawn.decompositions.influences, errors, strict=True
     ):
         if influence == influence:
-            assert abs(influence - counted[tuple(spots)]) <= error + 1e-12
+            assert abs(influence - counted[tuple(sites)]) <= error + 1e-12
     assert {w.key for w in drawn.witnesses} == {w.key for w in exact.witnesses}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.moments import Moments
+from proxyuse.measure.bounds.gram import Moments
 
 
 def drawn(seed: int, operands: int) -> tuple[Array, Array, Array]:

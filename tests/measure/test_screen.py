@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Var
-from proxyuse.measure.association import NormalizedMutualInformation
-from proxyuse.measure.screen import Screen
-from proxyuse.measure.support import cut, support_of
-from proxyuse.measure.tables import joint_masses
+from proxyuse.measure.association.joint_table import joint_masses
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.support import cut, support_of
+from proxyuse.measure.bounds.screen import Screen
 
 NMI = NormalizedMutualInformation()
 

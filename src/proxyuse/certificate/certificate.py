@@ -18,11 +18,11 @@ from proxyuse.auditing import Audit
 from proxyuse.certificate.content import FORMAT, VERSION, content_of
 from proxyuse.certificate.hashes import content_hash
 from proxyuse.errors import DataError, FileError
-from proxyuse.files.json_schema import first_mistake
-from proxyuse.files.reading import unreadable
-from proxyuse.files.writing import written
+from proxyuse.io.json_schema import first_mistake
+from proxyuse.io.reading import unreadable
+from proxyuse.io.writing import written
+from proxyuse.judge.judgment import Oracle
 from proxyuse.notes import NoteKind
-from proxyuse.oracle.judgement import Oracle
 
 MOST_BYTES = 1 << 28
 _SHOWN = 10
@@ -225,7 +225,7 @@ def _few(told: list[str]) -> list[str]:
 
 
 def _told(witness: Mapping[str, Any]) -> str:
-    said = witness["judgement"]
+    said = witness["judgment"]
     if said is None:
         judged = "judged by nobody"
     else:

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from proxyuse.auditing import Audit, asked
-from proxyuse.case import Settings
-from proxyuse.certificate.front import pareto_front
 from proxyuse.certificate.hashes import data_hash, program_hash
-from proxyuse.detect.measured import Decomposition
+from proxyuse.certificate.pareto import pareto_front
+from proxyuse.data.population import Population
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness
+from proxyuse.judge.judgment import Judgment, Oracle
 from proxyuse.lang.build import const
 from proxyuse.models.decisions import Decision, Positive, Threshold, TopK
 from proxyuse.notes import NoteKind
-from proxyuse.oracle.judgement import Judgement, Oracle
-from proxyuse.population import Population
+from proxyuse.request import Settings
 
 FORMAT = "proxyuse certificate"
 VERSION = 1
@@ -167,11 +167,11 @@ def _computation(found: Decomposition, protected: str) -> dict[str, Any]:
     }
 
 
-def _witness(witness: Witness, said: Judgement | None) -> dict[str, Any]:
+def _witness(witness: Witness, said: Judgment | None) -> dict[str, Any]:
     return {
         "protected": witness.protected,
         **_computation(witness.decomposition, witness.protected),
         "positions": [str(position) for position in witness.positions],
-        "judgement": said
+        "judgment": said
         and {"appropriate": said.appropriate, "reason": said.reason, "by": said.by},
     }

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from proxyuse.columns import Column, Kind
-from proxyuse.population import Population
+from proxyuse.data.columns import Column, Kind
+from proxyuse.data.population import Population
 from proxyuse.program import Program
 
 _BYTES = 32

@@ -14,11 +14,7 @@ from typing import Any
 
 from proxyuse.auditing import Audit, audit
 from proxyuse.certificate.certificate import Certificate, mistake_in, read_content
-from proxyuse.certificate.compare import Difference, differences
-from proxyuse.certificate.content import content_of
-from proxyuse.certificate.hashes import content_hash
-from proxyuse.certificate.naive_check import Remeasured, remeasured
-from proxyuse.certificate.stated import (
+from proxyuse.certificate.claims import (
     Recorded,
     arguments,
     comparable,
@@ -29,12 +25,16 @@ from proxyuse.certificate.stated import (
     stated_only,
     weights_of,
 )
-from proxyuse.detect.measured import Decomposition
+from proxyuse.certificate.compare import Difference, differences
+from proxyuse.certificate.content import content_of
+from proxyuse.certificate.hashes import content_hash
+from proxyuse.certificate.reference_check import Remeasured, remeasured
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.progress import Clock, ProgressCallback
-from proxyuse.errors import Cancelled, DataError, ProxyUseError
-from proxyuse.measure.association import AssociationLike
+from proxyuse.errors import Canceled, DataError, ProxyUseError
+from proxyuse.judge.judgment import Oracle
+from proxyuse.measure.association.mutual_information import AssociationLike
 from proxyuse.measure.influence import Influence
-from proxyuse.oracle.judgement import Oracle
 from proxyuse.program import Program
 
 SAMPLE = 200
@@ -120,7 +120,7 @@ def verify(
         is made of it.
     X : the rows, as `audit` takes them; in any order.
     protected, weights : as `audit` takes them; by default the columns that the certificate names.
-    oracle : who judged. Judgements that stand in the certificate are not believed without it.
+    oracle : who judged. Judgments that stand in the certificate are not believed without it.
     original : the program or model before a repair, whose hash the certificate may hold.
     association, influence : measures of your own, if the certificate was made with such.
     sample, seed : how many decompositions are measured again by the definition, and which.
@@ -185,7 +185,7 @@ def verify(
                 tick=clock.tick,
             )
             verifier.naive(again, found)
-    except Cancelled:
+    except Canceled:
         raise
     except ProxyUseError as error:
         verifier.checks.append(Check("audit", False, f"it cannot be made again: {error}"))
@@ -218,7 +218,7 @@ _PARTS = {
     "detection": "the same questions, counts and open ends",
     "front": "the same strongest pairs of association and influence",
     "witnesses": "the same witnesses",
-    "judgements": "the same judgements and violations",
+    "judgments": "the same judgments and violations",
 }
 """The checks of entries, in order, and what is found if all is well."""
 _SUBJECT = ("program", "data")
@@ -236,8 +236,8 @@ class _Verifier:
 
     @property
     def _unasked(self) -> bool:
-        """Whether judgements matter for the claim and those who judged are not there."""
-        said = any(witness["judgement"] is not None for witness in self.content["witnesses"])
+        """Whether judgments matter for the claim and those who judged are not there."""
+        said = any(witness["judgment"] is not None for witness in self.content["witnesses"])
         return bool(self.content["judged"]) and self.given is None and said
 
     def covered(self) -> bool:
@@ -281,16 +281,16 @@ class _Verifier:
             if wrong and name in _SUBJECT:
                 self.same_subject = False
         if self._unasked and self.checks[-1].ok:
-            self.checks[-1] = Check("judgements", False, self._unchecked())
+            self.checks[-1] = Check("judgments", False, self._unchecked())
         if self.given is not None and not self.content["judged"]:
             text = "the certificate was made without an oracle, and the one given was not asked"
             self.checks.append(Check("oracle", True, text))
 
     def _unchecked(self) -> str:
-        allowed = [w for w in self.content["witnesses"] if w["judgement"] is not None]
+        allowed = [w for w in self.content["witnesses"] if w["judgment"] is not None]
         return (
             f"unchecked: {len(allowed)} of the witnesses left were judged, and whoever judged was "
-            "not asked again; pass the oracle (the policy, the judgements)"
+            "not asked again; pass the oracle (the policy, the judgments)"
         )
 
     def original(self, differing: Difference | None) -> None:

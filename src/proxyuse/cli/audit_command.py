@@ -14,19 +14,19 @@ from typing import Any
 from proxyuse.auditing import DELTA, EPSILON, Audit, audit
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.budget_option import budget_from
+from proxyuse.cli.data_files import LoadedData, load_data
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.cli.validity_options import wanted
 from proxyuse.errors import DataError, FileError
-from proxyuse.files.data import LoadedData, load_data
-from proxyuse.files.models import LoadedModel, load_model
-from proxyuse.files.writing import check_writable, written
+from proxyuse.io.writing import check_writable, written
+from proxyuse.judge.judgment import first_of
+from proxyuse.judge.policy import Policy, read_policy
+from proxyuse.judge.records import Records
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
+from proxyuse.models.files import LoadedModel, load_model
 from proxyuse.models.registry import input_names, saw_names
-from proxyuse.oracle.judgement import first_of
-from proxyuse.oracle.policy import Policy, read_policy
-from proxyuse.oracle.records import Records
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
 from proxyuse.report.answer import answer, exit_code
@@ -42,7 +42,7 @@ from proxyuse.report.spreadsheet import csv_text
 SAID = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
     "epsilon", "delta", "association", "min_cell", "missing_protected", "threads", "time_limit",
-    "policy", "judgements",
+    "policy", "judgments",
 )  # fmt: skip
 """Options that the project file knows, too."""
 
@@ -51,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
     """Audit, print, write, and say with the exit code what was found."""
     asked = settings(given)
     check_outputs(asked, (*vars(asked.output).values(), given.certificate))
-    records = None if asked.judgements is None else Records.open(asked.judgements)
+    records = None if asked.judgments is None else Records.open(asked.judgments)
     policy = None if asked.policy is None else read_policy(asked.policy)
     found, result = audited_files(given, asked, records, policy)
     certificate = None
@@ -314,7 +314,7 @@ def check_outputs(asked: Project, outputs: Iterable[Path | None], more: Path | N
     more : another file that is read.
     """
     inputs = (
-        asked.model, asked.data, asked.protected_data, asked.path, asked.policy, asked.judgements,
+        asked.model, asked.data, asked.protected_data, asked.path, asked.policy, asked.judgments,
         more,
     )  # fmt: skip
     taken = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
@@ -382,7 +382,7 @@ def next_steps(asked: Project, result: dict[str, Any]) -> str:
         lines += [
             f"- see one finding in detail: proxyuse show {file} --witness {first}",
             "- decide for each whether the use is acceptable, and why: the same command with judge",
-            "  instead of audit, and --judgements judgements.jsonl",
+            "  instead of audit, and --judgments judgments.jsonl",
         ]
     else:
         lines.append("- ask at other thresholds (--epsilon, --delta) and on other groups of people")

@@ -10,7 +10,7 @@ from typing import Any
 from proxyuse import datasets
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.errors import FileError
-from proxyuse.files.writing import check_writable, written
+from proxyuse.io.writing import check_writable, written
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.datasets import load_adult
 from proxyuse.errors import FileError
-from proxyuse.files.writing import written
+from proxyuse.io.writing import written
 from proxyuse.report.answer import answer
 from proxyuse.report.document import document
 

@@ -19,10 +19,10 @@ from proxyuse.cli.audit_command import audited_files, settings
 from proxyuse.cli.printing import harmless, print_json, print_text
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import FileError
-from proxyuse.files.writing import check_writable
-from proxyuse.oracle.judgement import Oracle, first_of
-from proxyuse.oracle.policy import read_policy
-from proxyuse.oracle.records import Records
+from proxyuse.io.writing import check_writable
+from proxyuse.judge.judgment import Oracle, first_of
+from proxyuse.judge.policy import read_policy
+from proxyuse.judge.records import Records
 from proxyuse.output.words import count
 from proxyuse.report.answer import exit_code, text_table
 from proxyuse.report.document import figure
@@ -40,19 +40,19 @@ MOST_NAME = 24
 def run(given: argparse.Namespace) -> int:
     """Audit, ask, record; the exit code is what an audit would then say."""
     asked = settings(given)
-    if asked.judgements is None:
+    if asked.judgments is None:
         raise FileError(
-            "no --judgements is given; name the file in which decisions are kept, such as "
-            "--judgements judgements.jsonl (it need not be there yet), or say "
-            'judgements = "judgements.jsonl" in proxyuse.toml'
+            "no --judgments is given; name the file in which decisions are kept, such as "
+            "--judgments judgments.jsonl (it need not be there yet), or say "
+            'judgments = "judgments.jsonl" in proxyuse.toml'
         )
     if given.json and not given.list:
         raise FileError("--json goes with --list here: a person is asked in words")
     if given.by is not None and not given.by.strip():
         raise FileError("--by is empty; give the name of who judges, or leave it out to be asked")
-    records = Records.open(asked.judgements)
+    records = Records.open(asked.judgments)
     if not given.list:
-        _check_can_be_added_to(asked.judgements)
+        _check_can_be_added_to(asked.judgments)
     policy = None if asked.policy is None else read_policy(asked.policy)
     audit, document = audited_files(given, asked, records, policy)
     if given.json:
@@ -61,7 +61,7 @@ def run(given: argparse.Namespace) -> int:
     oracle = first_of(records, policy)
     assert oracle is not None
     only = bool(asked.validity.confirmed_only)
-    sitting = Sitting(audit, records, oracle, Pages(audit, document), given.by, only)
+    sitting = ReviewSession(audit, records, oracle, Pages(audit, document), given.by, only)
     remarks = [] if document["validity"] is None else document["validity"]["remarks"]
     for note in [*document["about"]["notes"], *remarks]:
         print_text(f"Note: {one_line(note)}")
@@ -88,7 +88,7 @@ def _check_can_be_added_to(path: Path) -> None:
         check_writable(path)
 
 
-class Sitting:
+class ReviewSession:
     """The witnesses of one audit, and the person who judges them."""
 
     def __init__(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from proxyuse.cli.validity_options import add_validity
-from proxyuse.measure.association_names import ASSOCIATIONS
+from proxyuse.measure.association.names import ASSOCIATIONS
 
 AUDIT = """\
 Measure every computation inside a model for two things: how closely it is associated with a
@@ -32,9 +32,9 @@ exit codes: 0 nothing found, 1 proxy use found, 2 wrong use, 3 nothing found but
 could be settled"""
 
 JUDGE = """\
-Audit, then show each witness that neither the policy nor an earlier judgement settles, group by
+Audit, then show each witness that neither the policy nor an earlier judgment settles, group by
 group, the strongest group first, with what is known of it; ask whether the use is appropriate and
-why; and write the answer to the file of judgements at once. Nothing that was confirmed as recorded
+why; and write the answer to the file of judgments at once. Nothing that was confirmed as recorded
 is lost by stopping.
 
 Answers are read line by line, so they can also come from a file or a pipe."""
@@ -42,8 +42,8 @@ Answers are read line by line, so they can also come from a file or a pipe."""
 JUDGE_EXAMPLES = """\
 examples:
   proxyuse judge --model model.skops --data people.csv --protected religion \\
-      --judgements judgements.jsonl --by "Ada Byron"
-  proxyuse judge                 with a proxyuse.toml that names the judgements
+      --judgments judgments.jsonl --by "Ada Byron"
+  proxyuse judge                 with a proxyuse.toml that names the judgments
   proxyuse judge --list          what is still to be judged, for the log of a CI job
 exit codes: 0 no violation is left, 1 some are, 2 wrong use, 3 none is left but not everything
 could be settled, 130 interrupted"""
@@ -55,14 +55,14 @@ little as possible is lost of what --utility names. The repaired model is of the
 that can be, and else one that runs the repaired program; which, and why, is said. It is read
 again and audited again before anything is written.
 
-Without --policy and --judgements every witness is a violation and has to go."""
+Without --policy and --judgments every witness is a violation and has to go."""
 
 REPAIR_EXAMPLES = """\
 examples:
   proxyuse repair --model model.skops --data people.csv --protected religion \\
       --target hired --output repaired.skops
   proxyuse repair --model m.json --data d.parquet --protected sex --target paid \\
-      --policy pay.yaml --judgements judgements.jsonl --holdout-share 0.2 \\
+      --policy pay.yaml --judgments judgments.jsonl --holdout-share 0.2 \\
       --output repaired.json --certificate certificate.json --report repair.md
   proxyuse repair --output repaired.skops         with a proxyuse.toml in this folder
 exit codes: 0 no violation is left, 2 wrong use, 3 none was found but not all was settled"""
@@ -294,7 +294,7 @@ def _add_thresholds(command: argparse.ArgumentParser) -> None:
         help="rules that say which witnesses are appropriate; only the others count as violations",
     )
     thresholds.add_argument(
-        "--judgements",
+        "--judgments",
         type=Path,
         metavar="FILE",
         help="what people decided on single witnesses; goes before the policy",
@@ -419,7 +419,7 @@ def _add_verify(commands: Commands) -> None:
     what.add_argument("--key", metavar="COLUMN", help="the column both tables are joined by")
     who = verify.add_argument_group("who judged")
     who.add_argument("--policy", type=Path, metavar="FILE", help="the rules that were used")
-    who.add_argument("--judgements", type=Path, metavar="FILE", help="what people decided")
+    who.add_argument("--judgments", type=Path, metavar="FILE", help="what people decided")
     how = verify.add_argument_group("how")
     how.add_argument(
         "--everything",

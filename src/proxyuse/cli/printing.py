@@ -1,4 +1,4 @@
-"""Answers on standard output: colours on a terminal only, JSON as it is written to files."""
+"""Answers on standard output: colors on a terminal only, JSON as it is written to files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEERING = re.compile(
 
 
 def print_text(plain: str, colored: str | None = None) -> None:
-    """Print a text, its coloured form on a terminal that wants colours."""
+    """Print a text, its colored form on a terminal that wants colors."""
     wants = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print(harmless(colored if wants and colored is not None else plain))
 

@@ -30,20 +30,20 @@ from proxyuse.cli.audit_command import (
     read_rows,
     settings,
 )
+from proxyuse.cli.data_files import LoadedData, read_table
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.errors import DataError, FileError
-from proxyuse.files.data import LoadedData, read_table
-from proxyuse.files.model_writing import format_for, model_bytes, read_again
-from proxyuse.files.models import LoadedModel, load_model
-from proxyuse.files.writing import written
+from proxyuse.io.writing import written
+from proxyuse.judge.judgment import Oracle, first_of
+from proxyuse.judge.policy import read_policy
+from proxyuse.judge.records import Records
 from proxyuse.lang.evaluate import Array
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.checks import model_rows, predictions
 from proxyuse.models.decisions import Threshold
-from proxyuse.oracle.judgement import Oracle, first_of
-from proxyuse.oracle.policy import read_policy
-from proxyuse.oracle.records import Records
+from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.save_model import format_for, model_bytes, read_again
 from proxyuse.program import Program
 from proxyuse.project import Project
 from proxyuse.repairing.repair import Repair, repair
@@ -121,7 +121,7 @@ def run(given: argparse.Namespace) -> int:
     """Repair, write, print, and say with the exit code whether everything was settled."""
     asked = settings(given)
     _check_options(given, asked)
-    records = None if asked.judgements is None else Records.open(asked.judgements)
+    records = None if asked.judgments is None else Records.open(asked.judgments)
     policy = None if asked.policy is None else read_policy(asked.policy)
     with bar(given.quiet) as progress:
         progress.stage("reading the model")
@@ -289,7 +289,7 @@ def _candidates(work: Work, done: Repair, form: str) -> Iterator[Made]:
 
 
 def _running(done: Repair, why: str) -> Made:
-    from proxyuse.deploy.estimator import program_estimator
+    from proxyuse.models.program_estimator import program_estimator
 
     given = done.given
     if isinstance(given, Program):
@@ -354,7 +354,7 @@ def _results(
         files[given.program] = f"{checked.audit.program}\n"
         names["program"] = given.program.name
     if given.python is not None:
-        from proxyuse.deploy.source import python_source
+        from proxyuse.models.python_source import python_source
 
         files[given.python] = python_source(done.program)
         names["python"] = given.python.name
@@ -390,7 +390,7 @@ def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:
     else:
         words = ["proxyuse", "verify", str(given.certificate), "--model", str(checked.path)]
         words += ["--data", str(asked.data)]
-        for name in ("target", "where", "protected_data", "key", "policy", "judgements"):
+        for name in ("target", "where", "protected_data", "key", "policy", "judgments"):
             value = getattr(asked, name)
             if value is not None:
                 words += [f"--{name.replace('_', '-')}", str(value)]
@@ -399,7 +399,7 @@ def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:
     if document["result"] == "repaired" and work.oracle is None:
         lines += [
             "- keep what is appropriate: nobody judged, so every witness had to go; see proxyuse",
-            "  judge --help, then repair again with --judgements",
+            "  judge --help, then repair again with --judgments",
         ]
     if document["result"] == "repaired" and document["utility"]["holdout"] is None:
         lines.append("- see the cost on rows that did not choose it: --holdout-share 0.2")

@@ -9,14 +9,14 @@ from typing import Any
 from proxyuse.certificate.certificate import Certificate
 from proxyuse.certificate.verification import Verification, verify
 from proxyuse.cli.audit_command import given_to
+from proxyuse.cli.data_files import load_data
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.errors import FileError
-from proxyuse.files.data import load_data
-from proxyuse.files.models import load_model
-from proxyuse.oracle.judgement import first_of
-from proxyuse.oracle.policy import read_policy
-from proxyuse.oracle.records import Records
+from proxyuse.judge.judgment import first_of
+from proxyuse.judge.policy import read_policy
+from proxyuse.judge.records import Records
+from proxyuse.models.files import load_model
 from proxyuse.program import Program
 from proxyuse.project import Project
 
@@ -28,7 +28,7 @@ def run(given: argparse.Namespace) -> int:
     if (given.protected_data is None) != (given.key is None):
         raise FileError("--protected-data and --key belong together: give both or none")
     certificate = Certificate.read(given.certificate)
-    records = None if given.judgements is None else Records.open(given.judgements)
+    records = None if given.judgments is None else Records.open(given.judgments)
     policy = None if given.policy is None else read_policy(given.policy)
     with bar(given.quiet) as progress:
         progress.stage("reading the model")

@@ -11,7 +11,7 @@ from typing import overload
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure.forests.plan import ForestPlan
 from proxyuse.program import Program
 
@@ -22,14 +22,14 @@ class BoundedDecomposition:
 
     Attributes
     ----------
-    expression, spot : the computation, and where it stands.
+    expression, site : the computation, and where it stands.
     reach : share of rows that evaluate it.
     bound : no less than its influence.
     """
 
     program: Program
     expression: Term
-    spot: Spot
+    site: Site
     reach: float
     bound: float
 
@@ -86,7 +86,7 @@ class Bounded(Sequence[BoundedDecomposition]):
         return BoundedDecomposition(
             self.program,
             term,
-            Spot(self._plan.point_of(node) + test),
+            Site(self._plan.point_of(node) + test),
             float(self.reach[node]),
             float(bounds[node]),
         )

@@ -18,7 +18,7 @@ import numpy as np
 from proxyuse.detect.occurrences import Arrangement
 from proxyuse.detect.operators import Operator
 from proxyuse.lang.nodes import Add, And, Const, Mul, Or, Term, Var, children
-from proxyuse.lang.positions import Points, Spot, operand_choices
+from proxyuse.lang.positions import Points, Site, operand_choices
 from proxyuse.program import Program, kept
 
 
@@ -27,14 +27,14 @@ class Candidate:
     """A computation and every position at which it stands."""
 
     term: Term
-    spots: list[Spot] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
     _arrangement: Arrangement | None = None
 
     def arrangement(self, points: Points) -> Arrangement:
         """How its positions lie to each other; kept until there are more of them."""
         known = self._arrangement
-        if known is None or len(known.spots) != len(self.spots):
-            known = self._arrangement = Arrangement.of(points, self.spots)
+        if known is None or len(known.sites) != len(self.sites):
+            known = self._arrangement = Arrangement.of(points, self.sites)
         return known
 
 
@@ -44,7 +44,7 @@ class Listing:
     Attributes
     ----------
     terms : of the candidates.
-    spots, owners : each position of each candidate, and whose it is.
+    sites, owners : each position of each candidate, and whose it is.
     starts : where the positions of each candidate begin.
     alone : each position as a set of its own.
     apart, entangled : the candidates that stand at several places, by whether these are apart.
@@ -53,9 +53,9 @@ class Listing:
     def __init__(self, candidates: Sequence[Candidate], points: Points) -> None:
         self.candidates = candidates
         self.terms = tuple(candidate.term for candidate in candidates)
-        self.spots = [spot for candidate in candidates for spot in candidate.spots]
-        self.alone = [(spot,) for spot in self.spots]
-        counts = [len(candidate.spots) for candidate in candidates]
+        self.sites = [site for candidate in candidates for site in candidate.sites]
+        self.alone = [(site,) for site in self.sites]
+        counts = [len(candidate.sites) for candidate in candidates]
         self.owners = np.repeat(np.arange(len(counts)), counts)
         self.starts = [0, *accumulate(counts)]
         repeated = [place for place, count in enumerate(counts) if count > 1]
@@ -63,7 +63,7 @@ class Listing:
         self.apart = [place for place in repeated if place in apart]
         self.entangled = [place for place in repeated if place not in apart]
 
-    def spots_of(self, place: int) -> slice:
+    def sites_of(self, place: int) -> slice:
         """Where the positions of a candidate are."""
         return slice(self.starts[place], self.starts[place + 1])
 
@@ -84,13 +84,13 @@ class Candidates:
         for point, term in enumerate(points.terms):
             if isinstance(term, Const):
                 continue
-            self.add(term, Spot(point))
+            self.add(term, Site(point))
             if isinstance(term, Add | Mul | And | Or):
                 self._operators[term.digest].append(point)
         for places in self._operators.values():
             term = points.terms[places[0]]
-            for spot in self._inside_others(term):
-                self.add(term, spot)
+            for site in self._inside_others(term):
+                self.add(term, site)
         for operator in self.operators:
             if operator.subsets <= subsets:
                 self._add_subsets(operator)
@@ -109,29 +109,29 @@ class Candidates:
     def __len__(self) -> int:
         return len(self._by_term)
 
-    def add(self, term: Term, spot: Spot) -> Candidate:
+    def add(self, term: Term, site: Site) -> Candidate:
         """Note one more position of a term."""
         candidate = self._by_term.setdefault(term.digest, Candidate(term))
-        candidate.spots.append(spot)
+        candidate.sites.append(site)
         return candidate
 
     def _add_subsets(self, operator: Operator) -> None:
         for size in range(2, len(operator.steps)):
             for subset in combinations(operator.steps, size):
-                spots = [Spot(point, subset) for point in operator.points]
-                term = self.points.term_at(spots[0])
+                sites = [Site(point, subset) for point in operator.points]
+                term = self.points.term_at(sites[0])
                 known = self._by_term.get(term.digest)
-                for spot in spots:
-                    if known is None or spot not in known.spots:
-                        self.add(term, spot)
+                for site in sites:
+                    if known is None or site not in known.sites:
+                        self.add(term, site)
 
-    def positions(self, term: Term) -> list[Spot]:
+    def positions(self, term: Term) -> list[Site]:
         """Where a term stands, as a term or as a subset of operands.
 
         Sets of operands of one operator are disjoint, also where equal operands allow more.
         """
         known = self._by_term.get(term.digest)
-        return list(known.spots) if known else self._inside_others(term)
+        return list(known.sites) if known else self._inside_others(term)
 
     @cached_property
     def operators(self) -> list[Operator]:
@@ -163,7 +163,7 @@ class Candidates:
         together = Counter(user for some in users for user in some if user != term.digest)
         return len(set(parts)) == len(parts) and max(together.values(), default=0) < 2
 
-    def _inside_others(self, term: Term) -> list[Spot]:
+    def _inside_others(self, term: Term) -> list[Site]:
         """The sets of operands of other operators that equal an operator."""
         wanted = Counter(part.digest for part in children(term))
         rarest = min(wanted, key=lambda part: len(self._users.get((type(term), part), ())))
@@ -172,7 +172,7 @@ class Candidates:
             places = self._operators[digest]
             if digest != term.digest:
                 subsets = self._equal_sets(places[0], wanted)
-                found += [Spot(place, subset) for place in places for subset in subsets]
+                found += [Site(place, subset) for place in places for subset in subsets]
         return found
 
     def _equal_sets(self, place: int, wanted: Counter[bytes]) -> list[tuple[int, ...]]:

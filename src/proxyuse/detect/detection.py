@@ -17,22 +17,22 @@ import numpy as np
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.candidates import Candidate, Candidates, Listing, candidates_of
+from proxyuse.detect.decompositions import Decompositions, Measures
 from proxyuse.detect.forest_terms import ForestTerms, measure_forest
-from proxyuse.detect.in_time import Columns, InTime, measure_in_time
 from proxyuse.detect.inside_tests import tests_hold_sums, tests_hold_trees
-from proxyuse.detect.measured import Decompositions, Measures
 from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.results import Detection, Measure, Unsettled
+from proxyuse.detect.time_limit import Columns, InTime, measure_in_time
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import Association
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.bounds.screen import Screen, screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
-from proxyuse.measure.screen import Screen, screen_for
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 
@@ -146,8 +146,8 @@ class _Detector:
             self._stop()
         left_out = self.candidates.left_out if self.forest is None else []
         for candidate in left_out:
-            spots = tuple(candidate.spots)
-            self._leave_open("positions", candidate.term, spots, len(spots))
+            sites = tuple(candidate.sites)
+            self._leave_open("positions", candidate.term, sites, len(sites))
         if self.open_sets:
             self.searched.insert(0, self._open_sentence(self.open_sets))
         self.clock.report()
@@ -172,7 +172,7 @@ class _Detector:
     def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
         start = self.clock.done
-        self.clock.total += len(listing.terms) + len(listing.spots)
+        self.clock.total += len(listing.terms) + len(listing.sites)
         if self.clock.limit is not None:
             self._measure_in_time(listing)
             self.clock.done = self.clock.total
@@ -180,14 +180,14 @@ class _Detector:
         associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
         suspicious = associations.max(axis=1) >= self.epsilon
-        owners, spots, influences, reaches = self._columns(listing, suspicious)
+        owners, sites, influences, reaches = self._columns(listing, suspicious)
         order = np.argsort(owners, kind="stable")
         self.parts.append(
             Measures(
                 listing.terms,
                 associations,
                 owners[order],
-                [spots[i] for i in order.tolist()],
+                [sites[i] for i in order.tolist()],
                 influences[order],
                 reaches[order],
             )
@@ -215,33 +215,33 @@ class _Detector:
         asked = np.flatnonzero(suspicious)
         some = [listing.candidates[i] for i in asked.tolist()]
         chosen = Listing(some, self.program.points)
-        owners, spots, influences, reaches = self._measure_all(chosen, suspicious[asked])
-        return asked[owners], spots, influences, reaches
+        owners, sites, influences, reaches = self._measure_all(chosen, suspicious[asked])
+        return asked[owners], sites, influences, reaches
 
     def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
         """Each position by itself, and the sets of those of repeated computations."""
-        influences = self.engine.influences(listing.spots)
-        reaches = self.engine.reaches(listing.spots)
-        more: list[tuple[int, tuple[Spot, ...], float, float]] = []
+        influences = self.engine.influences(listing.sites)
+        reaches = self.engine.reaches(listing.sites)
+        more: list[tuple[int, tuple[Site, ...], float, float]] = []
         entangled = listing.entangled
         if self.all_sets:
             entangled = sorted(listing.entangled + listing.apart)
         else:
             for place in listing.apart:
-                own = listing.spots_of(place)
-                spots = listing.candidates[place].arrangement(self.program.points).together
+                own = listing.sites_of(place)
+                sites = listing.candidates[place].arrangement(self.program.points).together
                 influence = math.fsum(influences[own])
                 if near(influence, self.delta):
-                    influence = self.engine.influence(spots)
-                more.append((place, spots, influence, math.fsum(reaches[own])))
+                    influence = self.engine.influence(sites)
+                more.append((place, sites, influence, math.fsum(reaches[own])))
         for place in entangled:
             self.clock.tick()
             candidate = listing.candidates[place]
-            own = listing.spots_of(place)
+            own = listing.sites_of(place)
             sets = self._occurrences(candidate, influences[own], bool(suspicious[place]))
             more += [
-                (place, spots, influence, self._reach(candidate, spots, reaches[own]))
-                for spots, influence in sets.items()
+                (place, sites, influence, self._reach(candidate, sites, reaches[own]))
+                for sites, influence in sets.items()
             ]
         return (
             np.concatenate([listing.owners, [row[0] for row in more]]).astype(np.intp),
@@ -251,17 +251,17 @@ class _Detector:
         )
 
     def _reach(
-        self, candidate: Candidate, spots: tuple[Spot, ...], reaches: Sequence[float]
+        self, candidate: Candidate, sites: tuple[Site, ...], reaches: Sequence[float]
     ) -> float:
         """The share of rows that evaluate one of several positions."""
         if candidate.arrangement(self.program.points).apart:
-            known = dict(zip(candidate.spots, reaches, strict=True))
-            return math.fsum(known[spot] for spot in spots)
-        return self.engine.reach(spots)
+            known = dict(zip(candidate.sites, reaches, strict=True))
+            return math.fsum(known[site] for site in sites)
+        return self.engine.reach(sites)
 
     def _occurrences(
         self, candidate: Candidate, singles: Sequence[float], suspicious: bool
-    ) -> dict[tuple[Spot, ...], float]:
+    ) -> dict[tuple[Site, ...], float]:
         """The influence of sets of occurrences of a repeated computation."""
         measured = measure_occurrences(
             self.engine,
@@ -274,18 +274,18 @@ class _Detector:
         )
         if self.all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)
-            count = len(candidate.spots)
+            count = len(candidate.sites)
             self.notes.append(
                 Note(NoteKind.NOT_LISTED, f"not all sets of the {count} `{text}` are listed")
             )
         if measured.unmeasured:
-            spots = tuple(candidate.spots)
+            sites = tuple(candidate.sites)
             disjoint = candidate.arrangement(self.program.points).disjoint
-            bound = self.engine.occurrence_bound(spots) if disjoint else 1.0
+            bound = self.engine.occurrence_bound(sites) if disjoint else 1.0
             if bound > self.delta:
-                self.open_sets.append((candidate.term, len(spots), bound))
+                self.open_sets.append((candidate.term, len(sites), bound))
             if bound > self.delta and self.strict:
-                self._leave_open("occurrence sets", candidate.term, spots, measured.unmeasured)
+                self._leave_open("occurrence sets", candidate.term, sites, measured.unmeasured)
         return measured.influences
 
     # Partial sums
@@ -324,9 +324,9 @@ class _Detector:
         if result.searched:
             self.searched.append(result.searched)
             if self.strict:
-                spots = tuple(Spot(point) for point in operator.points)
+                sites = tuple(Site(point) for point in operator.points)
                 count = result.subsets - result.measured
-                self._leave_open("operand subsets", operator.term, spots, count)
+                self._leave_open("operand subsets", operator.term, sites, count)
 
     @property
     def _one_operator(self) -> bool:
@@ -361,26 +361,26 @@ class _Detector:
         """The associations of each term, and the influence of each single point."""
         listed = self.parts[0]
         digests = (term.digest for term in listed.terms)
-        points = zip(listed.spots, listed.influences.tolist(), strict=True)
+        points = zip(listed.sites, listed.influences.tolist(), strict=True)
         return dict(zip(digests, listed.associations, strict=True)), {
-            spots[0].point: influence
-            for spots, influence in points
-            if len(spots) == 1 and not spots[0].operands
+            sites[0].point: influence
+            for sites, influence in points
+            if len(sites) == 1 and not sites[0].operands
         }
 
     def _list(self, sums: Sequence[PartialSum]) -> None:
         """List partial sums with what was measured of them."""
         if sums:
-            spots = [positions for found in sums for positions in found.positions]
+            sites = [positions for found in sums for positions in found.positions]
             counts = [len(found.positions) for found in sums]
             self.parts.append(
                 Measures(
                     tuple(found.term for found in sums),
                     np.array([found.associations for found in sums]),
                     np.repeat(np.arange(len(sums)), counts),
-                    spots,
+                    sites,
                     np.array([i for found in sums for i in found.influences]),
-                    np.array([self.engine.reach(positions) for positions in spots]),
+                    np.array([self.engine.reach(positions) for positions in sites]),
                 )
             )
 
@@ -397,7 +397,7 @@ class _Detector:
             alone = sizes[points.end(point) - point] == 1
             key = point if alone else points.terms[point].digest
             candidate = candidates.setdefault(key, Candidate(points.terms[point], []))
-            candidate.spots.append(Spot(point))
+            candidate.sites.append(Site(point))
         self._measure(Listing(list(candidates.values()), points))
         result = measure_forest(
             self.engine,
@@ -430,7 +430,7 @@ class _Detector:
             self.searched.append("Partial sums inside the tests of the trees were not searched.")
         if not self.variables:
             text = "variables were not measured, as asked"
-            self._leave_open("variables", self.program.term, (Spot(0),), 1)
+            self._leave_open("variables", self.program.term, (Site(0),), 1)
             self.notes.append(Note(NoteKind.NOT_LISTED, text))
 
     def _open_sentence(self, terms: Sequence[tuple[Term, int, float]]) -> str:
@@ -461,12 +461,12 @@ class _Detector:
             associations=self._associations,
             measure=self._columns,
         )
-        owners, spots, influences, reaches = found.columns
+        owners, sites, influences, reaches = found.columns
         kept, owners = np.unique(owners, return_inverse=True)
         if len(kept):
             terms = tuple(listing.terms[i] for i in kept.tolist())
             associations = found.associations[kept]
-            self.parts.append(Measures(terms, associations, owners, spots, influences, reaches))
+            self.parts.append(Measures(terms, associations, owners, sites, influences, reaches))
         self.in_time, self.listing = found, listing
         if found.stopped:
             raise OutOfTime
@@ -483,17 +483,17 @@ class _Detector:
             )
         if remaining:
             listing = self.listing
-            spots = tuple(spot for i in remaining for spot in listing.candidates[i].spots)
-            self._leave_open("computations", self.program.term, spots, len(remaining))
+            sites = tuple(site for i in remaining for site in listing.candidates[i].sites)
+            self._leave_open("computations", self.program.term, sites, len(remaining))
             text = f"{len(remaining):,} of {len(listing.terms):,} computations were not measured"
         elif self.forest is not None and self.bounded is None:
             count = len(self.forest.plan.forest.test)
-            self._leave_open("computations", self.program.term, (Spot(0),), count)
+            self._leave_open("computations", self.program.term, (Site(0),), count)
             text = "computations inside the trees were not measured"
         elif self.operators:
             text = "some combinations of terms or trees were not measured"
         for operator in self.operators:
-            points = tuple(Spot(point) for point in operator.points)
+            points = tuple(Site(point) for point in operator.points)
             self._leave_open("operand subsets", operator.term, points, operator.subsets)
         self.notes.insert(
             0, Note(NoteKind.TIME_LIMIT, f"Stopped after {self.clock.limit:g} s, as asked; {text}.")
@@ -505,21 +505,21 @@ class _Detector:
         none = np.zeros(0)
         return Measures((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
 
-    def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
+    def _leave_open(self, what: str, term: Term, sites: tuple[Site, ...], count: int) -> None:
         brief = self.program.brief(term)
-        unsettled = Unsettled(what, brief, count, self.program.points, spots)
+        unsettled = Unsettled(what, brief, count, self.program.points, sites)
         self.unsettled[what, brief] = unsettled
 
 
 def _columns_of(result: ForestTerms) -> Measures:
     """What was measured of a forest, in columns."""
-    rows = [row for row in result.rows if row.spots]
-    counts = [len(row.spots) for row in rows]
+    rows = [row for row in result.rows if row.sites]
+    counts = [len(row.sites) for row in rows]
     return Measures(
         tuple(row.term for row in rows),
         np.array([row.associations for row in rows]),
         np.repeat(np.arange(len(rows)), counts),
-        [spots for row in rows for spots in row.spots],
+        [sites for row in rows for sites in row.sites],
         np.array([value for row in rows for value in row.influences]),
         np.array([value for row in rows for value in row.reaches]),
         np.array([value for row in rows for value in row.errors]),

@@ -28,8 +28,8 @@ from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.inside_tests import InnerTerm, terms_inside_tests
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
-from proxyuse.lang.positions import SpotColumn
-from proxyuse.measure.association import Association
+from proxyuse.lang.positions import SiteColumn
+from proxyuse.measure.association.mutual_information import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
@@ -46,14 +46,14 @@ class Row:
 
     term: Term
     associations: Array
-    spots: list[SpotColumn] = field(default_factory=list)
+    sites: list[SiteColumn] = field(default_factory=list)
     influences: list[float] = field(default_factory=list)
     reaches: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
 
-    def add(self, spots: SpotColumn, influence: float, reach: float, error: float = 0) -> None:
+    def add(self, sites: SiteColumn, influence: float, reach: float, error: float = 0) -> None:
         """Note the influence through some positions."""
-        self.spots.append(spots)
+        self.sites.append(sites)
         self.influences.append(influence)
         self.reaches.append(reach)
         self.errors.append(error)
@@ -162,9 +162,9 @@ class _Forest:
     def _row(self, kind: str, number: int, term: Term, associations: Array) -> Row:
         return self.rows.setdefault((kind, number), Row(term, associations))
 
-    def _spots(self, kind: str, nodes: Array) -> SpotColumn:
+    def _sites(self, kind: str, nodes: Array) -> SiteColumn:
         past = {"subtree": 0, "test": 1, "variable": 2}[kind]
-        return SpotColumn(np.sort(self.plan.points_of(nodes)) + past)
+        return SiteColumn(np.sort(self.plan.points_of(nodes)) + past)
 
     def _influence(self, target: Target) -> tuple[float, float]:
         """Influence and reach of a computation at some nodes.
@@ -193,7 +193,7 @@ class _Forest:
             influence, reach = self._influence(Target("test", np.array([node])))
             test = int(forest.test[node])
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
-            row.add(self._spots("test", np.array([node])), influence, reach)
+            row.add(self._sites("test", np.array([node])), influence, reach)
         several = self._repeated_tests()
         if len(several) == 0:
             return
@@ -205,7 +205,7 @@ class _Forest:
             at = self.plan.nodes_of_test(test)
             influence, share = self._influence(Target("test", at))
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
-            row.add(self._spots("test", at), influence, share)
+            row.add(self._sites("test", at), influence, share)
             self._leave_sets(row, len(at), int(near[index]) / self.engine.total)
 
     def _repeated_tests(self) -> Array:
@@ -246,26 +246,26 @@ class _Forest:
                     self._variable(row, item.nodes, near, reaches[number])
                 elif near > self.delta:
                     self._inner_term(row, item, near)
-            if not row.spots:  # what is inside tests is listed, measured or not
-                row.add(SpotColumn(item.points), math.nan, reaches[number])
+            if not row.sites:  # what is inside tests is listed, measured or not
+                row.add(SiteColumn(item.points), math.nan, reaches[number])
             self.rows["inner", number] = row
 
     def _variable(self, row: Row, nodes: Array, bound: float, reach: float) -> None:
         """Measure a variable that no bound excludes."""
         for node in nodes[self.near_test[nodes] > self.limit].tolist():
             alone = np.array([node])
-            row.add(self._spots("variable", alone), *self._influence(Target("variable", alone)))
+            row.add(self._sites("variable", alone), *self._influence(Target("variable", alone)))
         if len(nodes) == 1:
             return
-        spots = self._spots("variable", nodes)
+        sites = self._sites("variable", nodes)
         drawn = None
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
         if drawn is None:
-            row.add(spots, *self._influence(Target("variable", nodes)))
+            row.add(sites, *self._influence(Target("variable", nodes)))
         else:
             self.drawn.append((row.term, drawn))
-            row.add(spots, drawn.influence, reach, drawn.error)
+            row.add(sites, drawn.influence, reach, drawn.error)
         self._leave_sets(row, len(nodes), bound)
 
     def _inner_term(self, row: Row, item: InnerTerm, bound: float) -> None:
@@ -273,11 +273,11 @@ class _Forest:
         measurement = self.measurement
         for point in item.points[self.near_test[item.nodes] > self.limit].tolist():
             self.tick(0)
-            alone = SpotColumn(np.array([point]))
+            alone = SiteColumn(np.array([point]))
             row.add(alone, measurement.influence(alone), measurement.reach(alone))
         if len(item.points) > 1:
             self.tick(0)
-            together = SpotColumn(item.points)
+            together = SiteColumn(item.points)
             row.add(together, measurement.influence(together), measurement.reach(together))
             self._leave_sets(row, len(item.points), bound)
 
@@ -319,9 +319,9 @@ class _Forest:
         row = Row(term, associations)
         for node in nodes[self.near_subtree[nodes] > self.limit].tolist():
             influence, reach = self._influence(Target("subtree", np.array([node])))
-            row.add(self._spots("subtree", np.array([node])), influence, reach)
+            row.add(self._sites("subtree", np.array([node])), influence, reach)
         if len(nodes) > 1:
             influence, reach = self._influence(Target("subtree", nodes))
-            row.add(self._spots("subtree", nodes), influence, reach)
+            row.add(self._sites("subtree", nodes), influence, reach)
             self._leave_sets(row, len(nodes), self.engine.bound_of(nodes))
         self.rows["subtree", int(nodes[0])] = row

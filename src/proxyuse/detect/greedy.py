@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.moments import Moments, centered_rows
-from proxyuse.measure.support import Support
+from proxyuse.measure.association.support import Support
+from proxyuse.measure.bounds.gram import Moments, centered_rows
 
 WORK = 2**32
 """Products of two values that a Gram matrix may take: about half a second."""

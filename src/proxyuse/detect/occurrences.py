@@ -10,7 +10,7 @@ with all of them inside it, and fix which ones in its guard are chosen. A pair o
 value then takes a branch that the occurrences in the branches have no say in, so what is chosen
 in one branch does not matter for the pairs that take the other: influence is a sum of a part
 that depends on the choice in one branch and a part that depends on the choice in the other.
-Each branch is maximised by itself, for each choice in the guard. For a variable that stands
+Each branch is maximized by itself, for each choice in the guard. For a variable that stands
 once in each guard of a full tree of depth d that is 4^d sets in place of 2^(2^d). Occurrences
 that meet elsewhere (in a sum, a conjunction) are enumerated.
 """
@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
 from proxyuse.lang.nodes import Ite
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.engine import Measurement
 
 EFFORT_WHEN_FOUND = 32
-SpotSet = frozenset[Spot]
+SpotSet = frozenset[Site]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +36,27 @@ class Arrangement:
 
     Attributes
     ----------
-    spots : the occurrences.
+    sites : the occurrences.
     together : all of them, sorted; where some overlap, the first ones that do not.
     apart : whether any two lie in different branches of an ite, none in its guard, so that no row
         reaches two of them: influences and reaches add up, and the strongest set are all.
     """
 
-    spots: tuple[Spot, ...]
-    together: tuple[Spot, ...]
+    sites: tuple[Site, ...]
+    together: tuple[Site, ...]
     apart: bool
 
     @classmethod
-    def of(cls, points: Points, spots: Sequence[Spot]) -> Arrangement:
-        """The arrangement of some spots."""
-        together = tuple(sorted(_together(points, spots)))
-        disjoint = len(together) == len(spots)
-        return cls(tuple(spots), together, disjoint and _in_different_branches(points, together))
+    def of(cls, points: Points, sites: Sequence[Site]) -> Arrangement:
+        """The arrangement of some sites."""
+        together = tuple(sorted(_together(points, sites)))
+        disjoint = len(together) == len(sites)
+        return cls(tuple(sites), together, disjoint and _in_different_branches(points, together))
 
     @property
     def disjoint(self) -> bool:
         """Whether no two occurrences overlap."""
-        return len(self.together) == len(self.spots)
+        return len(self.together) == len(self.sites)
 
 
 @dataclass(slots=True)
@@ -65,12 +65,12 @@ class Measured:
 
     Attributes
     ----------
-    influences : by the spots of the set, sorted.
+    influences : by the sites of the set, sorted.
     unmeasured : how many sets may still pass the threshold without having been measured.
     all_listed : whether every set of disjoint occurrences is among the influences.
     """
 
-    influences: dict[tuple[Spot, ...], float] = field(default_factory=dict)
+    influences: dict[tuple[Site, ...], float] = field(default_factory=dict)
     unmeasured: int = 0
     all_listed: bool = False
 
@@ -99,16 +99,16 @@ def measure_occurrences(
     Costs one influence for all together, at most about `budget` more, and one bound. Where the
     occurrences lie in different branches their influences add up and cost nothing.
     """
-    points, spots, apart = engine.points, arrangement.spots, arrangement.apart
-    alone = dict(zip(spots, singles, strict=True))
+    points, sites, apart = engine.points, arrangement.sites, arrangement.apart
+    alone = dict(zip(sites, singles, strict=True))
     known: dict[SpotSet, float] = {}
 
     def influence(chosen: SpotSet) -> float:
         if len(chosen) < 2:
-            return sum(alone[spot] for spot in chosen)
+            return sum(alone[site] for site in chosen)
         if chosen not in known:
             ordered = sorted(chosen)
-            total = math.fsum(alone[spot] for spot in ordered) if apart else math.nan
+            total = math.fsum(alone[site] for site in ordered) if apart else math.nan
             exact = not apart or near(total, delta)
             known[chosen] = engine.influence(ordered) if exact else total
         return known[chosen]
@@ -116,8 +116,8 @@ def measure_occurrences(
     together = frozenset(arrangement.together)
     listed = {together: influence(together)}
     result = Measured()
-    if all_sets and _set_count(len(spots)) <= budget:
-        listed |= {chosen: influence(chosen) for chosen in _disjoint_sets(points, spots)}
+    if all_sets and _set_count(len(sites)) <= budget:
+        listed |= {chosen: influence(chosen) for chosen in _disjoint_sets(points, sites)}
         result.all_listed = True
     elif settle and not apart and not _excluded(engine, arrangement, listed, singles, delta):
         most = max(*singles, *listed.values())
@@ -126,7 +126,7 @@ def measure_occurrences(
         if influence(strongest) > most:
             listed[strongest] = influence(strongest)
         if not exact and influence(strongest) <= delta:
-            result.unmeasured = _set_count(len(spots)) - len(spots) - len(known)
+            result.unmeasured = _set_count(len(sites)) - len(sites) - len(known)
     result.influences = {tuple(sorted(s)): i for s, i in listed.items() if len(s) > 1}
     return result
 
@@ -142,10 +142,10 @@ def _excluded(
 
     It costs about as much as a few influences, so of few sets all are measured instead.
     """
-    few = len(arrangement.spots) <= 3
+    few = len(arrangement.sites) <= 3
     if few or not arrangement.disjoint or max(*singles, *listed.values()) > delta:
         return False
-    return engine.occurrence_bound(arrangement.spots) <= delta
+    return engine.occurrence_bound(arrangement.sites) <= delta
 
 
 def near(total: float, delta: float) -> bool:
@@ -156,7 +156,7 @@ def near(total: float, delta: float) -> bool:
     return abs(total - delta) < 1e-9
 
 
-def _in_different_branches(points: Points, ordered: Sequence[Spot]) -> bool:
+def _in_different_branches(points: Points, ordered: Sequence[Site]) -> bool:
     for first, second in pairwise(ordered):
         meeting = _lowest_common(points, (first, second))
         if not isinstance(points.terms[meeting], Ite) or first.point <= meeting:
@@ -167,30 +167,30 @@ def _in_different_branches(points: Points, ordered: Sequence[Spot]) -> bool:
     return True
 
 
-def _set_count(spots: int) -> int:
+def _set_count(sites: int) -> int:
     """How many non-empty sets there are."""
-    return (1 << spots) - 1
+    return (1 << sites) - 1
 
 
-def _together(points: Points, spots: Iterable[Spot]) -> SpotSet:
-    """All spots; where some overlap, the first of them in order that do not.
+def _together(points: Points, sites: Iterable[Site]) -> SpotSet:
+    """All sites; where some overlap, the first of them in order that do not.
 
     Points of one term never overlap: a term is not inside itself.
     """
-    subsets = [spot for spot in spots if spot.operands]
+    subsets = [site for site in sites if site.operands]
     if not subsets:
-        return frozenset(spots)
-    chosen: list[Spot] = []
-    for spot in sorted(spots):
-        rivals = chosen if spot.operands else [other for other in chosen if other.operands]
-        if not subsets or all(points.disjoint(spot, other) for other in rivals):
-            chosen.append(spot)
+        return frozenset(sites)
+    chosen: list[Site] = []
+    for site in sorted(sites):
+        rivals = chosen if site.operands else [other for other in chosen if other.operands]
+        if not subsets or all(points.disjoint(site, other) for other in rivals):
+            chosen.append(site)
     return frozenset(chosen)
 
 
-def _disjoint_sets(points: Points, spots: Sequence[Spot]) -> Iterator[SpotSet]:
-    for size in range(1, len(spots) + 1):
-        for chosen in combinations(spots, size):
+def _disjoint_sets(points: Points, sites: Sequence[Site]) -> Iterator[SpotSet]:
+    for size in range(1, len(sites) + 1):
+        for chosen in combinations(sites, size):
             if len(_together(points, chosen)) == size:
                 yield frozenset(chosen)
 
@@ -202,13 +202,13 @@ def _strongest(
     budget: int,
 ) -> tuple[SpotSet, bool]:
     """The set with the largest influence, and whether it is so for certain."""
-    spots, disjoint = arrangement.spots, arrangement.disjoint
-    if disjoint and 2 * len(spots) <= budget:  # any plan costs at least as much
+    sites, disjoint = arrangement.sites, arrangement.disjoint
+    if disjoint and 2 * len(sites) <= budget:  # any plan costs at least as much
         plan = _plan(points, arrangement.together)
         if plan.cost <= budget:
             return _best(plan, frozenset(), influence), True
-    if not disjoint and _set_count(len(spots)) <= budget:
-        return max(_disjoint_sets(points, spots), key=influence), True
+    if not disjoint and _set_count(len(sites)) <= budget:
+        return max(_disjoint_sets(points, sites), key=influence), True
     return _climb(points, arrangement, influence, budget), False
 
 
@@ -219,12 +219,12 @@ def _climb(
     budget: int,
 ) -> SpotSet:
     """Add or take out one occurrence at a time while that raises influence."""
-    spots = arrangement.spots
+    sites = arrangement.sites
     together = frozenset(arrangement.together)
-    best = max([together, *(frozenset([spot]) for spot in spots)], key=influence)
-    while budget >= len(spots):
-        budget -= len(spots)
-        steps = [best ^ {spot} for spot in spots]
+    best = max([together, *(frozenset([site]) for site in sites)], key=influence)
+    while budget >= len(sites):
+        budget -= len(sites)
+        steps = [best ^ {site} for site in sites]
         fitting = [s for s in steps if s and len(_together(points, s)) == len(s)]
         better = max(fitting, key=influence, default=best)
         if influence(better) <= influence(best):
@@ -235,33 +235,33 @@ def _climb(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How to maximise over some occurrences, no deeper than there are occurrences.
+    """How to maximize over some occurrences, no deeper than there are occurrences.
 
-    `guard` is enumerated; for each choice there, each of `branches` is maximised by itself.
+    `guard` is enumerated; for each choice there, each of `branches` is maximized by itself.
     """
 
-    guard: tuple[Spot, ...]
+    guard: tuple[Site, ...]
     branches: tuple[_Plan, ...]
     cost: int
 
 
-def _plan(points: Points, spots: tuple[Spot, ...]) -> _Plan:
-    """Split at the lowest point that has all spots below it, if that is an ite."""
-    meeting = _lowest_common(points, spots)
-    if len(spots) > 1 and isinstance(points.terms[meeting], Ite):
+def _plan(points: Points, sites: tuple[Site, ...]) -> _Plan:
+    """Split at the lowest point that has all sites below it, if that is an ite."""
+    meeting = _lowest_common(points, sites)
+    if len(sites) > 1 and isinstance(points.terms[meeting], Ite):
         guard, then, otherwise = (
-            tuple(s for s in spots if child <= s.point < points.end(child))
+            tuple(s for s in sites if child <= s.point < points.end(child))
             for child in points.below(meeting)
         )
-        if len(guard) < len(spots):
+        if len(guard) < len(sites):
             branches = tuple(_plan(points, side) for side in (then, otherwise) if side)
             cost = 2 ** len(guard) * (1 + sum(branch.cost for branch in branches))
             return _Plan(guard, branches, cost)
-    return _Plan(spots, (), 2 ** len(spots))
+    return _Plan(sites, (), 2 ** len(sites))
 
 
-def _lowest_common(points: Points, spots: tuple[Spot, ...]) -> int:
-    first, last = spots[0].point, spots[-1].point
+def _lowest_common(points: Points, sites: tuple[Site, ...]) -> int:
+    first, last = sites[0].point, sites[-1].point
     while not first <= last < points.end(first):
         first = points.parents[first]
     return first

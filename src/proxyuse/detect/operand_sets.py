@@ -11,10 +11,10 @@ from proxyuse.detect.occurrences import Arrangement
 from proxyuse.detect.operators import Operator, PartialSum
 from proxyuse.lang.evaluate import Array, truth_of
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term, children
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import Association
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.bounds.screen import SLACK, Screen
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.screen import SLACK, Screen
 
 Operands = tuple[int, ...]
 """Operands of one operator, numbered in written order, in which the program combines them."""
@@ -42,7 +42,7 @@ class OperandSets:
         delta: float,
         screen: Screen | None,
         singles: Mapping[int, tuple[Array, float]],
-        elsewhere: Callable[[Term], Sequence[Spot]],
+        elsewhere: Callable[[Term], Sequence[Site]],
         tick: Callable[[int], None],
     ) -> None:
         self.engine, self.operator, self.measure = engine, operator, measure
@@ -109,10 +109,10 @@ class OperandSets:
         if associations.max(initial=0.0) < self.epsilon:
             return associations, 0.0
         below = [self.engine.points.below(p)[self.steps[index]] for p in self.operator.points]
-        sets: list[tuple[Spot, ...]] = [(Spot(point),) for point in below]
+        sets: list[tuple[Site, ...]] = [(Site(point),) for point in below]
         if len(below) > 1:
-            sets.append(tuple(Spot(point) for point in below))
-        return associations, max(self.engine.influence(spots) for spots in sets)
+            sets.append(tuple(Site(point) for point in below))
+        return associations, max(self.engine.influence(sites) for sites in sets)
 
     def passes(self, found: PartialSum, attribute: int) -> bool:
         """Whether a set is a witness."""
@@ -137,18 +137,18 @@ class OperandSets:
         self.exact += 1
         engine, points = self.engine, self.operator.points
         steps = tuple(sorted(self.steps[index] for index in subset))
-        term = engine.points.term_at(Spot(points[0], steps))
+        term = engine.points.term_at(Site(points[0], steps))
         associations = engine.associations((term,), self.measure)[0]
         if not every and associations.max(initial=0.0) < self.epsilon:
             return PartialSum(steps, term, associations, (), ())
-        own = [Spot(point, steps) for point in points]
-        more = [Spot(point, equal) for point in points for equal in self._equal_sets(subset)]
-        spots = list(dict.fromkeys([*own, *more, *self._elsewhere(term)]))
-        sets: list[tuple[Spot, ...]] = [(spot,) for spot in own]
-        if len(spots) > 1:
-            together = Arrangement.of(engine.points, spots).together
+        own = [Site(point, steps) for point in points]
+        more = [Site(point, equal) for point in points for equal in self._equal_sets(subset)]
+        sites = list(dict.fromkeys([*own, *more, *self._elsewhere(term)]))
+        sets: list[tuple[Site, ...]] = [(site,) for site in own]
+        if len(sites) > 1:
+            together = Arrangement.of(engine.points, sites).together
             sets += [together] if len(together) > 1 else []
-        influences = tuple(engine.influence(spots) for spots in sets)
+        influences = tuple(engine.influence(sites) for sites in sets)
         return PartialSum(steps, term, associations, tuple(sets), influences)
 
     def _equal_sets(self, subset: Operands) -> Iterator[tuple[int, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class PartialSum:
     steps: tuple[int, ...]
     term: Term
     associations: Array
-    positions: tuple[tuple[Spot, ...], ...]
+    positions: tuple[tuple[Site, ...], ...]
     influences: tuple[float, ...]
 
     @property

@@ -40,13 +40,13 @@ from proxyuse.detect.operators import (
 )
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Mul, Term
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import Association, entropy, mutual_information
-from proxyuse.measure.correlation import SquaredCorrelation
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.correlation import SquaredCorrelation
+from proxyuse.measure.association.mutual_information import Association, entropy, mutual_information
+from proxyuse.measure.association.support import Support
+from proxyuse.measure.bounds.gram import Moments
+from proxyuse.measure.bounds.screen import MOST_OPERANDS, SLACK, Screen
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.moments import Moments
-from proxyuse.measure.screen import MOST_OPERANDS, SLACK, Screen
-from proxyuse.measure.support import Support
 
 Masks = list[tuple[int, int]]
 """Sets of operands with the protected attributes they may be witnesses for, both as masks."""
@@ -66,7 +66,7 @@ def search_partial_sums(
     budget: SumBudget | None = None,
     name: str = "the score",
     singles: Mapping[int, tuple[Array, float]] | None = None,
-    elsewhere: Callable[[Term], Sequence[Spot]] | None = None,
+    elsewhere: Callable[[Term], Sequence[Site]] | None = None,
     appropriate: Callable[[Term], bool] | None = None,
     all_subsets: bool = False,
     tick: Callable[[int], None] | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from proxyuse.errors import Cancelled
+from proxyuse.errors import Canceled
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +100,4 @@ class Clock:
     def report(self) -> None:
         """Report now."""
         if self._callback is not None and self._callback(Progress(self.done, self.total)) is False:
-            raise Cancelled(f"cancelled after {self.done} of {self.total} measurements")
+            raise Canceled(f"canceled after {self.done} of {self.total} measurements")

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Literal
 
 from proxyuse.detect.bounded import Bounded
-from proxyuse.detect.measured import Decompositions
-from proxyuse.lang.positions import Points, Position, Spot
+from proxyuse.detect.decompositions import Decompositions
+from proxyuse.lang.positions import Points, Position, Site
 from proxyuse.notes import Note
 
 Measure = Literal["needed", "all"]
@@ -31,16 +31,16 @@ class Unsettled:
     term: str
     count: int
     _points: Points = field(repr=False, compare=False)
-    _spots: tuple[Spot, ...] = field(repr=False)
+    _sites: tuple[Site, ...] = field(repr=False)
 
     @property
     def positions(self) -> tuple[Position, ...]:
         """Where the term stands."""
-        return tuple(self._points.position(spot) for spot in self._spots)
+        return tuple(self._points.position(site) for site in self._sites)
 
     def __str__(self) -> str:
-        first = ", ".join(str(self._points.position(spot)) for spot in self._spots[:3])
-        at = first + (", ..." if len(self._spots) > 3 else "")
+        first = ", ".join(str(self._points.position(site)) for site in self._sites[:3])
+        at = first + (", ..." if len(self._sites) > 3 else "")
         count = f"{self.count:,}" if self.count < 10**15 else f"{Decimal(self.count):.2e}"
         return f"{count} {self.what} of `{self.term}` (at {at}) were not measured"
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from proxyuse.detect.measured import Decomposition, Decompositions
+from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.lang.nodes import Term, Var
-from proxyuse.lang.positions import Points, Position, Spot
+from proxyuse.lang.positions import Points, Position, Site
 from proxyuse.lang.text import shortened
-from proxyuse.measure.tables import JointTable
+from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.verdict import Validity
 
 ROUNDING = 1e-9
@@ -197,19 +197,19 @@ def _numbers(ordered: Sequence[Decomposition]) -> list[int]:
     Terms are taken by size, so a term's innermost ones are known before it.
     """
     rank: dict[bytes, int] = {}
-    spots: dict[bytes, set[Spot]] = defaultdict(set)
+    sites: dict[bytes, set[Site]] = defaultdict(set)
     for place, decomposition in enumerate(ordered):
         digest = decomposition.expression.digest
         rank.setdefault(digest, place)
-        spots[digest].update(decomposition.spots)
+        sites[digest].update(decomposition.sites)
     leader: dict[bytes, int] = {}
     leaders = _Leaders(ordered[0].program.points) if ordered else None
     for digest in sorted(rank, key=lambda key: (ordered[rank[key]].size, rank[key])):
         assert leaders is not None
-        found = leaders.inside(spots[digest], ordered[rank[digest]].expression.points)
+        found = leaders.inside(sites[digest], ordered[rank[digest]].expression.points)
         leader[digest] = rank[digest] if found is None else found
         if found is None:
-            leaders.add(spots[digest], rank[digest])
+            leaders.add(sites[digest], rank[digest])
     number: dict[int, int] = {}
     return [
         number.setdefault(leader[decomposition.expression.digest], len(number))
@@ -218,31 +218,31 @@ def _numbers(ordered: Sequence[Decomposition]) -> list[int]:
 
 
 class _Leaders:
-    """The spots of innermost witnesses, by program point, with their rank."""
+    """The sites of innermost witnesses, by program point, with their rank."""
 
     def __init__(self, points: Points) -> None:
         self._points = points
         self._sorted: list[tuple[int, int]] = []
         self._subsets: dict[int, list[tuple[set[int], int]]] = defaultdict(list)
 
-    def add(self, spots: Iterable[Spot], rank: int) -> None:
-        for spot in spots:
-            insort(self._sorted, (spot.point, rank))
-            if spot.operands:
-                self._subsets[spot.point].append((set(spot.operands), rank))
+    def add(self, sites: Iterable[Site], rank: int) -> None:
+        for site in sites:
+            insort(self._sorted, (site.point, rank))
+            if site.operands:
+                self._subsets[site.point].append((set(site.operands), rank))
 
-    def inside(self, spots: Iterable[Spot], size: int) -> int | None:
-        """The best rank of a leader inside one of the spots, each of so many points."""
+    def inside(self, sites: Iterable[Site], size: int) -> int | None:
+        """The best rank of a leader inside one of the sites, each of so many points."""
         ranks: list[int] = []
         if not self._sorted:
             return None
-        for spot in spots:
-            whole = [(spot.point, spot.point + size)]
-            for start, end in self._points.covers(spot) if spot.operands else whole:
+        for site in sites:
+            whole = [(site.point, site.point + size)]
+            for start, end in self._points.covers(site) if site.operands else whole:
                 first = bisect_left(self._sorted, (start, -1))
                 last = bisect_left(self._sorted, (end, -1))
                 ranks.extend(rank for _, rank in self._sorted[first:last])
-            if spot.operands:
-                operands = set(spot.operands)
-                ranks.extend(r for inner, r in self._subsets[spot.point] if inner <= operands)
+            if site.operands:
+                operands = set(site.operands)
+                ranks.extend(r for inner, r in self._subsets[site.point] if inner <= operands)
         return min(ranks, default=None)

@@ -82,7 +82,7 @@ class Node:
     @property
     def digest(self) -> bytes:
         """16 bytes, the same for equal terms on every machine."""
-        return _summarised(self)._digest
+        return _summarized(self)._digest
 
     @property
     def size(self) -> int:
@@ -533,7 +533,7 @@ def _counted(root: Node) -> Node:
     return root
 
 
-def _summarised(root: Node) -> Node:
+def _summarized(root: Node) -> Node:
     """Fill in the digest of `root` and all below it that is not packed."""
     if hasattr(root, "_digest"):
         return root

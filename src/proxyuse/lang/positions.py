@@ -65,15 +65,15 @@ def _position_text(path: Sequence[int], operands: Sequence[int]) -> str:
     return text + (f"{{{','.join(map(str, operands))}}}" if operands else "")
 
 
-class Spot(NamedTuple):
+class Site(NamedTuple):
     """A position inside one `Points`: a point's number, and the operands if only some."""
 
     point: int
     operands: tuple[int, ...] = ()
 
 
-class SpotColumn(Sequence[Spot]):
-    """Single points as spots, each made when it is asked for."""
+class SiteColumn(Sequence[Site]):
+    """Single points as sites, each made when it is asked for."""
 
     __slots__ = ("points",)
 
@@ -84,18 +84,18 @@ class SpotColumn(Sequence[Spot]):
         return len(self.points)
 
     @overload
-    def __getitem__(self, index: int) -> Spot: ...
+    def __getitem__(self, index: int) -> Site: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Spot]: ...
+    def __getitem__(self, index: slice) -> list[Site]: ...
 
-    def __getitem__(self, index: int | slice) -> Spot | list[Spot]:
+    def __getitem__(self, index: int | slice) -> Site | list[Site]:
         if isinstance(index, slice):
-            return [Spot(point) for point in self.points[index].tolist()]
-        return Spot(int(self.points[index]))
+            return [Site(point) for point in self.points[index].tolist()]
+        return Site(int(self.points[index]))
 
-    def __iter__(self) -> Iterator[Spot]:
-        return (Spot(point) for point in self.points.tolist())
+    def __iter__(self) -> Iterator[Site]:
+        return (Site(point) for point in self.points.tolist())
 
 
 class _Index:
@@ -312,16 +312,16 @@ class Points:
             point = self.parents[point]
         return tuple(reversed(steps))
 
-    def position(self, spot: Spot) -> Position:
-        """A spot as a path."""
-        return Position(self.path(spot.point), spot.operands)
+    def position(self, site: Site) -> Position:
+        """A site as a path."""
+        return Position(self.path(site.point), site.operands)
 
-    def text(self, spot: Spot) -> str:
-        """A spot as its position is printed."""
-        return _position_text(self.path(spot.point), spot.operands)
+    def text(self, site: Site) -> str:
+        """A site as its position is printed."""
+        return _position_text(self.path(site.point), site.operands)
 
-    def spot(self, position: Position) -> Spot:
-        """A path as a spot; an error if there is no such position."""
+    def site(self, position: Position) -> Site:
+        """A path as a site; an error if there is no such position."""
         point = 0
         for step in position.path:
             below = self.below(point)
@@ -332,42 +332,42 @@ class Points:
         bad = position.operands and not isinstance(term, Associative)
         if bad or any(i >= len(children(term)) for i in position.operands):
             raise LanguageError(f"the program has no position {position}")
-        return Spot(point, position.operands)
+        return Site(point, position.operands)
 
-    def term_at(self, spot: Spot) -> Term:
-        """The sub-term at a spot; for some operands, the operator over them, as written."""
-        term = self.terms[spot.point]
-        if not spot.operands:
+    def term_at(self, site: Site) -> Term:
+        """The sub-term at a site; for some operands, the operator over them, as written."""
+        term = self.terms[site.point]
+        if not site.operands:
             return term
-        chosen = sorted(term._order[i] for i in spot.operands)
+        chosen = sorted(term._order[i] for i in site.operands)
         parts = children(term)
         return rebuild(term, tuple(parts[i] for i in chosen))
 
-    def covers(self, spot: Spot) -> list[tuple[int, int]]:
-        """The ranges of points that a spot replaces."""
-        if not spot.operands:
-            return [(spot.point, self.end(spot.point))]
-        below = self.below(spot.point)
-        return [(below[i], self.end(below[i])) for i in spot.operands]
+    def covers(self, site: Site) -> list[tuple[int, int]]:
+        """The ranges of points that a site replaces."""
+        if not site.operands:
+            return [(site.point, self.end(site.point))]
+        below = self.below(site.point)
+        return [(below[i], self.end(below[i])) for i in site.operands]
 
-    def disjoint(self, first: Spot, second: Spot) -> bool:
-        """Whether two spots share no point."""
+    def disjoint(self, first: Site, second: Site) -> bool:
+        """Whether two sites share no point."""
         return all(
             a_end <= b or b_end <= a
             for a, a_end in self.covers(first)
             for b, b_end in self.covers(second)
         )
 
-    def replace(self, new: Mapping[Spot, Term]) -> Term:
-        """The whole term with new terms at disjoint spots.
+    def replace(self, new: Mapping[Site, Term]) -> Term:
+        """The whole term with new terms at disjoint sites.
 
         Some operands of an operator become one operand behind the rest: ``(the rest) op new``.
-        Only the nodes above the spots are built anew: linear in their number and width.
+        Only the nodes above the sites are built anew: linear in their number and width.
         """
         return self.rebuilt(new)[0] if new else self.terms[0]
 
     def rebuilt(
-        self, new: Mapping[Spot, Term], rule: Callable[[Term], Term] | None = None
+        self, new: Mapping[Site, Term], rule: Callable[[Term], Term] | None = None
     ) -> dict[int, Term]:
         """What stands at each point that `replace` changes: new terms, and the nodes above them.
 
@@ -377,14 +377,14 @@ class Points:
         removed: dict[int, list[int]] = {}  # operator -> its operands to take out
         added: dict[int, list[Term]] = {}  # operator -> what is put behind the rest
         dirty: set[int] = set()
-        for spot, term in new.items():
-            if spot.operands:
-                removed.setdefault(spot.point, []).extend(spot.operands)
-                added.setdefault(spot.point, []).append(term)
-                above = spot.point
+        for site, term in new.items():
+            if site.operands:
+                removed.setdefault(site.point, []).extend(site.operands)
+                added.setdefault(site.point, []).append(term)
+                above = site.point
             else:
-                changed[spot.point] = term
-                above = self.parents[spot.point]
+                changed[site.point] = term
+                above = self.parents[site.point]
             while above >= 0 and above not in dirty:
                 dirty.add(above)
                 above = self.parents[above]
@@ -402,23 +402,23 @@ class Points:
 
 
 class Cover:
-    """The points that some spots replace, to be asked whether they hold others.
+    """The points that some sites replace, to be asked whether they hold others.
 
-    Asking costs the depth of a point, however many spots there are.
+    Asking costs the depth of a point, however many sites there are.
     """
 
-    def __init__(self, points: Points, spots: Iterable[Spot]) -> None:
+    def __init__(self, points: Points, sites: Iterable[Site]) -> None:
         self._parents = points.parents
         self._points = points
-        self._roots = {start for spot in spots for start, _ in points.covers(spot)}
+        self._roots = {start for site in sites for start, _ in points.covers(site)}
 
-    def holds(self, spot: Spot) -> bool:
-        """Whether everything that a spot replaces is replaced."""
-        return all(self._inside(start) for start, _ in self._points.covers(spot))
+    def holds(self, site: Site) -> bool:
+        """Whether everything that a site replaces is replaced."""
+        return all(self._inside(start) for start, _ in self._points.covers(site))
 
-    def touches(self, spot: Spot) -> bool:
-        """Whether something at or above the parts of a spot is replaced."""
-        return any(self._inside(start) for start, _ in self._points.covers(spot))
+    def touches(self, site: Site) -> bool:
+        """Whether something at or above the parts of a site is replaced."""
+        return any(self._inside(start) for start, _ in self._points.covers(site))
 
     def _inside(self, point: int) -> bool:
         while point >= 0:
@@ -501,8 +501,8 @@ MOST_TEXTS = 256
 """Positions up to which an id is made of their texts; of more, of their points' numbers."""
 
 
-def spots_id(term: Term, points: Points, spots: Sequence[Spot]) -> str:
-    """The same for spots. Of very many, the numbers of their points take the place of texts."""
-    if len(spots) <= MOST_TEXTS:
-        return decomposition_id(term, map(points.text, spots))
-    return decomposition_id(term, (f"#{spot.point}{spot.operands or ''}" for spot in spots))
+def sites_id(term: Term, points: Points, sites: Sequence[Site]) -> str:
+    """The same for sites. Of very many, the numbers of their points take the place of texts."""
+    if len(sites) <= MOST_TEXTS:
+        return decomposition_id(term, map(points.text, sites))
+    return decomposition_id(term, (f"#{site.point}{site.operands or ''}" for site in sites))

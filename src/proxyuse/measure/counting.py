@@ -22,14 +22,14 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from proxyuse.columns import Column
+from proxyuse.data.columns import Column
+from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array, Vocabulary
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points
 from proxyuse.measure.forests.counting import product, whole_masses
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
-from proxyuse.population import Population
 from proxyuse.program import Program
 
 __all__ = [
@@ -112,7 +112,7 @@ def blocks_of(population: Population, variables: Sequence[str], size: int) -> It
 class Variances(NamedTuple):
     """How much an influence varies from sample to sample: the variance of the weighted mean.
 
-    It is that of ``changed + changing`` (see `proxyuse.measure.effects`).
+    It is that of ``changed + changing`` (see `proxyuse.measure.row_effects`).
 
     Attributes
     ----------
@@ -169,13 +169,13 @@ def measured(plan: Plan, blocks: Sequence[Block], threads: int = 1) -> Measures 
 
     Examples
     --------
-    >>> from proxyuse.lang.positions import Spot
+    >>> from proxyuse.lang.positions import Site
     >>> from proxyuse.measure.contexts.counting import PositionPlan
     >>> program = Program.parse("ite(2 * x + y > 7, 1, 0)")
     >>> data = {"x": [1, 2, 3, 4], "y": [2, 0, 2, 1], "z": list("aabb")}
     >>> people = Population.build(data, protected="z")
     >>> blocks = list(blocks_of(people, program.variables, size=3))
-    >>> measured(PositionPlan(program, Spot(1)), blocks).influence
+    >>> measured(PositionPlan(program, Site(1)), blocks).influence
     0.5
     """
     return followed(plan, lambda step: mapped(step.count, blocks, threads))

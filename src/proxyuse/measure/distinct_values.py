@@ -17,14 +17,14 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array, Values, apply, evaluate
 from proxyuse.lang.nodes import Compare, Const, Member, Term, children
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.support import Support, support_of
+from proxyuse.measure.bounds.changeable_rows import Movable
 from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.contexts.descent import Descent
-from proxyuse.measure.effects import Effects, Tries, effects_of
 from proxyuse.measure.influence import differ
-from proxyuse.measure.movable import Movable
+from proxyuse.measure.row_effects import RowEffects, Tries, effects_of
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.support import Support, support_of
 
 FEW_KINDS = 64
 """Kinds of values that are tried for effects, whatever it costs."""
@@ -40,11 +40,11 @@ class DistinctValues:
 
     Examples
     --------
-    >>> from proxyuse.population import Population
+    >>> from proxyuse.data.population import Population
     >>> from proxyuse.program import Program
     >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
     >>> engine = DistinctValues(Sample(Program.parse("ite(x <= 1, 0, 1)"), people))
-    >>> engine.influence([Spot(1)]), engine.reach([Spot(1)])
+    >>> engine.influence([Site(1)]), engine.reach([Site(1)])
     (0.375, 1.0)
     """
 
@@ -61,11 +61,11 @@ class DistinctValues:
 
     # Influence
 
-    def influence(self, spots: Sequence[Spot]) -> float | None:
+    def influence(self, sites: Sequence[Site]) -> float | None:
         """The influence of one computation through disjoint positions."""
-        return self.influence_of(spots, self.sample.values(self.sample.points.term_at(spots[0])))
+        return self.influence_of(sites, self.sample.values(self.sample.points.term_at(sites[0])))
 
-    def influence_of(self, spots: Sequence[Spot], values: Array) -> float | None:
+    def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
         """The influence that other values, one per row, would have at some disjoint positions."""
         sample = self.sample
         if sample.pairs is not None:
@@ -74,18 +74,18 @@ class DistinctValues:
         if scale == 0:
             return 0.0
         with np.errstate(all="ignore"):
-            pairs = self._tries(spots, values).pairs(sample.weights)
+            pairs = self._tries(sites, values).pairs(sample.weights)
         return pairs / (sample.total * sample.total) / scale
 
-    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+    def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """The influence through each position alone."""
         result = []
-        for spot in spots:
-            result.append(self.influence([spot]))
+        for site in sites:
+            result.append(self.influence([site]))
             self.sample.tick(1)
         return result
 
-    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
         """The influence of one computation, row by row.
 
         Declines if more than `FEW_KINDS` kinds of values have to be tried and this means
@@ -96,30 +96,30 @@ class DistinctValues:
             return None
         sample.tick(0)
         with np.errstate(all="ignore"):
-            tries = self._tries(spots, sample.values(sample.points.term_at(spots[0])))
-            work = len(tries.masses) * len(tries.rows) * self._operands_above(spots)
+            tries = self._tries(sites, sample.values(sample.points.term_at(sites[0])))
+            work = len(tries.masses) * len(tries.rows) * self._operands_above(sites)
             if len(tries.masses) > FEW_KINDS and work > MOST_WORK:
                 return None
             return effects_of(tries, sample.weights, sample.total)
 
-    def _operands_above(self, spots: Sequence[Spot]) -> int:
+    def _operands_above(self, sites: Sequence[Site]) -> int:
         """How many operands are combined for one row, from some positions up to the root."""
         points = self.sample.points
         above: set[int] = set()
-        for spot in spots:
-            point = points.parents[spot.point]
+        for site in sites:
+            point = points.parents[site.point]
             while point >= 0 and point not in above:
                 above.add(point)
                 point = points.parents[point]
         return sum(len(children(points.terms[point])) for point in above)
 
-    def _tries(self, spots: Sequence[Spot], values: Array) -> Tries:
+    def _tries(self, sites: Sequence[Site], values: Array) -> Tries:
         """One value of each kind at the positions, and the loss it causes."""
-        if len(spots) == 1 and self.sample.counts_changes:
-            return self._tries_at(spots[0], values)
+        if len(sites) == 1 and self.sample.counts_changes:
+            return self._tries_at(sites[0], values)
         sample = self.sample
-        support, kinds, first = self._kinds(spots, values)
-        context = sample.points.replace(dict.fromkeys(spots, sample.hole))
+        support, kinds, first = self._kinds(sites, values)
+        context = sample.points.replace(dict.fromkeys(sites, sample.hole))
         known = sample.inside(context)
         actual = self._output(context, known, values)
 
@@ -132,10 +132,10 @@ class DistinctValues:
         masses = np.bincount(kinds, support.masses(sample.weights))
         return Tries(np.arange(sample.n_rows), kinds[support.codes], masses, map(losses, first))
 
-    def _kinds(self, spots: Sequence[Spot], values: Array) -> tuple[Support, Array, Array]:
+    def _kinds(self, sites: Sequence[Site], values: Array) -> tuple[Support, Array, Array]:
         """The distinct values, the kind of each, and the first value of each kind."""
         support = support_of(values, self.sample.n_rows, signed_zero=True)
-        kinds = kinds_of_value(self.sample, spots, support)
+        kinds = kinds_of_value(self.sample, sites, support)
         return support, kinds, np.unique(kinds, return_index=True)[1]
 
     def _output(self, context: Term, known: Values, values: Array) -> Array:
@@ -143,35 +143,35 @@ class DistinctValues:
         columns = {**sample.frame.arrays, sample.hole.name: values}
         return sample.full(evaluate(context, columns, sample.vocabulary, known))
 
-    def _tries_at(self, spot: Spot, values: Array) -> Tries:
+    def _tries_at(self, site: Site, values: Array) -> Tries:
         """Each distinct value at one position, in the rows whose output can depend on it."""
         sample, ascent = self.sample, self.sample.shared(Ascent)
-        rows = np.flatnonzero(sample.shared(Descent).context(spot).rows)
+        rows = np.flatnonzero(sample.shared(Descent).context(site).rows)
         support = support_of(values, sample.n_rows, signed_zero=True)
-        actual = ascent.outcome(spot, rows, values[rows])
+        actual = ascent.outcome(site, rows, values[rows])
 
         def losses(value: int) -> Array:
             sample.tick(0)
             new = support.values[value : value + 1]
             new = np.broadcast_to(new, (len(rows), *new.shape[1:]))
-            return differ(actual, ascent.outcome(spot, rows, new))
+            return differ(actual, ascent.outcome(site, rows, new))
 
         masses = support.masses(sample.weights)
         return Tries(rows, support.codes, masses, map(losses, range(len(support))))
 
     # Reach
 
-    def reach(self, spots: Sequence[Spot]) -> float:
+    def reach(self, sites: Sequence[Site]) -> float:
         """The share of rows that evaluate at least one of the positions."""
         sample = self.sample
         reached = np.zeros(sample.n_rows, dtype=np.bool_)
-        for spot in spots:
-            reached = reached | sample.reached(spot.point)
+        for site in sites:
+            reached = reached | sample.reached(site.point)
         return float(sample.weights[reached].sum() / sample.total)
 
-    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+    def reaches(self, sites: Sequence[Site]) -> list[float | None]:
         """The share of rows that evaluate each position."""
-        return [self.reach([spot]) for spot in spots]
+        return [self.reach([site]) for site in sites]
 
     # Bounds
 
@@ -183,13 +183,13 @@ class DistinctValues:
             sample.hole,
         )  # fmt: skip
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
+    def occurrence_bound(self, sites: Sequence[Site]) -> float:
         """An upper bound on the influence through any set of these disjoint positions."""
         sample = self.sample
-        values = sample.values(sample.points.term_at(spots[0]))
-        support, kinds, first = self._kinds(spots, values)
+        values = sample.values(sample.points.term_at(sites[0]))
+        support, kinds, first = self._kinds(sites, values)
         masses = np.bincount(kinds, support.masses(sample.weights))
-        moved = self._movable.pairs(spots, values, support.values[first], masses, sample.tick)
+        moved = self._movable.pairs(sites, values, support.values[first], masses, sample.tick)
         return self._bound(moved / (sample.total * sample.total))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
@@ -203,19 +203,19 @@ class DistinctValues:
         return movable if self.sample.loss.bounded or movable == 0 else math.inf
 
 
-def kinds_of_value(sample: Sample, spots: Sequence[Spot], support: Support) -> Array:
+def kinds_of_value(sample: Sample, sites: Sequence[Site], support: Support) -> Array:
     """A number for each distinct value; values with equal numbers act alike at the positions.
 
     If each position is one side of a test against a constant, values with the same outcomes in
     all these tests act alike. Otherwise every value is of its own kind.
     """
     points, outcomes = sample.points, []
-    for spot in spots:
-        parent = points.parents[spot.point]
-        term = points.terms[parent] if parent >= 0 and not spot.operands else None
+    for site in sites:
+        parent = points.parents[site.point]
+        term = points.terms[parent] if parent >= 0 and not site.operands else None
         if not isinstance(term, Compare | Member):
             return np.arange(len(support))
-        index = points.steps[spot.point]
+        index = points.steps[site.point]
         siblings = [part for step, part in enumerate(children(term)) if step != index]
         if not all(isinstance(part, Const) for part in siblings):
             return np.arange(len(support))

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from proxyuse.lang.evaluate import Array, evaluate
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.effects import Effects
+from proxyuse.lang.positions import Site
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 
 
@@ -31,18 +31,18 @@ class DrawnPairs:
         """The engine, or None if influence is computed over all pairs."""
         return None if sample.pairs is None else cls(sample)
 
-    def influence(self, spots: Sequence[Spot]) -> float:
+    def influence(self, sites: Sequence[Site]) -> float:
         """The influence of one computation through disjoint positions."""
-        return self.influence_of(spots, self.sample.values(self.sample.points.term_at(spots[0])))
+        return self.influence_of(sites, self.sample.values(self.sample.points.term_at(sites[0])))
 
-    def influence_of(self, spots: Sequence[Spot], values: Array) -> float:
+    def influence_of(self, sites: Sequence[Site], values: Array) -> float:
         """The influence that other values, one per row, would have at some disjoint positions."""
         sample = self.sample
         scale = sample.scale
         sample.tick(0)
         if scale == 0:
             return 0.0
-        context = sample.points.replace(dict.fromkeys(spots, sample.hole))
+        context = sample.points.replace(dict.fromkeys(sites, sample.hole))
 
         def output(hole: Array) -> Array:
             columns = {**self._columns, sample.hole.name: hole}
@@ -53,27 +53,27 @@ class DrawnPairs:
             losses = sample.loss.loss(output(values[self._rows]), output(values[self._others]))
         return float(np.mean(losses)) / scale
 
-    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+    def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """The influence through each position alone."""
         result: list[float | None] = []
-        for spot in spots:
-            result.append(self.influence([spot]))
+        for site in sites:
+            result.append(self.influence([site]))
             self.sample.tick(1)
         return result
 
-    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
         """Decline: a few pairs say little about each row."""
         return None
 
-    def reach(self, spots: Sequence[Spot]) -> float | None:
+    def reach(self, sites: Sequence[Site]) -> float | None:
         """Decline."""
         return None
 
-    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+    def reaches(self, sites: Sequence[Site]) -> list[float | None]:
         """Decline."""
-        return [None] * len(spots)
+        return [None] * len(sites)
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+    def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
         """Decline."""
         return None
 

@@ -11,20 +11,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Points, Spot
-from proxyuse.measure.association import Association
+from proxyuse.lang.positions import Points, Site
+from proxyuse.measure.association.joint_table import JointTable
+from proxyuse.measure.association.joint_tables import JointTables
+from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.support import Support
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.distinct_values import DistinctValues
 from proxyuse.measure.drawn_pairs import DrawnPairs
-from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests.engine import ForestEngine
-from proxyuse.measure.joint_tables import JointTables
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
-from proxyuse.measure.support import Support
-from proxyuse.measure.tables import JointTable
-from proxyuse.population import Population
 from proxyuse.program import Frame, Program
 
 T = TypeVar("T")
@@ -47,27 +47,27 @@ class Engine(Protocol):
         """The engine for a sample, or None if it has nothing to say about it."""
         ...
 
-    def influence(self, spots: Sequence[Spot]) -> float | None:
+    def influence(self, sites: Sequence[Site]) -> float | None:
         """The influence of one computation through disjoint positions where it stands."""
         ...
 
-    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+    def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """The influence of the computation at each position, through that position alone."""
         ...
 
-    def reach(self, spots: Sequence[Spot]) -> float | None:
+    def reach(self, sites: Sequence[Site]) -> float | None:
         """The share of rows that evaluate at least one of the positions."""
         ...
 
-    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+    def reaches(self, sites: Sequence[Site]) -> list[float | None]:
         """The share of rows that evaluate each position."""
         ...
 
-    def effects(self, spots: Sequence[Spot]) -> Effects | None:
-        """The influence of one computation, row by row; see `Effects`."""
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
+        """The influence of one computation, row by row; see `RowEffects`."""
         ...
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+    def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
         """An upper bound on the influence through any set of these disjoint positions."""
         ...
 
@@ -103,7 +103,7 @@ class Measurement:
     >>> program = Program.parse("ite(x <= 1, 0, 1)")
     >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
     >>> measurement = Measurement(Sample(program, people))
-    >>> measurement.influence([Spot(1)]), measurement.reach([Spot(1)])
+    >>> measurement.influence([Site(1)]), measurement.reach([Site(1)])
     (0.375, 1.0)
     >>> dict(measurement.methods)
     {'from thresholds and branches': 1}
@@ -199,39 +199,39 @@ class Measurement:
 
     # Influence, reach and bounds
 
-    def influence(self, spots: Sequence[Spot]) -> float:
+    def influence(self, sites: Sequence[Site]) -> float:
         """The influence of one computation through disjoint positions where it stands."""
         for engine in self.engines:
-            result = engine.influence(spots)
+            result = engine.influence(sites)
             if result is not None:
                 self.methods[engine.method] += 1
                 return result
         raise AssertionError("no engine measures the influence")
 
-    def influences(self, spots: Sequence[Spot]) -> list[float]:
+    def influences(self, sites: Sequence[Site]) -> list[float]:
         """The influence of the computation at each position, through that position alone."""
-        return self._each(spots, lambda engine, some: engine.influences(some), self.methods)
+        return self._each(sites, lambda engine, some: engine.influences(some), self.methods)
 
-    def reach(self, spots: Sequence[Spot]) -> float:
+    def reach(self, sites: Sequence[Site]) -> float:
         """The share of rows that evaluate at least one of the positions."""
-        return self._first(lambda engine: engine.reach(spots))
+        return self._first(lambda engine: engine.reach(sites))
 
-    def reaches(self, spots: Sequence[Spot]) -> list[float]:
+    def reaches(self, sites: Sequence[Site]) -> list[float]:
         """The share of rows that evaluate each position."""
-        return self._each(spots, lambda engine, some: engine.reaches(some), Counter())
+        return self._each(sites, lambda engine, some: engine.reaches(some), Counter())
 
-    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
         """The influence of one computation, row by row.
 
         None if influence is sampled, has another loss than whether the output changes, or if
         computing the effects takes too long.
         """
-        answers = (engine.effects(spots) for engine in self.engines)
+        answers = (engine.effects(sites) for engine in self.engines)
         return next((effects for effects in answers if effects is not None), None)
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float:
+    def occurrence_bound(self, sites: Sequence[Site]) -> float:
         """An upper bound on the influence through any set of these disjoint positions."""
-        return self._first(lambda engine: engine.occurrence_bound(spots))
+        return self._first(lambda engine: engine.occurrence_bound(sites))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
         """An upper bound on the influence of any subset of some operands of one operator."""
@@ -243,17 +243,17 @@ class Measurement:
 
     def _each(
         self,
-        spots: Sequence[Spot],
-        ask: Callable[[Engine, Sequence[Spot]], list[float | None]],
+        sites: Sequence[Site],
+        ask: Callable[[Engine, Sequence[Site]], list[float | None]],
         methods: Counter[str],
     ) -> list[float]:
         """Ask each engine about the positions that those before it declined."""
         result: dict[int, float] = {}
-        remaining = list(range(len(spots)))
+        remaining = list(range(len(sites)))
         for engine in self.engines:
             if not remaining:
                 break
-            answers = ask(engine, [spots[i] for i in remaining])
+            answers = ask(engine, [sites[i] for i in remaining])
             answered = {
                 i: answer
                 for i, answer in zip(remaining, answers, strict=True)
@@ -263,4 +263,4 @@ class Measurement:
                 methods[engine.method] += len(answered)
             result |= answered
             remaining = [i for i in remaining if i not in answered]
-        return [result[i] for i in range(len(spots))]
+        return [result[i] for i in range(len(sites))]

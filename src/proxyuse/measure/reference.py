@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from proxyuse.data.population import Population
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, evaluate, evaluate_all, truth_of, unified
 from proxyuse.lang.nodes import Ite, Term, Var
 from proxyuse.lang.packing import unpack_trees
-from proxyuse.lang.positions import Spot
-from proxyuse.population import Population
+from proxyuse.lang.positions import Site
 from proxyuse.program import Frame, Program
 
 Loss = Literal["change", "squared change"]
@@ -44,7 +44,7 @@ class Reference:
     >>> program = Program.parse("ite(x <= 1, 0, 1)")
     >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
     >>> reference = Reference(program, people)
-    >>> reference.influence([Spot(1)]), reference.reach([Spot(1)])
+    >>> reference.influence([Site(1)]), reference.reach([Site(1)])
     (0.375, 1.0)
     >>> reference.associations(program.term).round(4).tolist()
     [0.2075]
@@ -89,13 +89,13 @@ class Reference:
 
     # Influence
 
-    def influence(self, spots: Sequence[Spot]) -> float:
+    def influence(self, sites: Sequence[Site]) -> float:
         """The mean loss if the values at disjoint positions come from another row."""
         scale = self._scale(self.values(self.program.term))
         if scale == 0:
             return 0.0
-        context = self.points.replace(dict.fromkeys(spots, self.hole))
-        own = self.values(self.points.term_at(spots[0]))
+        context = self.points.replace(dict.fromkeys(sites, self.hole))
+        own = self.values(self.points.term_at(sites[0]))
         if self.pairs is not None:
             return self._over_pairs(context, own, *self.pairs) / scale
         actual = self._with(context, own)
@@ -160,11 +160,11 @@ class Reference:
 
     # Reach
 
-    def reach(self, spots: Sequence[Spot]) -> float:
+    def reach(self, sites: Sequence[Site]) -> float:
         """The share of rows that evaluate at least one of the positions."""
         reached = np.zeros(len(self.weights), dtype=np.bool_)
-        for spot in spots:
-            rows, point = np.ones(len(self.weights), dtype=np.bool_), spot.point
+        for site in sites:
+            rows, point = np.ones(len(self.weights), dtype=np.bool_), site.point
             while point > 0:
                 parent, step = self.points.parents[point], self.points.steps[point]
                 above = self.points.terms[parent]

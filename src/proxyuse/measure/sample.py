@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from proxyuse.columns import Column
+from proxyuse.data.columns import Column
+from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array, Values, Vocabulary, evaluate, evaluate_all, truth_of
 from proxyuse.lang.nodes import Const, Ite, Term, Var, children, postorder
 from proxyuse.lang.packed import PackedIte
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.support import BINS, MAX_SUPPORT, Support, cut, support_of
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
-from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
-from proxyuse.population import Population
 from proxyuse.program import Frame, Program
 
 MOST_BYTES = 1 << 28
@@ -269,7 +269,7 @@ class Sample:
         """The program's output in each row."""
         return self.values(self.program.term)
 
-    def values_with(self, new: Mapping[Spot, Const], point: int = 0) -> Array:
+    def values_with(self, new: Mapping[Site, Const], point: int = 0) -> Array:
         """The values at a point once constants replace the terms at some positions."""
         term = self.points.rebuilt(new).get(point, self.points.terms[point])
         return self.values(term)

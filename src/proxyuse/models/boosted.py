@@ -15,9 +15,9 @@ from proxyuse.lang.bisection import last_with_first_answer
 from proxyuse.lang.build import add, conj, disj
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Not, Precision, Relation, Term, Value
-from proxyuse.models.body import DOUBLE, Body, Origins, is_zero
+from proxyuse.models.feature_tests import Bound, Test
 from proxyuse.models.features import Coded, Feature, Fixed, Mapped, Raw, Stepped
-from proxyuse.models.questions import Bound, Test
+from proxyuse.models.model_terms import DOUBLE, ModelTerms, Origins, is_zero
 from proxyuse.program import Origin
 
 ZERO_AND_ONE = (0.0, 1.0)
@@ -125,10 +125,10 @@ class Scores:
         classes: tuple[Value, ...] = (),
         shares: Term | None = None,
         tolerance: float = DOUBLE,
-    ) -> Body:
+    ) -> ModelTerms:
         """The body of a model that makes `output` of the sums."""
         self.origins.setdefault(id(output), origin)
-        return Body(output, classes, shares, origins=self.origins, tolerance=tolerance)
+        return ModelTerms(output, classes, shares, origins=self.origins, tolerance=tolerance)
 
 
 def says_probability(model: Any) -> bool:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.columns import Kind
+from proxyuse.data.columns import Kind
+from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.models.body import SINGLE
+from proxyuse.models.model_terms import SINGLE
 from proxyuse.models.registry import body_of, input_names, program_of, saw_names
 from proxyuse.program import Frame, Program
-from proxyuse.table import Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """What is decided, where that is not simply what the model predicts.
 
 Deployed is often not the class with the largest probability but a threshold on one of them, or
-the best so many of a list. A decision turns a model's `Body` into one whose output is that.
+the best so many of a list. A decision turns a model's `ModelTerms` into one whose output is that.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from proxyuse.lang.nodes import (
     Value,
     value_text,
 )
-from proxyuse.models.body import Body, Origins
 from proxyuse.models.member_terms import Traced, entry
+from proxyuse.models.model_terms import ModelTerms, Origins
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TopK:
 Decision = Threshold | Positive | TopK
 
 
-def decided(body: Body, decision: Decision, cut: float | None = None) -> Body:
+def decided(body: ModelTerms, decision: Decision, cut: float | None = None) -> ModelTerms:
     """A body whose output is a decision; for TopK, `cut` is the k-th largest score."""
     match decision:
         case Threshold(number) if not body.classes:
@@ -101,7 +101,7 @@ def decided(body: Body, decision: Decision, cut: float | None = None) -> Body:
             return _above(body, score, origins, cut, (True, False))
 
 
-def scored(body: Body, positive: object = None) -> tuple[Term, Origins]:
+def scored(body: ModelTerms, positive: object = None) -> tuple[Term, Origins]:
     """The number by which rows are ordered, and where its parts came from."""
     if not body.classes:
         return body.output, body.origins
@@ -111,7 +111,7 @@ def scored(body: Body, positive: object = None) -> tuple[Term, Origins]:
     return entry(shares, place, traced), traced
 
 
-def share_of(body: Body, positive: object = None) -> tuple[Term, int]:
+def share_of(body: ModelTerms, positive: object = None) -> tuple[Term, int]:
     """The probabilities of the classes, and which of them is meant."""
     place = _place(body, positive)
     if body.probabilities is None:
@@ -120,14 +120,14 @@ def share_of(body: Body, positive: object = None) -> tuple[Term, int]:
 
 
 def _above(
-    body: Body, score: Term, origins: Origins, cut: float, outputs: tuple[Value, Value]
-) -> Body:
+    body: ModelTerms, score: Term, origins: Origins, cut: float, outputs: tuple[Value, Value]
+) -> ModelTerms:
     test = Compare(Relation.GE, score, Const(float(cut)))
     output = test if outputs == (True, False) else Ite(test, Const(outputs[0]), Const(outputs[1]))
     return replace(body, output=output, origins=origins)
 
 
-def _place(body: Body, positive: object) -> int:
+def _place(body: ModelTerms, positive: object) -> int:
     """Which class is meant."""
     if not body.classes:
         raise TranslationError("a regressor has no classes to decide by; pass TopK, or nothing")

@@ -50,7 +50,7 @@ from proxyuse.lang.nodes import (
     Var,
     is_missing,
 )
-from proxyuse.models.questions import (
+from proxyuse.models.feature_tests import (
     Bound,
     Test,
     TestColumns,
@@ -402,7 +402,7 @@ N = TypeVar("N", float, bool)
 
 
 def _joined(cuts: Sequence[float], numbers: Sequence[N]) -> tuple[list[float], list[N]]:
-    """The same steps, without empty ones and with equal neighbours made one."""
+    """The same steps, without empty ones and with equal neighbors made one."""
     ends, kept = [*cuts, math.inf], [numbers[0]]
     found: list[float] = []
     begin = -math.inf

@@ -27,7 +27,7 @@ from proxyuse.lang.nodes import (
     postorder,
 )
 from proxyuse.lang.packed import PackedIte
-from proxyuse.models.body import Origins
+from proxyuse.models.model_terms import Origins
 from proxyuse.program import Origin
 
 

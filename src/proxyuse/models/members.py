@@ -12,11 +12,11 @@ from typing import Any
 from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, vector
 from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term, Value
-from proxyuse.models.body import DOUBLE, Body, largest
 from proxyuse.models.features import Inputs
 from proxyuse.models.member_terms import Traced, copied, kept
+from proxyuse.models.model_terms import DOUBLE, ModelTerms, largest
 from proxyuse.models.registry import model_body
-from proxyuse.models.sklearn_tree import origin_of
+from proxyuse.models.sklearn.trees import origin_of
 
 
 @dataclass(slots=True, eq=False)
@@ -35,10 +35,10 @@ class Whole:
     model: Any
     inputs: Inputs
     origins: Traced = field(default_factory=Traced)
-    bodies: list[Body] = field(default_factory=list)
+    bodies: list[ModelTerms] = field(default_factory=list)
     tolerance: float = DOUBLE
 
-    def ask(self, member: Any, name: str, inputs: Inputs | None = None) -> Body:
+    def ask(self, member: Any, name: str, inputs: Inputs | None = None) -> ModelTerms:
         """What a member computes; `inputs` where they are not those of the whole."""
         body = model_body(member, (inputs or self.inputs).inside(name))
         self.bodies.append(body)
@@ -53,13 +53,13 @@ class Whole:
         """A member's decision function."""
         return self.scores_of(self.ask(member, name), member, name)
 
-    def shares_of(self, body: Body, member: Any, name: str) -> Term:
+    def shares_of(self, body: ModelTerms, member: Any, name: str) -> Term:
         """The probabilities of a member that was asked."""
         if body.probabilities is None:
             raise self._lacks(member, name, "probabilities")
         return body.probabilities
 
-    def scores_of(self, body: Body, member: Any, name: str) -> Term:
+    def scores_of(self, body: ModelTerms, member: Any, name: str) -> Term:
         """The decision function of a member that was asked."""
         if body.scores is None:
             raise self._lacks(member, name, "decision function")
@@ -83,7 +83,7 @@ class Whole:
         classes: tuple[Value, ...] = (),
         probabilities: Term | None = None,
         scores: Term | None = None,
-    ) -> Body:
+    ) -> ModelTerms:
         """The body of the whole; what has no origin yet comes from the whole itself."""
         terms = (output, probabilities, scores)
         origins = kept(self.origins, *terms)
@@ -91,13 +91,13 @@ class Whole:
             if term is not None:
                 origins.setdefault(id(term), origin_of(self.model, self.inputs))
         tolerances = [self.tolerance, *(body.tolerance for body in self.bodies)]
-        return Body(output, classes, probabilities, scores, origins, max(tolerances))
+        return ModelTerms(output, classes, probabilities, scores, origins, max(tolerances))
 
-    def largest_share(self, shares: Term, classes: tuple[Value, ...], **more: Term) -> Body:
+    def largest_share(self, shares: Term, classes: tuple[Value, ...], **more: Term) -> ModelTerms:
         """A body that predicts the first of the largest probabilities."""
         return self.body(largest(shares, classes), classes, shares, **more)
 
-    def normalised(self, shares: list[Term], otherwise: float) -> Term:
+    def normalized(self, shares: list[Term], otherwise: float) -> Term:
         """Probabilities divided by their sum; all `otherwise` where that is 0."""
         totals = [add(*(copied(share, self.origins) for share in shares)) for _ in range(2)]
         return Ite(

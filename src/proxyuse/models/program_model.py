@@ -1,4 +1,4 @@
-"""Estimators that run a program (`proxyuse.deploy.estimator`): the program itself.
+"""Estimators that run a program (`proxyuse.models.program_estimator`): the program itself.
 
 Its variables become the features it is given, by position.
 """
@@ -10,13 +10,13 @@ from typing import Any
 from proxyuse.errors import ProxyUseError
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.rewrite import rewritten
-from proxyuse.models.body import Body, labels
 from proxyuse.models.features import Inputs
 from proxyuse.models.members import Whole
+from proxyuse.models.model_terms import ModelTerms, labels
 from proxyuse.program import Program
 
 
-def translate_program(model: Any, inputs: Inputs) -> Body:
+def translate_program(model: Any, inputs: Inputs) -> ModelTerms:
     """Translate a ProgramClassifier or ProgramRegressor."""
     whole = Whole(model, inputs)
     if model.program is None:

@@ -7,7 +7,7 @@ packages add translators with `register`, or by an entry point of the group
 
 A translator takes a fitted model and the features it is given, and says what it computes:
 
-- of a **model**, its `Body`;
+- of a **model**, its `ModelTerms`;
 - of a **transformer**, the features it computes.
 """
 
@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import variables
-from proxyuse.models.body import Body
 from proxyuse.models.decisions import Decision, decided
 from proxyuse.models.features import Inputs, Raw
+from proxyuse.models.model_terms import ModelTerms
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.program import Program
 
@@ -67,7 +67,7 @@ def register(*names: str, role: Literal["model", "transformer"] = "model") -> Ca
     ...     n_features_in_ = 1
     >>> @register(f"{AlwaysYes.__module__}.AlwaysYes")
     ... def translate_always_yes(model, inputs):
-    ...     return Body(Const("yes"), ("yes",))
+    ...     return ModelTerms(Const("yes"), ("yes",))
     >>> print(translate(AlwaysYes()))
     lambda age .
     'yes'
@@ -124,14 +124,14 @@ def translate(
     return program_of(body, names)
 
 
-def program_of(body: Body, names: Sequence[str]) -> Program:
+def program_of(body: ModelTerms, names: Sequence[str]) -> Program:
     """The program that says what a body does; opaque variables become further inputs."""
     known = set(names)
     opaque = [name for name in variables(body.output) if name not in known]
     return Program.traced(body.output, [*names, *opaque], body.origins)
 
 
-def body_of(model: object, names: Sequence[str], *, opaque: bool = False) -> Body:
+def body_of(model: object, names: Sequence[str], *, opaque: bool = False) -> ModelTerms:
     """What a model computes from raw columns of some names."""
     return model_body(model, Inputs.raw(names, opaque=opaque))
 
@@ -145,7 +145,7 @@ def _check_model(model: object) -> None:
         raise _unsupported(model, "")
 
 
-def model_body(model: object, inputs: Inputs) -> Body:
+def model_body(model: object, inputs: Inputs) -> ModelTerms:
     """What a model computes from features."""
     entry = find(model)
     if entry is None:
@@ -155,7 +155,7 @@ def model_body(model: object, inputs: Inputs) -> Body:
             f"a {type(model).__name__}{at_step(inputs)} computes features and predicts nothing; "
             "pass the pipeline that ends with a model"
         )
-    body: Body = entry.load()(model, inputs)
+    body: ModelTerms = entry.load()(model, inputs)
     return body
 
 

@@ -25,11 +25,11 @@ from typing import Any
 
 from proxyuse.lang.build import conj
 from proxyuse.lang.nodes import FALSE, TRUE, Compare, Const, Not, Precision, Relation, Term
-from proxyuse.models.body import Body, Origins, labels
+from proxyuse.models.feature_tests import Test
 from proxyuse.models.features import Computed, Feature, Inputs, Raw, above, choice
-from proxyuse.models.questions import Test
+from proxyuse.models.model_terms import ModelTerms, Origins, labels
 from proxyuse.models.registry import check_fitted
-from proxyuse.models.sklearn_tree import origin_of
+from proxyuse.models.sklearn.trees import origin_of
 from proxyuse.program import Origin
 
 
@@ -49,17 +49,17 @@ class Rule:
     second: bool
 
 
-def translate_greedy(model: Any, inputs: Inputs) -> Body:
+def translate_greedy(model: Any, inputs: Inputs) -> ModelTerms:
     """Translate GreedyRuleListClassifier or OneRClassifier."""
     return _of_thresholds(model, inputs, or_equal=True)
 
 
-def translate_frugal(model: Any, inputs: Inputs) -> Body:
+def translate_frugal(model: Any, inputs: Inputs) -> ModelTerms:
     """Translate FastFrugalTreeClassifier."""
     return _of_thresholds(model, inputs, or_equal=False)
 
 
-def translate_bayesian(model: Any, inputs: Inputs) -> Body:
+def translate_bayesian(model: Any, inputs: Inputs) -> ModelTerms:
     """Translate BayesianRuleListClassifier."""
     check_fitted(model, "theta", inputs)
     numbers = {name: number for number, name in enumerate(model.feature_placeholders)}
@@ -71,7 +71,7 @@ def translate_bayesian(model: Any, inputs: Inputs) -> Body:
     return _body(model, rules, inputs)
 
 
-def _of_thresholds(model: Any, inputs: Inputs, *, or_equal: bool) -> Body:
+def _of_thresholds(model: Any, inputs: Inputs, *, or_equal: bool) -> ModelTerms:
     check_fitted(model, "rules_", inputs)
     rules: list[Rule] = []
     for entry in model.rules_[:-1]:
@@ -116,13 +116,13 @@ def _below_infinity(test: Test) -> bool:
             return False
 
 
-def _body(model: Any, rules: Sequence[Rule], inputs: Inputs) -> Body:
+def _body(model: Any, rules: Sequence[Rule], inputs: Inputs) -> ModelTerms:
     """Nested ites in the order of the list, up to the rule that always holds."""
     classes = labels(model.classes_)
     shares = [Const((1.0 - rule.probability, rule.probability)) for rule in rules]
     output, origins = _nested(model, rules, [Const(classes[rule.second]) for rule in rules], inputs)
     probabilities, more = _nested(model, rules, shares, inputs)
-    return Body(output, classes, probabilities, origins=origins | more)
+    return ModelTerms(output, classes, probabilities, origins=origins | more)
 
 
 def _nested(

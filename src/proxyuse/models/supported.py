@@ -36,115 +36,121 @@ def _transformers(function: str, module: str, *classes: str) -> dict[str, Suppor
 
 SUPPORTED: dict[str, Supported] = {
     **_all(
-        "trees", "sklearn_tree:translate_tree", "sklearn.tree._classes",
+        "trees", "sklearn.trees:translate_tree", "sklearn.tree._classes",
         "DecisionTreeClassifier", "DecisionTreeRegressor",
         "ExtraTreeClassifier", "ExtraTreeRegressor",
     ),
     **_all(
-        "forests", "sklearn_forest:translate_forest", "sklearn.ensemble._forest",
+        "forests", "sklearn.forests:translate_forest", "sklearn.ensemble._forest",
         "RandomForestClassifier", "RandomForestRegressor",
         "ExtraTreesClassifier", "ExtraTreesRegressor",
     ),
     # linear models
     **_all(
-        "linear models", "sklearn_linear:translate_logistic", "sklearn.linear_model._logistic",
+        "linear models", "sklearn.linear:translate_logistic", "sklearn.linear_model._logistic",
         "LogisticRegression", "LogisticRegressionCV",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_logistic", "sklearn.discriminant_analysis",
+        "linear models", "sklearn.linear:translate_logistic", "sklearn.discriminant_analysis",
         "LinearDiscriminantAnalysis",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_sgd",
+        "linear models", "sklearn.linear:translate_sgd",
         "sklearn.linear_model._stochastic_gradient", "SGDClassifier",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_classifier", "sklearn.linear_model._perceptron",
+        "linear models", "sklearn.linear:translate_classifier", "sklearn.linear_model._perceptron",
         "Perceptron",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_classifier",
+        "linear models", "sklearn.linear:translate_classifier",
         "sklearn.linear_model._passive_aggressive", "PassiveAggressiveClassifier",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_classifier", "sklearn.linear_model._ridge",
+        "linear models", "sklearn.linear:translate_classifier", "sklearn.linear_model._ridge",
         "RidgeClassifier", "RidgeClassifierCV",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_classifier", "sklearn.svm._classes",
+        "linear models", "sklearn.linear:translate_classifier", "sklearn.svm._classes",
         "LinearSVC",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_svc", "sklearn.svm._classes",
+        "linear models", "sklearn.linear:translate_svc", "sklearn.svm._classes",
         "SVC", "NuSVC",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_svr", "sklearn.svm._classes",
+        "linear models", "sklearn.linear:translate_svr", "sklearn.svm._classes",
         "SVR", "NuSVR",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.svm._classes",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.svm._classes",
         "LinearSVR",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._base",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._base",
         "LinearRegression",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._ridge",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._ridge",
         "Ridge", "RidgeCV",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor",
+        "linear models", "sklearn.linear:translate_regressor",
         "sklearn.linear_model._coordinate_descent",
         "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor",
+        "linear models", "sklearn.linear:translate_regressor",
         "sklearn.linear_model._least_angle",
         "Lars", "LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._omp",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._omp",
         "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._bayes",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._bayes",
         "ARDRegression", "BayesianRidge",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._huber",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._huber",
         "HuberRegressor",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._quantile",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._quantile",
         "QuantileRegressor",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor", "sklearn.linear_model._theil_sen",
+        "linear models", "sklearn.linear:translate_regressor", "sklearn.linear_model._theil_sen",
         "TheilSenRegressor",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor",
+        "linear models", "sklearn.linear:translate_regressor",
         "sklearn.linear_model._stochastic_gradient", "SGDRegressor",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_regressor",
+        "linear models", "sklearn.linear:translate_regressor",
         "sklearn.linear_model._passive_aggressive", "PassiveAggressiveRegressor",
     ),
     **_all(
-        "linear models", "sklearn_linear:translate_generalised", "sklearn.linear_model._glm.glm",
+        "linear models", "sklearn.linear:translate_generalized", "sklearn.linear_model._glm.glm",
         "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
     ),
     # naive Bayes
-    **_all("naive Bayes", "naive_bayes:translate_gaussian", "sklearn.naive_bayes", "GaussianNB"),
-    **_all("naive Bayes", "naive_bayes:translate_bernoulli", "sklearn.naive_bayes", "BernoulliNB"),
     **_all(
-        "naive Bayes", "naive_bayes:translate_weighted", "sklearn.naive_bayes",
+        "naive Bayes", "sklearn.naive_bayes:translate_gaussian", "sklearn.naive_bayes",
+        "GaussianNB",
+    ),
+    **_all(
+        "naive Bayes", "sklearn.naive_bayes:translate_bernoulli", "sklearn.naive_bayes",
+        "BernoulliNB",
+    ),
+    **_all(
+        "naive Bayes", "sklearn.naive_bayes:translate_weighted", "sklearn.naive_bayes",
         "MultinomialNB", "ComplementNB",
     ),
     **_all(
-        "naive Bayes", "naive_bayes:translate_categorical", "sklearn.naive_bayes",
+        "naive Bayes", "sklearn.naive_bayes:translate_categorical", "sklearn.naive_bayes",
         "CategoricalNB",
     ),
     # rule lists
@@ -166,156 +172,163 @@ SUPPORTED: dict[str, Supported] = {
     ),
     # boosting
     **_all(
-        "boosting", "sklearn_boosting:translate_gradient_boosting", "sklearn.ensemble._gb",
+        "boosting", "sklearn.boosting:translate_gradient_boosting", "sklearn.ensemble._gb",
         "GradientBoostingClassifier", "GradientBoostingRegressor",
     ),
     **_all(
-        "boosting", "sklearn_hist:translate_hist",
+        "boosting", "sklearn.hist_boosting:translate_hist",
         "sklearn.ensemble._hist_gradient_boosting.gradient_boosting",
         "HistGradientBoostingClassifier", "HistGradientBoostingRegressor",
     ),
     # ensembles of other models
     **_all(
-        "ensembles of other models", "sklearn_meta:translate_adaboost",
+        "ensembles of other models", "sklearn.ensembles:translate_adaboost",
         "sklearn.ensemble._weight_boosting", "AdaBoostClassifier",
     ),
     **_all(
-        "ensembles of other models", "sklearn_meta:translate_adaboost_regressor",
+        "ensembles of other models", "sklearn.ensembles:translate_adaboost_regressor",
         "sklearn.ensemble._weight_boosting", "AdaBoostRegressor",
     ),
     **_all(
-        "ensembles of other models", "sklearn_meta:translate_bagging",
+        "ensembles of other models", "sklearn.ensembles:translate_bagging",
         "sklearn.ensemble._bagging", "BaggingClassifier", "BaggingRegressor",
     ),
     **_all(
-        "ensembles of other models", "sklearn_meta:translate_voting",
+        "ensembles of other models", "sklearn.ensembles:translate_voting",
         "sklearn.ensemble._voting", "VotingClassifier", "VotingRegressor",
     ),
     **_all(
-        "ensembles of other models", "sklearn_meta:translate_stacking",
+        "ensembles of other models", "sklearn.ensembles:translate_stacking",
         "sklearn.ensemble._stacking", "StackingClassifier", "StackingRegressor",
     ),
     # wrappers
     **_all(
-        "wrappers", "sklearn_wrappers:translate_search", "sklearn.model_selection._search",
+        "wrappers", "sklearn.wrappers:translate_search", "sklearn.model_selection._search",
         "GridSearchCV", "RandomizedSearchCV",
     ),
     **_all(
-        "wrappers", "sklearn_wrappers:translate_search",
+        "wrappers", "sklearn.wrappers:translate_search",
         "sklearn.model_selection._search_successive_halving",
         "HalvingGridSearchCV", "HalvingRandomSearchCV",
     ),
     **_all(
-        "wrappers", "sklearn_wrappers:translate_threshold",
+        "wrappers", "sklearn.wrappers:translate_threshold",
         "sklearn.model_selection._classification_threshold",
         "FixedThresholdClassifier", "TunedThresholdClassifierCV",
     ),
     **_all(
-        "wrappers", "sklearn_wrappers:translate_frozen", "sklearn.frozen._frozen",
+        "wrappers", "sklearn.wrappers:translate_frozen", "sklearn.frozen._frozen",
         "FrozenEstimator",
     ),
     **_all(
-        "wrappers", "sklearn_calibration:translate_calibrated", "sklearn.calibration",
+        "wrappers", "sklearn.calibration:translate_calibrated", "sklearn.calibration",
         "CalibratedClassifierCV",
     ),
     **_all(
-        "wrappers", "sklearn_wrappers:translate_one_vs_rest", "sklearn.multiclass",
+        "wrappers", "sklearn.wrappers:translate_one_vs_rest", "sklearn.multiclass",
         "OneVsRestClassifier",
     ),
     **_all(
-        "wrappers", "sklearn_wrappers:translate_one_vs_one", "sklearn.multiclass",
+        "wrappers", "sklearn.wrappers:translate_one_vs_one", "sklearn.multiclass",
         "OneVsOneClassifier",
     ),
     **_all(
-        "wrappers", "sklearn_wrappers:translate_dummy", "sklearn.dummy",
+        "wrappers", "sklearn.wrappers:translate_dummy", "sklearn.dummy",
         "DummyClassifier", "DummyRegressor",
     ),
     # pipelines
     "sklearn.pipeline.Pipeline": Supported(
         "pipelines",
-        "proxyuse.models.pipelines:translate_pipeline",
-        as_transformer="proxyuse.models.pipelines:transform_pipeline",
+        "proxyuse.models.sklearn.pipelines:translate_pipeline",
+        as_transformer="proxyuse.models.sklearn.pipelines:transform_pipeline",
     ),
     # transformers
     **_transformers(
-        "pipelines:transform_columns", "sklearn.compose._column_transformer", "ColumnTransformer",
+        "sklearn.pipelines:transform_columns",
+        "sklearn.compose._column_transformer", "ColumnTransformer",
     ),
-    **_transformers("pipelines:transform_union", "sklearn.pipeline", "FeatureUnion"),
+    **_transformers("sklearn.pipelines:transform_union", "sklearn.pipeline", "FeatureUnion"),
     **_transformers(
-        "pipelines:transform_function", "sklearn.preprocessing._function_transformer",
+        "sklearn.pipelines:transform_function", "sklearn.preprocessing._function_transformer",
         "FunctionTransformer",
     ),
     **_transformers(
-        "preprocessing:transform_standard", "sklearn.preprocessing._data", "StandardScaler",
+        "sklearn.preprocessing:transform_standard", "sklearn.preprocessing._data", "StandardScaler",
     ),
     **_transformers(
-        "preprocessing:transform_min_max", "sklearn.preprocessing._data", "MinMaxScaler",
+        "sklearn.preprocessing:transform_min_max", "sklearn.preprocessing._data", "MinMaxScaler",
     ),
     **_transformers(
-        "preprocessing:transform_robust", "sklearn.preprocessing._data", "RobustScaler",
+        "sklearn.preprocessing:transform_robust", "sklearn.preprocessing._data", "RobustScaler",
     ),
     **_transformers(
-        "preprocessing:transform_max_abs", "sklearn.preprocessing._data", "MaxAbsScaler",
-    ),
-    **_transformers("preprocessing:transform_binary", "sklearn.preprocessing._data", "Binarizer"),
-    **_transformers(
-        "preprocessing:transform_bins", "sklearn.preprocessing._discretization", "KBinsDiscretizer",
+        "sklearn.preprocessing:transform_max_abs", "sklearn.preprocessing._data", "MaxAbsScaler",
     ),
     **_transformers(
-        "preprocessing:transform_products", "sklearn.preprocessing._polynomial",
+        "sklearn.preprocessing:transform_binary", "sklearn.preprocessing._data",
+        "Binarizer",
+    ),
+    **_transformers(
+        "sklearn.preprocessing:transform_bins",
+        "sklearn.preprocessing._discretization", "KBinsDiscretizer",
+    ),
+    **_transformers(
+        "sklearn.preprocessing:transform_products", "sklearn.preprocessing._polynomial",
         "PolynomialFeatures",
     ),
-    **_transformers("encoders:transform_imputed", "sklearn.impute._base", "SimpleImputer"),
+    **_transformers("sklearn.encoders:transform_imputed", "sklearn.impute._base", "SimpleImputer"),
     **_transformers(
-        "encoders:transform_one_hot", "sklearn.preprocessing._encoders", "OneHotEncoder",
+        "sklearn.encoders:transform_one_hot", "sklearn.preprocessing._encoders", "OneHotEncoder",
     ),
     **_transformers(
-        "encoders:transform_ordinal", "sklearn.preprocessing._encoders", "OrdinalEncoder",
+        "sklearn.encoders:transform_ordinal", "sklearn.preprocessing._encoders", "OrdinalEncoder",
     ),
     **_transformers(
-        "encoders:transform_target", "sklearn.preprocessing._target_encoder", "TargetEncoder",
+        "sklearn.encoders:transform_target",
+        "sklearn.preprocessing._target_encoder", "TargetEncoder",
     ),
     **_transformers(
-        "pipelines:transform_selected", "sklearn.feature_selection._univariate_selection",
+        "sklearn.pipelines:transform_selected", "sklearn.feature_selection._univariate_selection",
         "SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe",
         "GenericUnivariateSelect",
     ),
     **_transformers(
-        "pipelines:transform_selected", "sklearn.feature_selection._from_model", "SelectFromModel",
+        "sklearn.pipelines:transform_selected",
+        "sklearn.feature_selection._from_model", "SelectFromModel",
     ),
     **_transformers(
-        "pipelines:transform_selected", "sklearn.feature_selection._variance_threshold",
+        "sklearn.pipelines:transform_selected", "sklearn.feature_selection._variance_threshold",
         "VarianceThreshold",
     ),
     **_transformers(
-        "pipelines:transform_selected", "sklearn.feature_selection._sequential",
+        "sklearn.pipelines:transform_selected", "sklearn.feature_selection._sequential",
         "SequentialFeatureSelector",
     ),
     **_transformers(
-        "pipelines:transform_selected", "sklearn.feature_selection._rfe", "RFE", "RFECV",
+        "sklearn.pipelines:transform_selected", "sklearn.feature_selection._rfe", "RFE", "RFECV",
     ),
     # XGBoost
     **_all(
-        "XGBoost", "xgboost_model:translate_classifier", "xgboost.sklearn",
+        "XGBoost", "xgboost.translate:translate_classifier", "xgboost.sklearn",
         "XGBClassifier", "XGBRFClassifier",
     ),
     **_all(
-        "XGBoost", "xgboost_model:translate_regressor", "xgboost.sklearn",
+        "XGBoost", "xgboost.translate:translate_regressor", "xgboost.sklearn",
         "XGBRegressor", "XGBRFRegressor", "XGBRanker",
     ),
-    **_all("XGBoost", "xgboost_model:translate_booster", "xgboost.core", "Booster"),
+    **_all("XGBoost", "xgboost.translate:translate_booster", "xgboost.core", "Booster"),
     # LightGBM
     **_all(
-        "LightGBM", "lightgbm_model:translate_classifier", "lightgbm.sklearn", "LGBMClassifier",
+        "LightGBM", "lightgbm.translate:translate_classifier", "lightgbm.sklearn", "LGBMClassifier",
     ),
     **_all(
-        "LightGBM", "lightgbm_model:translate_regressor", "lightgbm.sklearn",
+        "LightGBM", "lightgbm.translate:translate_regressor", "lightgbm.sklearn",
         "LGBMRegressor", "LGBMRanker",
     ),
-    **_all("LightGBM", "lightgbm_model:translate_booster", "lightgbm.basic", "Booster"),
+    **_all("LightGBM", "lightgbm.translate:translate_booster", "lightgbm.basic", "Booster"),
     # what a repaired model of another family becomes
     **_all(
-        "repaired models", "program_model:translate_program", "proxyuse.deploy.estimator",
+        "repaired models", "program_model:translate_program", "proxyuse.models.program_estimator",
         "ProgramClassifier", "ProgramRegressor",
     ),
 }  # fmt: skip

@@ -15,9 +15,9 @@ from proxyuse.lang.build import member
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Precision, Term, Value
 from proxyuse.lang.packed import Forest, Tests
-from proxyuse.models.body import Origins
+from proxyuse.models.feature_tests import Test, TestColumns
 from proxyuse.models.features import Coded, Feature, Fixed, Raw
-from proxyuse.models.questions import Test, TestColumns
+from proxyuse.models.model_terms import Origins
 from proxyuse.program import Origin
 
 LEAF = -1

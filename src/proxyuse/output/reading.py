@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from proxyuse.columns import Column, Kind
+from proxyuse.data.columns import Column, Kind
 from proxyuse.lang.nodes import (
     Add,
     Call,
@@ -47,7 +47,7 @@ def reading(term: Term, columns: Mapping[str, Column]) -> Term:
 
     Examples
     --------
-    >>> from proxyuse.columns import as_column
+    >>> from proxyuse.data.columns import as_column
     >>> from proxyuse.lang import parse_term
     >>> age = as_column("age", [36, 37, 38])
     >>> print(reading(parse_term("age <= 37.50000002507943"), {"age": age}))

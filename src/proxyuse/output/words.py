@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from proxyuse.columns import Column, Kind
+from proxyuse.data.columns import Column, Kind
+from proxyuse.data.population import Population
 from proxyuse.detect.witnesses import Group, Witness, groups_of
 from proxyuse.lang.nodes import Compare, Const, Member, Relation, Term, Var, value_text
+from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.measure.tables import JointTable
 from proxyuse.notes import Note, NoteKind
 from proxyuse.output.reading import reading, reading_text
 from proxyuse.output.validity_words import (
@@ -23,7 +24,6 @@ from proxyuse.output.validity_words import (
     share_confirmed,
     uses,
 )
-from proxyuse.population import Population
 from proxyuse.verdict import counts
 
 MOST_GROUPS = 5

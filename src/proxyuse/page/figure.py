@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from proxyuse.auditing import Audit
-from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness, groups_of, strength
 from proxyuse.errors import DataError
-from proxyuse.files.writing import written
+from proxyuse.io.writing import written
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.output.words import describe_term
 from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, drawable, place
 from proxyuse.report.document import DECIMALS, figure
@@ -168,10 +168,10 @@ def _alpha(number: int) -> float:
     return 0.75 if number < 200 else 0.5 if number < 2_000 else 0.3
 
 
-def _draw_cloud(ax: Axes, cloud: _Cloud, colour: Any, **options: Any) -> None:
+def _draw_cloud(ax: Axes, cloud: _Cloud, color: Any, **options: Any) -> None:
     options.setdefault("linewidths", 0)
     ax.scatter(
-        cloud.x, cloud.y, s=_area(cloud.sizes), c=colour, rasterized=len(cloud) > MOST_VECTORS,
+        cloud.x, cloud.y, s=_area(cloud.sizes), c=color, rasterized=len(cloud) > MOST_VECTORS,
         **options,
     )  # fmt: skip
 
@@ -290,11 +290,11 @@ def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audit, protect
 
 def _key(found: Decomposition) -> bytes:
     """What is the same computation before and after: the same term, or the whole program."""
-    return b"" if Spot(0) in found.spots else found.expression.digest
+    return b"" if Site(0) in found.sites else found.expression.digest
 
 
 def _ink() -> str:
-    """The colour of text, which is light where the background is dark."""
+    """The color of text, which is light where the background is dark."""
     return str(import_module("matplotlib").rcParams["text.color"])
 
 
@@ -327,7 +327,7 @@ def _draw_labels(ax: Axes, audit: Audit, named: Sequence[Witness], taken: Sequen
     labels = []
     for witness in named:
         words = describe_term(witness.expression, witness.term, audit.population.columns)
-        if Spot(0) in witness.decomposition.spots:
+        if Site(0) in witness.decomposition.sites:
             words = "the whole program"
         at = figure(witness.association), figure(witness.influence)
         labels.append(Label(drawable(cut_lines(words, 34, 2), ax), at))

@@ -61,7 +61,7 @@ def drawable(text: str, ax: Axes) -> str:
     )
 
 
-def place(ax: Axes, labels: list[Label], taken: Array, colour: str) -> None:
+def place(ax: Axes, labels: list[Label], taken: Array, color: str) -> None:
     """Draw labels, each where it covers no other label and none of the taken points.
 
     A label for which there is no such room is left out; the first may cover points.
@@ -89,7 +89,7 @@ def place(ax: Axes, labels: list[Label], taken: Array, colour: str) -> None:
                 break
         if best is not None and (not best[0] or label is labels[0]):
             boxes.append(best[3])
-            text = _draw(ax, label, best[2], colour)
+            text = _draw(ax, label, best[2], color)
             if best[0]:
                 _set_off(text, ax)
 
@@ -123,24 +123,24 @@ def _within(box: Bbox, points: Array) -> Array:
     return np.asarray(np.all((box.min <= points) & (points <= box.max), axis=1))
 
 
-def _draw(ax: Axes, label: Label, offset: tuple[int, int], colour: str = "black") -> Annotation:
+def _draw(ax: Axes, label: Label, offset: tuple[int, int], color: str = "black") -> Annotation:
     """A label, with a line to its point if that is not near."""
     sides = int(np.sign(offset[0])), int(np.sign(offset[1]))
     line = {
-        "arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.6, "shrinkA": 0,
+        "arrowstyle": "-", "color": color, "linewidth": 0.5, "alpha": 0.6, "shrinkA": 0,
         "shrinkB": 3, "relpos": ((1 - sides[0]) / 2, (1 - sides[1]) / 2),
     }  # fmt: skip
     return ax.annotate(
         label.text, label.at, xytext=offset, textcoords="offset points",
         ha={1: "left", 0: "center", -1: "right"}[sides[0]],
         va={1: "bottom", 0: "center", -1: "top"}[sides[1]],
-        fontsize=FONT_SIZE, color=colour, zorder=5, parse_math=False, usetex=False,
+        fontsize=FONT_SIZE, color=color, zorder=5, parse_math=False, usetex=False,
         arrowprops=line if max(map(abs, offset)) > _NEAR else None,
     )  # fmt: skip
 
 
 def _set_off(text: Annotation, ax: Axes) -> None:
-    """Surround a text that lies on points with the colour of the background."""
+    """Surround a text that lies on points with the color of the background."""
     from matplotlib.patheffects import withStroke
 
     text.set_path_effects([withStroke(linewidth=1.6, foreground=ax.get_facecolor())])

@@ -229,8 +229,8 @@ def _counted(document: Document) -> Iterator[Entry]:
 
 def _judged() -> Iterator[Entry]:
     yield Entry(
-        "judgement",
-        "Judgement",
+        "judgment",
+        "Judgment",
         (
             "Whether a use is acceptable is for people to decide, or for rules that they wrote. "
             "What nobody judged appropriate counts as a violation.",

@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from proxyuse.columns import Column
+from proxyuse.data.columns import Column
 from proxyuse.lang.nodes import Const, Ite, value_text
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 from proxyuse.output.words import count
 from proxyuse.page.places import clause
 from proxyuse.page.shown import cut, visible
@@ -78,21 +78,21 @@ class Drawing:
 
 
 def tree_drawing(
-    program: Program, columns: Mapping[str, Column], spots: Sequence[Spot]
+    program: Program, columns: Mapping[str, Column], sites: Sequence[Site]
 ) -> Drawing | None:
-    """The tree around the first of some spots; None if it stands in no tree.
+    """The tree around the first of some sites; None if it stands in no tree.
 
     Examples
     --------
     >>> program = Program.parse("ite(a == 1, 0, ite(b == 2, 1, 2))")
-    >>> drawing = tree_drawing(program, {}, [Spot(program.points.below(6)[0])])
+    >>> drawing = tree_drawing(program, {}, [Site(program.points.below(6)[0])])
     >>> [(box.text, box.hit) for box in drawing.boxes]
     [('a is 1?', False), ('0', False), ('b is 2?', True), ('1', False), ('2', False)]
     """
-    root = _root(program.points, spots[0].point)
+    root = _root(program.points, sites[0].point)
     if root is None:
         return None
-    return _Outline(program, columns, root, spots).drawing()
+    return _Outline(program, columns, root, sites).drawing()
 
 
 def _node(points: Points, point: int) -> int | None:
@@ -121,23 +121,23 @@ class _Outline:
     """One drawing in the making."""
 
     def __init__(
-        self, program: Program, columns: Mapping[str, Column], root: int, spots: Sequence[Spot]
+        self, program: Program, columns: Mapping[str, Column], root: int, sites: Sequence[Site]
     ) -> None:
         self._program = program
         self._points = program.points
         self._columns = columns
         self._root = root
-        here = [s for s in spots if root <= s.point < self._points.end(root)]
-        here = here or [spots[0]]
-        self._hits = {node for spot in here if (node := self._target(spot)) is not None}
+        here = [s for s in sites if root <= s.point < self._points.end(root)]
+        here = here or [sites[0]]
+        self._hits = {node for site in here if (node := self._target(site)) is not None}
         self._inner = [s.point for s in here if not isinstance(self._points.terms[s.point], Ite)]
         self._skips: dict[int, int] = {}  # a node on the way, and that with which to go on
         self._shown = self._chosen(sorted(self._hits))
 
-    def _target(self, spot: Spot) -> int | None:
-        if spot.point < self._root:
+    def _target(self, site: Site) -> int | None:
+        if site.point < self._root:
             return self._root
-        node = _node(self._points, spot.point)
+        node = _node(self._points, site.point)
         return node if node is not None and node >= self._root else self._root
 
     def _branches(self, node: int) -> list[int]:

@@ -13,19 +13,19 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from proxyuse.lang.nodes import Associative
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 
 Operands = tuple[int, tuple[int, ...]]
 """An operator's point, and some of its operands."""
 
 
-def parents(points: Points, spots: Sequence[Sequence[Spot]]) -> list[int]:
+def parents(points: Points, sites: Sequence[Sequence[Site]]) -> list[int]:
     """For each computation the number of the nearest one that it is part of, or -1.
 
     Parameters
     ----------
     points : the program.
-    spots : the positions of each computation.
+    sites : the positions of each computation.
 
     Examples
     --------
@@ -33,18 +33,18 @@ def parents(points: Points, spots: Sequence[Sequence[Spot]]) -> list[int]:
     >>> points = Points(parse_term("ite(a + b + c <= 3, 1, 0)"))
     >>> [str(term) for term in points.terms[:4]]
     ['ite(a + b + c <= 3, 1, 0)', 'a + b + c <= 3', 'a + b + c', 'a']
-    >>> parents(points, [(Spot(0),), (Spot(2),), (Spot(3),), (Spot(2, (0, 1)),), (Spot(4),)])
+    >>> parents(points, [(Site(0),), (Site(2),), (Site(3),), (Site(2, (0, 1)),), (Site(4),)])
     [-1, 0, 3, 1, 3]
     """
     ranges = _Ranges(points)
-    found = _around(points, spots, [ranges.hull(some) for some in spots])
-    for place, set_ in _wider_sets(points, ranges, spots).items():
+    found = _around(points, sites, [ranges.hull(some) for some in sites])
+    for place, set_ in _wider_sets(points, ranges, sites).items():
         found[place] = set_
     return found
 
 
 class _Ranges:
-    """The ranges of points that spots cover; the operands of an operator are found once."""
+    """The ranges of points that sites cover; the operands of an operator are found once."""
 
     def __init__(self, points: Points) -> None:
         self._points = points
@@ -56,30 +56,30 @@ class _Ranges:
             self._below[point] = self._points.below(point)
         return self._below[point]
 
-    def hull(self, spots: Sequence[Spot]) -> tuple[int, int]:
+    def hull(self, sites: Sequence[Site]) -> tuple[int, int]:
         """From the first point that is covered to one past the last."""
         starts, ends = [], []
-        for spot in spots:
-            first = last = spot.point
-            if spot.operands:
-                below = self.below(spot.point)
-                first, last = below[spot.operands[0]], below[spot.operands[-1]]
+        for site in sites:
+            first = last = site.point
+            if site.operands:
+                below = self.below(site.point)
+                first, last = below[site.operands[0]], below[site.operands[-1]]
             starts.append(first)
             ends.append(self._points.end(last))
         return min(starts), max(ends)
 
 
 def _around(
-    points: Points, spots: Sequence[Sequence[Spot]], hulls: Sequence[tuple[int, int]]
+    points: Points, sites: Sequence[Sequence[Site]], hulls: Sequence[tuple[int, int]]
 ) -> list[int]:
     """The nearest computation with one position, a whole sub-term, around each hull."""
     whole = {
         some[0].point: place
-        for place, some in enumerate(spots)
+        for place, some in enumerate(sites)
         if len(some) == 1 and not some[0].operands
     }
-    found = [-1] * len(spots)
-    asked = sorted(range(len(spots)), key=lambda place: hulls[place])
+    found = [-1] * len(sites)
+    asked = sorted(range(len(sites)), key=lambda place: hulls[place])
     starts = sorted(whole)
     stack: list[int] = []  # computations around the place, the widest first
     ends: list[int] = []  # where each ends, negated, so that it ascends
@@ -107,10 +107,10 @@ def _leave(stack: list[int], ends: list[int], point: int) -> None:
         stack.pop()
 
 
-def _wider_sets(points: Points, ranges: _Ranges, spots: Sequence[Sequence[Spot]]) -> dict[int, int]:
+def _wider_sets(points: Points, ranges: _Ranges, sites: Sequence[Sequence[Site]]) -> dict[int, int]:
     """For operands, and sets of them, the first listed set of operands with one more."""
     sets: dict[Operands, int] = {}
-    for place, some in enumerate(spots):
+    for place, some in enumerate(sites):
         if len(some) != 1:
             continue
         point, operands = some[0]
@@ -118,7 +118,7 @@ def _wider_sets(points: Points, ranges: _Ranges, spots: Sequence[Sequence[Spot]]
             sets[point, operands] = place
     alone = {
         some[0].point: place
-        for place, some in enumerate(spots)
+        for place, some in enumerate(sites)
         if len(some) == 1 and not some[0].operands and _is_operand(points, some[0].point)
     }
     found: dict[int, int] = {}

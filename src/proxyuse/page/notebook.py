@@ -1,6 +1,6 @@
 """What a notebook shows of an audit or a repair: a small piece of HTML, without scripts.
 
-It takes its colours from the notebook, so it is light or dark as that is. Numbers come from the
+It takes its colors from the notebook, so it is light or dark as that is. Numbers come from the
 documents, so it tells no more than a report. Names come from strangers and are escaped.
 """
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from proxyuse.auditing import Audit
 from proxyuse.errors import FileError
-from proxyuse.files.writing import check_writable, written
-from proxyuse.oracle.judgement import Oracle
+from proxyuse.io.writing import check_writable, written
+from proxyuse.judge.judgment import Oracle
 from proxyuse.output.words import count
 from proxyuse.page import picture
 from proxyuse.page.content import page_content

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from proxyuse.columns import Column
+from proxyuse.data.columns import Column
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -23,7 +23,7 @@ from proxyuse.lang.nodes import (
     children,
     value_text,
 )
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 from proxyuse.output.reading import reading_text
 from proxyuse.output.words import MOST_READ, describe_term
 from proxyuse.page.shown import cut, visible
@@ -130,17 +130,17 @@ def conditions(program: Program, columns: Mapping[str, Column], point: int) -> l
     return found[::-1]
 
 
-def operands(program: Program, columns: Mapping[str, Column], spot: Spot) -> Operands | None:
+def operands(program: Program, columns: Mapping[str, Column], site: Site) -> Operands | None:
     """The operator with the computation among its operands, or around it; None if there is none."""
     points = program.points
-    point, hits = spot.point, set(spot.operands)
+    point, hits = site.point, set(site.operands)
     if not hits:
         while point >= 0 and not _listable(points, point):
             child, point = point, points.parents[point]
             hits = {points.steps[child]}
         if point < 0:
             return None
-        if point == spot.point:
+        if point == site.point:
             hits = set(range(len(points.below(point))))
     below = points.below(point)
     others = [

@@ -14,7 +14,7 @@ from typing import Any
 from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var
-from proxyuse.lang.positions import Points, Spot, spots_id
+from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
@@ -86,8 +86,8 @@ def as_script_text(columns: Mapping[str, Any]) -> str:
 def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str, Column]:
     """The columns of one audit; variables are told by their `number`."""
     measured, points = audit.decompositions, audit.program.points
-    terms, spots = measured.terms, measured.spots
-    ids = [spots_id(term, points, some) for term, some in zip(terms, spots, strict=True)]
+    terms, sites = measured.terms, measured.sites
+    ids = [sites_id(term, points, some) for term, some in zip(terms, sites, strict=True)]
     witnesses = {w.key: w for w in audit.witnesses}
     by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
     return {
@@ -102,10 +102,10 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
         ],
         "reach": [figure(value, decimals) for value in measured.reaches.tolist()],
         "size": [term.size for term in terms],
-        "occurrences": [len(some) for some in spots],
-        "kind": [KINDS.index(_kind(*one)) for one in zip(terms, spots, strict=True)],
-        "variables": _variables(points, spots, number),
-        "parent": parents(points, spots),
+        "occurrences": [len(some) for some in sites],
+        "kind": [KINDS.index(_kind(*one)) for one in zip(terms, sites, strict=True)],
+        "variables": _variables(points, sites, number),
+        "parent": parents(points, sites),
         "witness": [[int(w is not None) for w in column] for column in by_attribute],
         "explicit": [
             [int(w is not None and w.explicit) for w in column] for column in by_attribute
@@ -129,12 +129,12 @@ def _name(name: str) -> str:
     return shortened(one_line(name), MOST_TERM)
 
 
-def _kind(term: Term, spots: Sequence[Spot]) -> str:
+def _kind(term: Term, sites: Sequence[Site]) -> str:
     """What sort of computation it is, in the words of `KINDS`."""
     match term:
         case Var():
             return "variable"
-        case _ if Spot(0) in spots:
+        case _ if Site(0) in sites:
             return "whole program"
         case Compare() | Member() | And() | Or() | Not():
             return "test"
@@ -147,7 +147,7 @@ def _kind(term: Term, spots: Sequence[Spot]) -> str:
 
 
 def _variables(
-    program: Points, spots: Sequence[Sequence[Spot]], number: Mapping[str, int]
+    program: Points, sites: Sequence[Sequence[Site]], number: Mapping[str, int]
 ) -> list[list[int]]:
     """The variables that each computation reads; found once for every point, as bits."""
     bits = [0] * len(program)
@@ -161,7 +161,7 @@ def _variables(
     below: dict[int, list[int]] = {}
     told: dict[int, list[int]] = {}
     found = []
-    for point, operands in (some[0] for some in spots):
+    for point, operands in (some[0] for some in sites):
         read = bits[point]
         if operands:
             if point not in below:
@@ -211,8 +211,8 @@ def _was(before: Audit, after: Audit) -> list[int]:
     for place, d in enumerate(after.decompositions):
         digest = d.expression.digest
         was = ids.get(d.id, -1)
-        if was < 0 and Spot(0) in d.spots:
-            was = next((i for i, b in enumerate(before.decompositions) if Spot(0) in b.spots), -1)
+        if was < 0 and Site(0) in d.sites:
+            was = next((i for i, b in enumerate(before.decompositions) if Site(0) in b.sites), -1)
         if was < 0 and lone_after.get(digest) == place:
             was = lone.get(digest, -1)
         found.append(was)

@@ -35,10 +35,10 @@ class Became:
             for number, step in enumerate(document["steps"], start=1)
         }
         points = repair.original.points
-        spots = [points.spot(position) for position in repair.replaced]
+        sites = [points.site(position) for position in repair.replaced]
         self._points = points
-        self._spots = spots
-        self._cover = Cover(points, spots)
+        self._sites = sites
+        self._cover = Cover(points, sites)
 
     def of(self, witness: Witness) -> dict[str, Any]:
         """What became of one witness: a sentence, and the number of its step."""
@@ -56,11 +56,11 @@ class Became:
         return {"step": None, "text": self._otherwise(witness), "utility": None}
 
     def _otherwise(self, witness: Witness) -> str:
-        spots = witness.decomposition.spots
-        if all(map(self._cover.holds, spots)):
+        sites = witness.decomposition.sites
+        if all(map(self._cover.holds, sites)):
             return "It is gone: it stood in what became a constant."
-        own = Cover(self._points, spots)
-        if any(map(own.holds, self._spots)):
+        own = Cover(self._points, sites)
+        if any(map(own.holds, self._sites)):
             return "A part of it became a constant; what is left of it is no violation."
         return "It was not changed itself; after the other steps it is no violation."
 

@@ -66,9 +66,9 @@ class Sections:
     def _section(self, key: tuple[str, str]) -> dict[str, Any]:
         witness, entry = self._witnesses[key], self._entries[key]
         program, columns = self._audit.program, self._audit.population.columns
-        spots = witness.decomposition.spots
-        among = operands(program, columns, spots[0])
-        drawing = tree_drawing(program, columns, spots)
+        sites = witness.decomposition.sites
+        among = operands(program, columns, sites[0])
+        drawing = tree_drawing(program, columns, sites)
         if among is not None and drawing is not None and len(drawing.boxes) <= ONE_TEST:
             drawing = None  # a decision by one sum: the table of its parts says more
         return {
@@ -79,8 +79,8 @@ class Sections:
             "more_origins": max(0, len(entry["origins"]) - MOST_LINKS),
             "drawing": drawing,
             "operands": among,
-            "ways": _ways([conditions(program, columns, spot.point) for spot in spots[:3]]),
-            "more_ways": max(0, len(spots) - 3),
+            "ways": _ways([conditions(program, columns, site.point) for site in sites[:3]]),
+            "more_ways": max(0, len(sites) - 3),
             "joint": joint_table(entry["table"]),
             "affected": self._affected(witness),
             **self._nested(witness),
@@ -98,16 +98,16 @@ class Sections:
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
         """Links to the witnesses inside this one and around it; the same elsewhere is counted."""
-        points, spots = self._audit.program.points, witness.decomposition.spots
-        cover = Cover(points, spots)
+        points, sites = self._audit.program.points, witness.decomposition.sites
+        cover = Cover(points, sites)
         inside, around = [], []
         for key in self._shown:
             other = self._witnesses[key]
             if other.protected != witness.protected or other.expression == witness.expression:
                 continue
-            if all(map(cover.holds, other.decomposition.spots)):
+            if all(map(cover.holds, other.decomposition.sites)):
                 inside.append(other)
-            elif all(map(Cover(points, other.decomposition.spots).holds, spots)):
+            elif all(map(Cover(points, other.decomposition.sites).holds, sites)):
                 around.append(other)
         same = sum(
             other.protected == witness.protected and other.expression == witness.expression
@@ -163,7 +163,7 @@ def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
         "bounds": _bounds(entry.get("validity") or {}),
         "verdict": verdict(entry),
         "verdict_text": verdict_text(document, entry, name),
-        "judgement": _judgement(entry["judgement"]),
+        "judgment": _judgment(entry["judgment"]),
         "judged": judged(entry),
     }
 
@@ -185,7 +185,7 @@ def verdict(entry: Found) -> dict[str, str]:
     return {"word": known["verdict"], "look": looks.get(known["verdict"], "")}
 
 
-def _judgement(given: Found | None) -> dict[str, Any] | None:
+def _judgment(given: Found | None) -> dict[str, Any] | None:
     """Who judged and why; a long reason also as its beginning."""
     if given is None:
         return None
@@ -199,12 +199,12 @@ def _judgement(given: Found | None) -> dict[str, Any] | None:
 
 def is_settled(entry: Found) -> bool:
     """Whether a witness was judged appropriate, so that it is no violation."""
-    return bool(entry["judgement"] and entry["judgement"]["appropriate"])
+    return bool(entry["judgment"] and entry["judgment"]["appropriate"])
 
 
 def judged(entry: Found) -> dict[str, str]:
     """What was judged in one word, and the look of its badge."""
-    known = entry["judgement"]
+    known = entry["judgment"]
     if known is None:
         return {"word": "not judged", "look": ""}
     if known["appropriate"]:

@@ -14,7 +14,7 @@ import numpy as np
 from proxyuse.lang.build import rebuild
 from proxyuse.lang.evaluate import Array, truth_of
 from proxyuse.lang.nodes import Const, Ite, Term, Value, children, value_text
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 
 MOST_NODES = 1 << 14  # numbers of constants then fit into 16 bits
 
@@ -95,13 +95,13 @@ class Region:
             point = above
         return there
 
-    def codes_with(self, new: Mapping[Spot, Const]) -> Array:
+    def codes_with(self, new: Mapping[Site, Const]) -> Array:
         """What each row says with constants at some positions in the region."""
         changed: dict[int, Array] = {}
         guards: dict[int, Array] = {}
         dirty: set[int] = set()
-        for spot, value in new.items():
-            point = spot.point
+        for site, value in new.items():
+            point = site.point
             if point in self.below:
                 number = np.array([self.number(value.value)], dtype=np.int16)
                 changed[point] = np.broadcast_to(number, (self.rows,))
@@ -127,19 +127,19 @@ class Region:
             point = self.points.parents[point]
         return point
 
-    def _guard_with(self, node: int, new: Mapping[Spot, Const]) -> Array:
+    def _guard_with(self, node: int, new: Mapping[Site, Const]) -> Array:
         """Where the guard of a node holds, with constants in it."""
         guard = self.below[node][0]
         end = self.points.end(guard)
-        inside = {spot: value for spot, value in new.items() if guard <= spot.point < end}
-        if Spot(guard) in inside:
-            return np.array([bool(inside[Spot(guard)].value)])
+        inside = {site: value for site, value in new.items() if guard <= site.point < end}
+        if Site(guard) in inside:
+            return np.array([bool(inside[Site(guard)].value)])
         term = self.points.terms[guard]
         if len(inside) == 1 and len(children(term)) <= 2:
-            ((spot, value),) = inside.items()
-            if not spot.operands and self.points.parents[spot.point] == guard:
+            ((site, value),) = inside.items()
+            if not site.operands and self.points.parents[site.point] == guard:
                 parts = list(children(term))
-                parts[term._order[self.points.steps[spot.point]]] = value
+                parts[term._order[self.points.steps[site.point]]] = value
                 return truth_of(self._values(rebuild(term, tuple(parts))))
         return truth_of(self._values(self.points.rebuilt(inside)[guard]))
 

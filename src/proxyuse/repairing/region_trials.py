@@ -14,8 +14,8 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Add, Const, Value
-from proxyuse.lang.positions import Spot
-from proxyuse.measure.association import Association
+from proxyuse.lang.positions import Site
+from proxyuse.measure.association.mutual_information import Association
 from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import differ
@@ -41,14 +41,14 @@ class RegionTrials:
         """Whether there is room for what each constant leads to in each row."""
         return len(self.region.constants) * self.region.rows <= MOST_OUTCOMES
 
-    def node_of(self, spot: Spot) -> int | None:
-        """The node that a spot is, or whose guard it is; None for others."""
-        if spot.operands:
+    def node_of(self, site: Site) -> int | None:
+        """The node that a site is, or whose guard it is; None for others."""
+        if site.operands:
             return None
-        if spot.point in self.region.below:
-            return spot.point
-        above = self.points.parents[spot.point]
-        guard = above in self.region.below and self.region.below[above][0] == spot.point
+        if site.point in self.region.below:
+            return site.point
+        above = self.points.parents[site.point]
+        guard = above in self.region.below and self.region.below[above][0] == site.point
         return above if guard else None
 
     @cached_property
@@ -65,13 +65,13 @@ class RegionTrials:
         if above >= 0 and isinstance(self.points.terms[above], Add):
             own = sample.values(self.points.terms[root])
             rest = (sample.values(self.points.terms[above]) - own)[rows]
-            spot = Spot(above)
-            return lambda value: ascent.outcome(spot, rows, rest + constant(value, vocabulary))
+            site = Site(above)
+            return lambda value: ascent.outcome(site, rows, rest + constant(value, vocabulary))
 
         def outcome(value: Value) -> Array:
             said = constant(value, vocabulary)
             return ascent.outcome(
-                Spot(root), rows, np.broadcast_to(said, (len(rows), *said.shape[1:]))
+                Site(root), rows, np.broadcast_to(said, (len(rows), *said.shape[1:]))
             )
 
         return outcome
@@ -92,13 +92,13 @@ class RegionTrials:
 
     # What changes are worth
 
-    def changes(self, spot: Spot) -> Iterator[tuple[dict[Spot, Const], float]]:
-        """Changes inside what stands at a spot, or beside it if that is a guard; and their gains.
+    def changes(self, site: Site) -> Iterator[tuple[dict[Site, Const], float]]:
+        """Changes inside what stands at a site, or beside it if that is a guard; and their gains.
 
         A node is a candidate for a constant and its guard for true and false.
         """
         self._prepare()
-        node = self.node_of(spot)
+        node = self.node_of(site)
         assert node is not None
         gains = np.stack(self._gains)
         now = self._now
@@ -109,16 +109,16 @@ class RegionTrials:
             holds = self.region.truth(self.points.terms[guard])[self._reached[rows]]
             where[then], where[otherwise] = rows[holds], rows[~holds]
             before = now[rows].sum()
-            if point != spot.point or spot.point == node:
+            if point != site.point or site.point == node:
                 worth = gains[:, rows].sum(axis=1)
                 for number in np.argsort(-worth, kind="stable")[:BEST].tolist():
                     value = Const(self.region.constants[number])
-                    yield {Spot(point): value}, float(worth[number] - before)
+                    yield {Site(point): value}, float(worth[number] - before)
                 yield from self._means(point, rows, float(before))
             for truth, branch in ((True, then), (False, otherwise)):
                 codes = self.region.codes(branch)[self._reached[rows]]
                 worth_there = gains[codes, rows].sum() - before
-                yield {Spot(guard): Const(truth)}, float(worth_there)
+                yield {Site(guard): Const(truth)}, float(worth_there)
 
     def _coming(self, node: int) -> Array:
         there = self.region.coming(self.region.root, node)
@@ -126,7 +126,7 @@ class RegionTrials:
 
     def _means(
         self, point: int, rows: Array, before: float
-    ) -> Iterator[tuple[dict[Spot, Const], float]]:
+    ) -> Iterator[tuple[dict[Site, Const], float]]:
         """The mean of what rows say that come to a node of numbers.
 
         In a program that is one tree of numbers, the mean of what would be right there.
@@ -141,7 +141,7 @@ class RegionTrials:
             if self.utility.squares and broken and weights.sum() > 0:
                 best = float(np.average(self.utility.right[rows], weights=weights))
                 gains = self.utility.gains(np.full(len(rows), best), rows)
-                yield {Spot(point): Const(best)}, float(gains.sum() - before)
+                yield {Site(point): Const(best)}, float(gains.sum() - before)
             return
         numbers = np.array(constants, dtype=np.float64)
         codes = self.region.said[point][self._reached[rows]]
@@ -150,14 +150,14 @@ class RegionTrials:
         value: Value = tuple(mean.tolist()) if mean.ndim else float(mean)
         outcome = self._outcome(value)[rows]
         gains = self.utility.gains(outcome, self._reached[rows])
-        yield {Spot(point): Const(value)}, float(gains.sum() - before)
+        yield {Site(point): Const(value)}, float(gains.sum() - before)
 
     # What they leave of a witness
 
     def left(
-        self, spot: Spot, new: dict[Spot, Const], association: Association, protected: int
+        self, site: Site, new: dict[Site, Const], association: Association, protected: int
     ) -> tuple[float, float] | None:
-        """The association and the influence of what stands at a spot after a change inside it.
+        """The association and the influence of what stands at a site after a change inside it.
 
         Of a guard, after a change beside it. None where that is not said by a change of one node.
         """
@@ -165,16 +165,16 @@ class RegionTrials:
             return None
         self._prepare()
         ((place, value),) = new.items()
-        node, mine = self.node_of(place), self.node_of(spot)
+        node, mine = self.node_of(place), self.node_of(site)
         if node is None or mine is None or not mine <= node < self.points.end(mine):
             return None
-        if spot.point != mine:
-            return self._guard_left(spot, mine, node, place, value, association, protected)
+        if site.point != mine:
+            return self._guard_left(site, mine, node, place, value, association, protected)
         codes = self._codes_after(mine, node, place, value)
         found = self.joint.association_of(self._values(codes), association)[protected]
         return float(found), self._influence(mine, codes)
 
-    def _codes_after(self, start: int, node: int, place: Spot, value: Const) -> Array:
+    def _codes_after(self, start: int, node: int, place: Site, value: Const) -> Array:
         """What rows say that start at a node, after a change of a node inside it."""
         there = self.region.coming(start, node)
         if place.point == node:
@@ -206,16 +206,16 @@ class RegionTrials:
 
     def _guard_left(
         self,
-        spot: Spot,
+        site: Site,
         mine: int,
         node: int,
-        place: Spot,
+        place: Site,
         value: Const,
         association: Association,
         protected: int,
     ) -> tuple[float, float] | None:
         """Of the guard of a node, after a change in one of its branches."""
-        holds = self.region.truth(self.points.terms[spot.point])
+        holds = self.region.truth(self.points.terms[site.point])
         if node == mine:
             return None
         rows = self._coming(mine)

@@ -15,29 +15,29 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
-from proxyuse.case import Case, case_of, engine_for, with_defined_influence
 from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
-from proxyuse.columns import Column, as_column
-from proxyuse.deploy.written_back import Deployed, written_back
+from proxyuse.data.columns import Column, as_column
+from proxyuse.data.population import is_name
+from proxyuse.data.table import Table
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.errors import DataError
+from proxyuse.judge.judgment import Oracle
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Const, value_text
-from proxyuse.lang.positions import Position, Spot
+from proxyuse.lang.positions import Position, Site
 from proxyuse.lang.text import shortened
-from proxyuse.measure.association import AssociationLike
+from proxyuse.measure.association.mutual_information import AssociationLike
+from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.influence import Influence, differ
-from proxyuse.measure.support import BINS, MAX_SUPPORT
+from proxyuse.models.audited_model import audited_model
 from proxyuse.models.decisions import Decision
-from proxyuse.models.subject import subject_of
-from proxyuse.oracle.judgement import Oracle
-from proxyuse.population import is_name
+from proxyuse.models.write_back import Deployed, written_back
 from proxyuse.program import Frame, Program
 from proxyuse.repairing.search import Found, Removed, Search, SearchBudget
 from proxyuse.repairing.utility import Measure, Utility, UtilityFunction, continuous, right_answers
-from proxyuse.table import Table
+from proxyuse.request import Request, engine_for, request_for, with_defined_influence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,13 +135,13 @@ class Repair:
     _model: object = field(repr=False)
     _X: object = field(repr=False)
     _oracle: Oracle | None = field(repr=False)
-    _case: Case = field(repr=False)
+    _case: Request = field(repr=False)
 
     @cached_property
     def deployed(self) -> Deployed:
         """The repaired model, whether it is of the same kind as the one given, and why if not."""
         if isinstance(self._model, Program):
-            from proxyuse.deploy.estimator import program_estimator
+            from proxyuse.models.program_estimator import program_estimator
 
             why = "a program was given, not a model"
             return Deployed(program_estimator(self.program), False, why)
@@ -195,8 +195,10 @@ class Repair:
             return None
         settings = self._case.settings
         known = {z.source for z in self.after.population.protected if z.source}
-        subject = subject_of(self.model, self._X, known, settings.decision, opaque=settings.opaque)
-        if self._case.specialised(subject.program) == self.after.program:
+        subject = audited_model(
+            self.model, self._X, known, settings.decision, opaque=settings.opaque
+        )
+        if self._case.specialized(subject.program) == self.after.program:
             return None
         population = self._case.population.having(subject.program.variables)
         found = examine(replace(self._case, subject=subject, population=population))
@@ -338,7 +340,7 @@ decision, opaque, threads, progress : as for `audit`.
     >>> repaired.used.after
     0.8
     """
-    case = case_of(
+    case = request_for(
         model, X, protected, epsilon, delta,
         weights=weights, missing_protected=missing_protected, association=association,
         influence=influence, max_support=max_support, bins=bins, budget=budget,
@@ -369,7 +371,7 @@ decision, opaque, threads, progress : as for `audit`.
         for target in (used, kept_apart)
         if target is not None
     ]
-    changes = {spot: _change(full, spot, value) for spot, value in new.items()}
+    changes = {site: _change(full, site, value) for site, value in new.items()}
     return Repair(
         before=before,
         after=after,
@@ -405,33 +407,33 @@ def _searched(search: Search, before: Audit) -> tuple[Found, Audit]:
         found = search.resumed(found, after)
 
 
-def _in_full(specialised: Program, full: Program, new: Mapping[Spot, Const]) -> dict[Spot, Const]:
+def _in_full(specialized: Program, full: Program, new: Mapping[Site, Const]) -> dict[Site, Const]:
     """Positions of a program as positions of the one it was made of, which has the same shape."""
-    if specialised is full:
+    if specialized is full:
         return dict(new)
     by_number = {written: point for point, written in enumerate(full.points.written)}
-    found: dict[Spot, Const] = {}
-    for spot, value in new.items():
-        point = by_number[specialised.points.written[spot.point]]
-        below = specialised.points.below(spot.point) if spot.operands else []
-        children = [by_number[specialised.points.written[below[s]]] for s in spot.operands]
+    found: dict[Site, Const] = {}
+    for site, value in new.items():
+        point = by_number[specialized.points.written[site.point]]
+        below = specialized.points.below(site.point) if site.operands else []
+        children = [by_number[specialized.points.written[below[s]]] for s in site.operands]
         operands = tuple(sorted(full.points.steps[child] for child in children))
-        found[Spot(point, operands)] = value
+        found[Site(point, operands)] = value
     return found
 
 
-def _change(program: Program, spot: Spot, value: Const) -> Change:
-    position = program.points.position(spot)
+def _change(program: Program, site: Site, value: Const) -> Change:
+    position = program.points.position(site)
     origin = program.origin(position)
-    term = program.text_of(program.points.term_at(spot))
+    term = program.text_of(program.points.term_at(site))
     return Change(position, term, value_text(value.value), "" if origin is None else str(origin))
 
 
-def _steps(specialised: Program, full: Program, found: Found, utility: Utility) -> tuple[Step, ...]:
+def _steps(specialized: Program, full: Program, found: Found, utility: Utility) -> tuple[Step, ...]:
     steps = []
     for taken in found.steps:
-        new = _in_full(specialised, full, taken.new)
-        changes = tuple(_change(full, spot, value) for spot, value in new.items())
+        new = _in_full(specialized, full, taken.new)
+        changes = tuple(_change(full, site, value) for site, value in new.items())
         steps.append(Step(taken.removed, changes, utility.better(taken.value)))
     return tuple(steps)
 
@@ -445,7 +447,7 @@ def _said(utility: Utility, program: Program) -> float:
 
 
 def _utility(
-    case: Case, program: Program, X: object, y: object, named: object, clock: Clock
+    case: Request, program: Program, X: object, y: object, named: object, clock: Clock
 ) -> Utility:
     sample = engine_for(case, program, clock).sample
     outputs = sample.outputs()
@@ -498,7 +500,7 @@ def _one_a_row(holdout: Any) -> bool:
     return getattr(holdout, "ndim", 0) == 1 and holdout.dtype == np.bool_
 
 
-def _parts(utility: Utility, apart: Any, case: Case) -> tuple[Utility, Utility]:
+def _parts(utility: Utility, apart: Any, case: Request) -> tuple[Utility, Utility]:
     """The utility on the rows that are used, and on those that are kept apart."""
     population, held = case.population, np.asarray(apart)
     kept = np.ones(population.n_rows, np.bool_) if population.kept is None else population.kept

@@ -28,19 +28,19 @@ from itertools import count
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.case import Case, engine_for, with_defined_influence
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.detect.witnesses import strength
 from proxyuse.errors import DataError
+from proxyuse.judge.judgment import Oracle, Violation
 from proxyuse.lang.evaluate import Array, constant, first_value
 from proxyuse.lang.nodes import Const, Var
-from proxyuse.lang.positions import Cover, Spot
+from proxyuse.lang.positions import Cover, Site
 from proxyuse.measure.engine import Measurement
-from proxyuse.oracle.judgement import Oracle, Violation
 from proxyuse.program import Program
-from proxyuse.repairing.trials import SMALL, Effort, Scene, Trial
+from proxyuse.repairing.trials import SMALL, Effort, Trial, TrialContext
 from proxyuse.repairing.utility import Utility, continuous
+from proxyuse.request import Request, engine_for, with_defined_influence
 
 LARGE = 1000  # nodes of a term of which the beginning is kept
 
@@ -138,7 +138,7 @@ class Removed:
     @classmethod
     def of(cls, violation: Violation) -> Removed:
         """What is kept of a violation, when what it was measured with is let go."""
-        w, said = violation.witness, violation.judgement
+        w, said = violation.witness, violation.judgment
         reason, by = ("", "") if said is None else (said.reason, said.by)
         program = w.decomposition.program
         term = w.term if w.size <= LARGE else program.brief(w.expression)
@@ -157,7 +157,7 @@ class Taken:
     """
 
     removed: Removed
-    new: Mapping[Spot, Const]
+    new: Mapping[Site, Const]
     value: float
 
 
@@ -180,7 +180,7 @@ class Found:
     value: float
 
     @property
-    def new(self) -> dict[Spot, Const]:
+    def new(self) -> dict[Site, Const]:
         """The constants at positions of the original program."""
         return _merged(self.steps)
 
@@ -199,21 +199,21 @@ class Search:
 
     def __init__(
         self,
-        case: Case,
+        case: Request,
         original: Program,
         oracle: Oracle | None,
         utility: Utility,
         budget: SearchBudget,
         clock: Clock,
     ) -> None:
-        self.case, self.original, self.oracle = case, case.specialised(original), oracle
+        self.case, self.original, self.oracle = case, case.specialized(original), oracle
         self.utility, self.clock = utility, clock
         size = case.population.n_rows * original.size
         self.budget = budget if size < SMALL else budget.for_large
         self.known: dict[bytes, Array] = {}
         self.detections = 0
         self._last: Measurement | None = None
-        self._stage: Scene | None = None
+        self._stage: TrialContext | None = None
         self._ticket = count(1)  # so that steps are not compared
         self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
         light = Budget(case.settings.budget.subsets, 0, 0, 0)
@@ -309,11 +309,11 @@ class Search:
         case = with_defined_influence(self._light, program, self.clock)
         return examine(case, program, clock=self.clock, known=self.known)
 
-    def _scene(self, audit: Audit) -> Scene:
+    def _scene(self, audit: Audit) -> TrialContext:
         """What trials are made in; the last is kept."""
         if self._stage is None or self._stage.audit is not audit:
             engine = self._engine(audit.program)
-            self._stage = Scene(
+            self._stage = TrialContext(
                 audit, engine, self.utility, self.case.association, self.budget.effort
             )
         return self._stage
@@ -330,22 +330,22 @@ class Search:
         return self.utility.better(self.utility.value(program.term, outputs))
 
     def _in_original(
-        self, program: Program, back: Sequence[int], new: Mapping[Spot, Const]
-    ) -> dict[Spot, Const]:
+        self, program: Program, back: Sequence[int], new: Mapping[Site, Const]
+    ) -> dict[Site, Const]:
         """Positions of a program under repair as positions of the original."""
         points, found = program.points, {}
-        for spot, value in new.items():
-            if not spot.operands:
-                found[Spot(back[spot.point])] = value
+        for site, value in new.items():
+            if not site.operands:
+                found[Site(back[site.point])] = value
                 continue
-            below = points.below(spot.point)
-            children = [back[below[step]] for step in spot.operands]
+            below = points.below(site.point)
+            children = [back[below[step]] for step in site.operands]
             parents = {self.original.points.parents[child] for child in children}
             if len(parents) == 1:
                 steps = tuple(sorted(self.original.points.steps[child] for child in children))
-                found[Spot(parents.pop(), steps)] = value
+                found[Site(parents.pop(), steps)] = value
             else:  # the operands come from an operator inside the operator
-                found[Spot(back[spot.point])] = value
+                found[Site(back[site.point])] = value
         return found
 
     # Better than the first repair that works
@@ -388,7 +388,7 @@ class Search:
             said = np.broadcast_to(constant(option.value, sample.vocabulary), outputs.shape)
             scored.append((self.utility.better(self.utility.value(option, said)), option))
         value, best = max(scored, key=lambda pair: pair[0])
-        whole = (Taken(Removed.of(first), {Spot(0): best}, value),)
+        whole = (Taken(Removed.of(first), {Site(0): best}, value),)
         return Found(self._applied(whole)[0], whole, value)
 
 
@@ -411,7 +411,7 @@ def _merit(found: Found) -> tuple[float, int]:
     return found.value, -found.program.size
 
 
-def _with_step(original: Program, steps: Steps, removed: Removed, new: dict[Spot, Const]) -> Steps:
+def _with_step(original: Program, steps: Steps, removed: Removed, new: dict[Site, Const]) -> Steps:
     """Steps with one more; constants that it covers are let go."""
     covered = Cover(original.points, new)
     left = (
@@ -421,5 +421,5 @@ def _with_step(original: Program, steps: Steps, removed: Removed, new: dict[Spot
     return (*(step for step in left if step.new), Taken(removed, new, 0.0))
 
 
-def _merged(steps: Steps) -> dict[Spot, Const]:
-    return {spot: value for step in steps for spot, value in step.new.items()}
+def _merged(steps: Steps) -> dict[Site, Const]:
+    return {site: value for step in steps for site, value in step.new.items()}

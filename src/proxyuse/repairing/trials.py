@@ -35,10 +35,10 @@ from proxyuse.lang.nodes import (
     children,
     value_text,
 )
-from proxyuse.lang.positions import Cover, Points, Spot
-from proxyuse.measure.association import Association
+from proxyuse.lang.positions import Cover, Points, Site
+from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.support import support_of
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.support import support_of
 from proxyuse.measure.what_if import WhatIf
 from proxyuse.repairing.region import Region, region_at
 from proxyuse.repairing.region_trials import RegionTrials
@@ -77,12 +77,12 @@ class Trial:
     removed : how many nodes they replace.
     """
 
-    new: Mapping[Spot, Const]
+    new: Mapping[Site, Const]
     gain: float
     removed: int
 
     @property
-    def key(self) -> tuple[float, int, tuple[Spot, ...], tuple[str, ...]]:
+    def key(self) -> tuple[float, int, tuple[Site, ...], tuple[str, ...]]:
         """Better trials first: by utility, then the smaller program, then position."""
         values = {value_text(value.value) for value in self.new.values()}
         return (
@@ -93,7 +93,7 @@ class Trial:
         )
 
 
-class Scene:
+class TrialContext:
     """A program on some rows, as trials see it."""
 
     def __init__(
@@ -111,7 +111,7 @@ class Scene:
         self.program, self.points = audit.program, audit.program.points
         self.protected = {z.name: i for i, z in enumerate(audit.population.protected)}
         self._regions: dict[int, RegionTrials] = {}
-        self._best: dict[tuple[Spot, ...], list[Trial]] = {}
+        self._best: dict[tuple[Site, ...], list[Trial]] = {}
         self.small = self.sample.n_rows * self.points.terms[0].size < SMALL
 
     @cached_property
@@ -136,7 +136,7 @@ class Scene:
             self._regions[root] = RegionTrials(region, self.measurement, self.utility)
         return self._regions[root]
 
-    def outputs_with(self, new: Mapping[Spot, Const]) -> Array:
+    def outputs_with(self, new: Mapping[Site, Const]) -> Array:
         """What the program says with constants at some positions."""
         root = self.region(0) if isinstance(self.points.terms[0], Ite) else None
         if root is not None and root.region.root == 0 and not any(s.operands for s in new):
@@ -145,51 +145,51 @@ class Scene:
             return np.concatenate(words)[codes]
         return self.what_if.values_with(new)
 
-    def trial(self, new: Mapping[Spot, Const]) -> Trial:
+    def trial(self, new: Mapping[Site, Const]) -> Trial:
         """A trial with what it costs."""
         more = self.utility.gains(self.outputs_with(new)).sum() - self.gains.sum()
         return Trial(new, self.utility.worth(more), self._size(new))
 
-    def _size(self, spots: Iterable[Spot]) -> int:
-        return sum(end - start for spot in spots for start, end in self.points.covers(spot))
+    def _size(self, sites: Iterable[Site]) -> int:
+        return sum(end - start for site in sites for start, end in self.points.covers(site))
 
     # The best constants for an expression at some positions
 
-    def best_constants(self, spots: Sequence[Spot], limit: int = 2) -> list[Trial]:
+    def best_constants(self, sites: Sequence[Site], limit: int = 2) -> list[Trial]:
         """Trials that put one constant at all of some positions, best first; kept."""
-        key = tuple(spots)
+        key = tuple(sites)
         if key not in self._best:
-            self._best[key] = self._constants(spots)
+            self._best[key] = self._constants(sites)
         return self._best[key][:limit]
 
-    def _constants(self, spots: Sequence[Spot]) -> list[Trial]:
-        swept = self._swept(spots[0]) if len(spots) == 1 else None
-        values = self._options(spots) if swept is None else swept
-        if len(spots) == 1:
-            trials = [self._one_constant(spots[0], value) for value in values]
+    def _constants(self, sites: Sequence[Site]) -> list[Trial]:
+        swept = self._swept(sites[0]) if len(sites) == 1 else None
+        values = self._options(sites) if swept is None else swept
+        if len(sites) == 1:
+            trials = [self._one_constant(sites[0], value) for value in values]
         else:
-            trials = [self.trial(dict.fromkeys(spots, value)) for value in values]
+            trials = [self.trial(dict.fromkeys(sites, value)) for value in values]
         return sorted(trials, key=lambda trial: trial.key)[:3]
 
-    def _one_constant(self, spot: Spot, value: Const) -> Trial:
-        rows = np.flatnonzero(self.sample.reached(spot.point))
+    def _one_constant(self, site: Site, value: Const) -> Trial:
+        rows = np.flatnonzero(self.sample.reached(site.point))
         values = constant(value.value, self.sample.vocabulary)
         said = np.broadcast_to(values, (len(rows), *values.shape[1:]))
-        gains = self.utility.gains(self.what_if.outcome(spot, rows, said), rows)
+        gains = self.utility.gains(self.what_if.outcome(site, rows, said), rows)
         more = gains.sum() - self.gains[rows].sum()
-        return Trial({spot: value}, self.utility.worth(more), self._size([spot]))
+        return Trial({site: value}, self.utility.worth(more), self._size([site]))
 
-    def _options(self, spots: Sequence[Spot]) -> list[Const]:
+    def _options(self, sites: Sequence[Site]) -> list[Const]:
         """The constants that are tried at some positions of one expression."""
-        term = self.points.term_at(spots[0])
+        term = self.points.term_at(sites[0])
         if self.sample.frame.check(term) == BOOLEAN:
             return [Const(True), Const(False)]
         values = self.sample.values(term)
         support = support_of(values, self.sample.n_rows)
         masses = support.masses(self.sample.weights)
         chosen = np.arange(len(support))
-        if isinstance(self.points.terms[spots[0].point], Var):
-            kinds = self.what_if.kinds_of_value(spots, support)
+        if isinstance(self.points.terms[sites[0].point], Var):
+            kinds = self.what_if.kinds_of_value(sites, support)
             chosen = _middles(kinds, masses)
         most = self.effort.constants if self.small else self.effort.constants // 2
         if len(chosen) > most:
@@ -198,25 +198,25 @@ class Scene:
         found = [
             Const(first_value(support.values[i : i + 1], self.sample.vocabulary)) for i in chosen
         ]
-        if values.dtype == np.float64 and not isinstance(self.points.terms[spots[0].point], Var):
+        if values.dtype == np.float64 and not isinstance(self.points.terms[sites[0].point], Var):
             mean = np.average(values, axis=0, weights=self.sample.weights)[None]
             if np.isfinite(mean).all():
                 found.append(Const(first_value(mean, self.sample.vocabulary)))
         return list({value_text(c.value): c for c in found}.values())
 
-    def _swept(self, spot: Spot) -> list[Const] | None:
+    def _swept(self, site: Site) -> list[Const] | None:
         """The best number of all, where the output falls on one of two sides in each row.
 
         Sort the rows by their thresholds; what each side adds to the utility is summed up from
         both ends. Of the best interval, the point nearest the mean. O(n log n).
         """
-        sides = self.what_if.sides(spot)
+        sides = self.what_if.sides(site)
         if sides is None:
             return None
         rows, tau, low, high = sides
-        if isinstance(self.points.term_at(spot), Var) and len(np.unique(tau)) <= 1:
+        if isinstance(self.points.term_at(site), Var) and len(np.unique(tau)) <= 1:
             return None  # a value on each side of one threshold is at hand
-        mean = self._mean(spot)
+        mean = self._mean(site)
         if len(rows) == 0 or not np.isfinite(mean):
             return None
         below, above = self.utility.gains(low, rows), self.utility.gains(high, rows)
@@ -238,8 +238,8 @@ class Scene:
         picked = float(point[np.argmin(np.abs(point - mean))])
         return [Const(picked), Const(mean)]
 
-    def _mean(self, spot: Spot) -> float:
-        values = self.sample.values(self.points.term_at(spot))
+    def _mean(self, site: Site) -> float:
+        values = self.sample.values(self.points.term_at(site))
         known = np.broadcast_to(values.astype(np.float64), (self.sample.n_rows,))
         held = ~np.isnan(known)
         if not held.any():
@@ -250,43 +250,43 @@ class Scene:
 
     def left(self, witness: Witness, trial: Trial) -> tuple[float, float]:
         """Association and influence that a trial leaves to a witness."""
-        spots = witness.decomposition.spots
+        sites = witness.decomposition.sites
         covered = Cover(self.points, trial.new)
-        gone = [covered.holds(spot) for spot in spots]
+        gone = [covered.holds(site) for site in sites]
         if all(gone):
             return 0.0, 0.0
-        region = self._region_of(spots)
+        region = self._region_of(sites)
         if region is not None:
             place = self.protected[witness.protected]
-            found = region.left(spots[0], dict(trial.new), self.association, place)
+            found = region.left(sites[0], dict(trial.new), self.association, place)
             if found is not None:
                 return found
-        own = Cover(self.points, spots)
-        if any(gone) or not all(own.holds(spot) for spot in trial.new):
-            rest = [spot for spot, out in zip(spots, gone, strict=True) if not out]
+        own = Cover(self.points, sites)
+        if any(gone) or not all(own.holds(site) for site in trial.new):
+            rest = [site for site, out in zip(sites, gone, strict=True) if not out]
             return witness.association, self.what_if.influence_after(rest, trial.new)
-        values = self._values_with(spots[0], trial.new)
+        values = self._values_with(sites[0], trial.new)
         each = self.measurement.joint.association_of(values, self.association)
         association = float(each[self.protected[witness.protected]])
         if association < self.audit.epsilon:
             return association, witness.influence
-        return association, self.what_if.influence_of(spots, values)
+        return association, self.what_if.influence_of(sites, values)
 
     def gone(self, witness: Witness, trial: Trial) -> bool:
         """Whether a trial removes a witness."""
         association, influence = self.left(witness, trial)
         return association < self.audit.epsilon or influence <= self.audit.delta
 
-    def _values_with(self, spot: Spot, new: Mapping[Spot, Const]) -> Array:
+    def _values_with(self, site: Site, new: Mapping[Site, Const]) -> Array:
         """What an expression says with constants inside it."""
-        if not spot.operands:
-            return self.what_if.values_with(new, spot.point)
-        term = self.points.terms[spot.point]
-        below = self.points.below(spot.point)
-        subset = {s: v for s, v in new.items() if s.point == spot.point and s.operands}
+        if not site.operands:
+            return self.what_if.values_with(new, site.point)
+        term = self.points.terms[site.point]
+        below = self.points.below(site.point)
+        subset = {s: v for s, v in new.items() if s.point == site.point and s.operands}
         gone = {step for s in subset for step in s.operands}
         inner = {s: v for s, v in new.items() if s not in subset}
-        steps = sorted(set(spot.operands) - gone, key=lambda step: term._order[step])
+        steps = sorted(set(site.operands) - gone, key=lambda step: term._order[step])
         parts = [self.what_if.values_with(inner, below[step]) for step in steps]
         parts += [constant(v.value, self.sample.vocabulary) for v in subset.values()]
         return parts[0] if len(parts) == 1 else apply(term, parts, {}, self.sample.vocabulary)
@@ -298,7 +298,7 @@ class Scene:
 
         Where only few do, p1 itself is the last.
         """
-        whole = self.best_constants(witness.decomposition.spots)[0]
+        whole = self.best_constants(witness.decomposition.sites)[0]
         trials = sorted({t.key: t for t in self._trials(witness)}.values(), key=lambda t: t.key)
         better = [trial for trial in trials if trial.key < whole.key]
         found: list[Trial] = []
@@ -319,94 +319,94 @@ class Scene:
 
     def _is_costly(self, witness: Witness, trial: Trial) -> bool:
         """Whether what is left of a witness takes a look at the whole changed program."""
-        spots = witness.decomposition.spots
-        own = Cover(self.points, spots)
-        inside = all(own.holds(spot) for spot in trial.new)
-        return (len(spots) > 1 and len(trial.new) < len(spots)) or not (
-            inside or self._region_of(spots) is not None
+        sites = witness.decomposition.sites
+        own = Cover(self.points, sites)
+        inside = all(own.holds(site) for site in trial.new)
+        return (len(sites) > 1 and len(trial.new) < len(sites)) or not (
+            inside or self._region_of(sites) is not None
         )
 
     def _trials(self, witness: Witness) -> Iterator[Trial]:
-        spots = witness.decomposition.spots
-        region = self._region_of(spots)
+        sites = witness.decomposition.sites
+        region = self._region_of(sites)
         if region is not None:
-            for new, gain in region.changes(spots[0]):
+            for new, gain in region.changes(sites[0]):
                 yield Trial(new, self.utility.worth(gain), self._size(new))
-            yield from self._variables(spots)
+            yield from self._variables(sites)
             return
-        if len(spots) > 1:
-            yield from self._some_positions(spots)
-            yield from self._around(spots)
-        yield from self._inside(spots)
+        if len(sites) > 1:
+            yield from self._some_positions(sites)
+            yield from self._around(sites)
+        yield from self._inside(sites)
 
-    def _around(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+    def _around(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """In a program that is one tree, what takes some of several positions out with it."""
         region = self.region(0)
         if region is None or region.region.root > 0 or not region.small:
             return
-        for new, gain in region.changes(Spot(0)):
+        for new, gain in region.changes(Site(0)):
             ((place, value),) = new.items()
             gone = self.points.covers(place)
             if place.point not in region.region.below:  # a guard: one branch is never taken
                 branches = region.region.below[self.points.parents[place.point]][1:]
                 never = branches[1 if value.value else 0]
                 gone = [*gone, (never, self.points.end(never))]
-            if any(start <= spot.point < end for spot in spots for start, end in gone):
+            if any(start <= site.point < end for site in sites for start, end in gone):
                 yield Trial(new, self.utility.worth(gain), self._size(new))
 
-    def _region_of(self, spots: Sequence[Spot]) -> RegionTrials | None:
+    def _region_of(self, sites: Sequence[Site]) -> RegionTrials | None:
         """The region that one position is a node of, or the guard of a node."""
-        if len(spots) > 1:
+        if len(sites) > 1:
             return None
-        region = self.region(spots[0].point)
-        known = region is not None and region.small and region.node_of(spots[0]) is not None
+        region = self.region(sites[0].point)
+        known = region is not None and region.small and region.node_of(sites[0]) is not None
         return region if known else None
 
-    def _some_positions(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+    def _some_positions(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """The most influential positions, more and more of them."""
-        influences = self.measurement.influences(spots)
+        influences = self.measurement.influences(sites)
         order = np.argsort(influences, kind="stable")[::-1]
-        ranked = [spots[i] for i in order.tolist()]
+        ranked = [sites[i] for i in order.tolist()]
         if self.small:
-            for spot in ranked[: self.effort.expressions]:
-                yield from self.best_constants([spot], 2)
+            for site in ranked[: self.effort.expressions]:
+                yield from self.best_constants([site], 2)
         size = 2 if self.small else len(ranked) // 4
         while 1 < size < len(ranked):
             yield from self.best_constants(sorted(ranked[:size]), 2 if self.small else 1)
             size *= 2
 
-    def _inside(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+    def _inside(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """Expressions inside, alike in all copies; of large programs, the variables."""
         if not self.small:
-            yield from self._variables(spots)
+            yield from self._variables(sites)
             return
-        groups: dict[bytes, list[Spot]] = {}
-        for spot in spots:
-            for start, end in self.points.covers(spot):
+        groups: dict[bytes, list[Site]] = {}
+        for site in sites:
+            for start, end in self.points.covers(site):
                 for point in range(start, end):
                     term = self.points.terms[point]
-                    if not isinstance(term, Const) and Spot(point) not in spots:
-                        groups.setdefault(term.digest, []).append(Spot(point))
+                    if not isinstance(term, Const) and Site(point) not in sites:
+                        groups.setdefault(term.digest, []).append(Site(point))
         ranked = sorted(groups.values(), key=self._promise)
         for group in ranked[: self.effort.expressions]:
             yield from self.best_constants(_disjoint(self.points, group), 2)
-        if len(spots) == 1:
-            yield from self._smaller_subsets(spots[0])
+        if len(sites) == 1:
+            yield from self._smaller_subsets(sites[0])
 
-    def _promise(self, group: list[Spot]) -> tuple[bool, int]:
+    def _promise(self, group: list[Site]) -> tuple[bool, int]:
         """Variables first, then what is large."""
         term = self.points.terms[group[0].point]
         return not isinstance(term, Var), -term.size
 
-    def _variables(self, spots: tuple[Spot, ...]) -> Iterator[Trial]:
+    def _variables(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """Variables inside, each everywhere there; of a large program those that tell most."""
-        groups: dict[str, list[Spot]] = {}
-        for spot in spots:
-            for start, end in self.points.covers(spot):
+        groups: dict[str, list[Site]] = {}
+        for site in sites:
+            for start, end in self.points.covers(site):
                 for point in range(start, end):
                     term = self.points.terms[point]
                     if isinstance(term, Var):
-                        groups.setdefault(term.name, []).append(Spot(point))
+                        groups.setdefault(term.name, []).append(Site(point))
         names = list(groups)
         if not self.small:
             told = self.measurement.associations([Var(name) for name in names], self.association)
@@ -416,13 +416,13 @@ class Scene:
             if len(groups[name]) > 1:
                 yield from self.best_constants(groups[name])
 
-    def _smaller_subsets(self, spot: Spot) -> Iterator[Trial]:
+    def _smaller_subsets(self, site: Site) -> Iterator[Trial]:
         """Of some operands all but one, and pairs."""
-        term = self.points.terms[spot.point]
+        term = self.points.terms[site.point]
         if not isinstance(term, Associative):
             return
         parts = children(term)
-        steps = spot.operands or tuple(
+        steps = site.operands or tuple(
             step for step, i in enumerate(term._order) if not isinstance(parts[i], Const)
         )
         if len(steps) < 3:
@@ -430,7 +430,7 @@ class Scene:
         some = [tuple(s for s in steps if s != left) for left in steps]
         some += [(a, b) for a in steps for b in steps if a < b] if len(steps) < 12 else []
         for subset in dict.fromkeys(some[: self.effort.expressions]):
-            yield from self.best_constants([Spot(spot.point, subset)], 2)
+            yield from self.best_constants([Site(site.point, subset)], 2)
 
     def _joined(
         self, witness: Witness, checked: list[tuple[Trial, float, float]], whole: Trial
@@ -449,7 +449,7 @@ class Scene:
             return taken / max(1e-6, -trial.gain + 1e-4)
 
         ranked = sorted(checked, key=worth, reverse=True)
-        joined: dict[Spot, Const] = {}
+        joined: dict[Site, Const] = {}
         for trial, _, _ in ranked[:8]:
             before, here = Cover(self.points, joined), Cover(self.points, trial.new)
             if any(map(before.touches, trial.new)) or any(map(here.touches, joined)):
@@ -489,12 +489,12 @@ def _spread(chosen: Array, masses: Array, count: int, ordered: bool) -> Array:
     return np.asarray(chosen[np.unique(np.minimum(places, len(chosen) - 1))])
 
 
-def _disjoint(points: Points, spots: list[Spot]) -> list[Spot]:
+def _disjoint(points: Points, sites: list[Site]) -> list[Site]:
     """Those that do not lie in one before."""
-    found: list[Spot] = []
+    found: list[Site] = []
     end = -1
-    for spot in sorted(spots):
-        if spot.point >= end:
-            found.append(spot)
-            end = points.end(spot.point)
+    for site in sorted(sites):
+        if site.point >= end:
+            found.append(site)
+            end = points.end(site.point)
     return found

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from proxyuse.columns import Column, Kind
+from proxyuse.data.columns import Column, Kind
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Call, Compare, Const, Function, Ite, Relation, Term

@@ -117,7 +117,7 @@ def _confirmed_around(document: Found, group: Found, front: Found) -> str:
 
 
 def _judged(witness: Found) -> list[str]:
-    said = witness["judgement"]
+    said = witness["judgment"]
     if said is None:
         return []
     found = "appropriate" if said["appropriate"] else "NOT appropriate"

@@ -170,7 +170,7 @@ def _closest(
 ) -> Iterable[tuple[int, int]]:
     """Pairs one to one, always the two next that are closest in association.
 
-    The closest two stand next to each other among all sorted by association, so only neighbours
+    The closest two stand next to each other among all sorted by association, so only neighbors
     are looked at: O(k log k).
     """
     line = sorted(

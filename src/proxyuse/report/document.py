@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from proxyuse.auditing import Audit, asked
-from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness, groups_of
 from proxyuse.errors import DataError
+from proxyuse.judge.judgment import Judgment, Oracle
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.lang.text import Texts
-from proxyuse.measure.association import NormalizedMutualInformation, entropy
-from proxyuse.measure.tables import JointTable
+from proxyuse.measure.association.joint_table import JointTable
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation, entropy
 from proxyuse.notes import NoteKind
-from proxyuse.oracle.judgement import Judgement, Oracle
 from proxyuse.output.words import describe_term
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
@@ -219,7 +219,7 @@ class _Writer:
             for group in groups_of(self.audit.witnesses)
         ]
 
-    def witness(self, witness: Witness, said: Judgement | None) -> dict[str, Any]:
+    def witness(self, witness: Witness, said: Judgment | None) -> dict[str, Any]:
         """One witness with what was said of it and its table."""
         found, name = witness.decomposition, witness.protected
         masses = self._table(found, name).masses
@@ -235,7 +235,7 @@ class _Writer:
                 "blind": figure(float(masses.sum(axis=0).max() / masses.sum())),
             },
             "validity": self.audit.validity and validity_content(self.audit.validity, witness),
-            "judgement": said and {field: getattr(said, field) for field in _JUDGED},
+            "judgment": said and {field: getattr(said, field) for field in _JUDGED},
             "table": self._printed_table(found, name),
         }
 
@@ -244,12 +244,12 @@ class _Writer:
         measured = self.audit.decompositions
         found: dict[str, Decomposition] = {}
         root = None
-        for place, (term, spots) in enumerate(zip(measured.terms, measured.spots, strict=True)):
+        for place, (term, sites) in enumerate(zip(measured.terms, measured.sites, strict=True)):
             if isinstance(term, Var):
                 known = found.get(term.name)
-                if known is None or known.occurrences < len(spots):
+                if known is None or known.occurrences < len(sites):
                     found[term.name] = measured[place]
-            if Spot(0) in spots:
+            if Site(0) in sites:
                 root = measured[place]
         named = [("variable", name, found.get(name)) for name in self.audit.program.variables]
         witnesses = {w.key for w in self.audit.witnesses}
@@ -322,13 +322,13 @@ class _Writer:
         term = found.expression
         if term.digest not in self._told:
             self._told[term.digest] = self._text(term)
-        spots = found.spots[:MOST_POSITIONS]
+        sites = found.sites[:MOST_POSITIONS]
         points = self.audit.program.points
-        origins = (_origin(self.audit.program, spot) for spot in spots)
+        origins = (_origin(self.audit.program, site) for site in sites)
         return {
             **self._told[term.digest],
             "occurrences": found.occurrences,
-            "positions": [str(points.position(spot)) for spot in spots],
+            "positions": [str(points.position(site)) for site in sites],
             "origins": list(dict.fromkeys(filter(None, origins))),
         }
 
@@ -368,7 +368,7 @@ class _Writer:
 
 
 def _validity(
-    audit: Audit, judged: Sequence[Judgement | None], min_cell: int, confirmed_only: bool
+    audit: Audit, judged: Sequence[Judgment | None], min_cell: int, confirmed_only: bool
 ) -> dict[str, Any] | None:
     """What statistics were asked of the witnesses, and how many violations they confirm."""
     if audit.validity is None:
@@ -409,9 +409,9 @@ def _to_go(values: Array, threshold: float) -> Array:
     return np.where(values > 0, 0.0, 1.0)
 
 
-def _origin(program: Program, spot: Spot) -> str | None:
-    """Where the part at a spot came from: its own origin, or that of the nearest point above."""
-    point = spot.point
+def _origin(program: Program, site: Site) -> str | None:
+    """Where the part at a site came from: its own origin, or that of the nearest point above."""
+    point = site.point
     while point >= 0:
         origin = program.origins.get(program.points.written[point])
         if origin is not None:

@@ -35,11 +35,11 @@ def standing(document: Found, witness: Found) -> Standing:
     Examples
     --------
     >>> document = {"validity": {"confirmed_only": True}}
-    >>> witness = {"judgement": None, "validity": {"verdict": "possible"}}
-    >>> standing(document, witness).value, standing({}, {"judgement": None}).value
+    >>> witness = {"judgment": None, "validity": {"verdict": "possible"}}
+    >>> standing(document, witness).value, standing({}, {"judgment": None}).value
     ('not confirmed', 'fails')
     """
-    said, asked = witness["judgement"], document.get("validity")
+    said, asked = witness["judgment"], document.get("validity")
     if said is not None and said["appropriate"]:
         return Standing.APPROPRIATE
     if asked is None or not asked["confirmed_only"]:
@@ -97,7 +97,7 @@ def sentences(document: Found, witness: Found) -> list[str]:
 
 def judged(witness: Found) -> str:
     """Who judged a witness, how and why."""
-    said = witness["judgement"]
+    said = witness["judgment"]
     if said is None:
         return "Nobody has judged whether this is appropriate."
     how = "appropriate" if said["appropriate"] else "NOT appropriate"

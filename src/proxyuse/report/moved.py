@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.auditing import Audit
-from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Var
+from proxyuse.measure.association.support import support_of
 from proxyuse.measure.influence import Sampling, differ
-from proxyuse.measure.support import support_of
 from proxyuse.program import Frame
 
 MOST_WORK = 2e8  # rows times program points: a second or so
@@ -93,7 +93,7 @@ class _Context:
         self._n_rows = audit.population.n_rows
         self._frame = Frame(audit.population.columns[name] for name in program.variables)
         self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
-        self._term = program.points.replace(dict.fromkeys(found.spots, self._hole))
+        self._term = program.points.replace(dict.fromkeys(found.sites, self._hole))
         values = evaluate(found.expression, self._frame.arrays, self._frame.vocabulary)
         self.values = np.broadcast_to(values, (self._n_rows, *values.shape[1:]))
 

@@ -1,6 +1,6 @@
 """A document as SARIF 2.1.0, which code scanning and editors read.
 
-Each witness is a result of the rule ``proxy-use``. Without a judgement it is a violation, so its
+Each witness is a result of the rule ``proxy-use``. Without a judgment it is a violation, so its
 kind is ``fail`` and not ``review``: a result that asks for review has by the standard no level, and
 tools would pass over what ends an audit with exit code 1. It is an error, or a warning where
 statistics were asked and do not confirm it. A witness that was judged appropriate is suppressed,
@@ -59,7 +59,7 @@ _RULES: list[dict[str, Any]] = [
 ]
 _FIGURES = (
     "protected", "association", "ceiling", "influence", "reach", "size", "occurrences", "variables",
-    "explicit", "group", "term", "origins", "validity", "judgement",
+    "explicit", "group", "term", "origins", "validity", "judgment",
 )  # fmt: skip
 _EXIT_CODES = {
     0: "nothing was found, and everything was settled",
@@ -129,7 +129,7 @@ def _witnesses(
 ) -> Iterator[dict[str, Any]]:
     shown = on_lines({**document, "witnesses": []})  # of which messages are made
     for witness in document["witnesses"]:
-        said = witness["judgement"]
+        said = witness["judgment"]
         suppressed = standing(document, witness) is Standing.APPROPRIATE
         yield {
             "ruleId": PROXY_USE,

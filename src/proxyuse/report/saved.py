@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from proxyuse.errors import FileError
-from proxyuse.files.reading import unreadable
+from proxyuse.io.reading import unreadable
 from proxyuse.report.document import FORMAT, VERSION, result_of
 from proxyuse.report.schema import first_mistake, schema
 from proxyuse.verdict import counts
@@ -57,7 +57,7 @@ def read_document(path: str | Path) -> dict[str, Any]:
 
 def _loose_end(found: dict[str, Any]) -> str | None:
     """What a document refers to and does not hold, or says in two ways; None if all is well."""
-    judged = [witness["judgement"] for witness in found["witnesses"]]
+    judged = [witness["judgment"] for witness in found["witnesses"]]
     violations = sum(said is None or not said["appropriate"] for said in judged)
     said = result_of(violations, len(judged), found["complete"])
     if (found["violations"], found["result"]) != (violations, said):
@@ -95,7 +95,7 @@ def _verdicts_fit(found: dict[str, Any]) -> bool:
     left = counts(
         one["verdict"]
         for one, witness in zip(said, found["witnesses"], strict=True)
-        if witness["judgement"] is None or not witness["judgement"]["appropriate"]
+        if witness["judgment"] is None or not witness["judgment"]["appropriate"]
     )
     return (
         all(set(one["by_way"]) == ways for one in said)

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from proxyuse.files.json_schema import KEYWORDS, first_mistake
+from proxyuse.io.json_schema import KEYWORDS, first_mistake
 
 __all__ = ["KEYWORDS", "first_mistake", "schema"]
 

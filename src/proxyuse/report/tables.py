@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from proxyuse.auditing import Audit
+from proxyuse.data.population import Protected
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Term
-from proxyuse.measure.support import support_of
-from proxyuse.measure.tables import JointTable, Labels, labels_of
+from proxyuse.measure.association.joint_table import JointTable, Labels, labels_of
+from proxyuse.measure.association.support import support_of
 from proxyuse.output.reading import shortest_between
-from proxyuse.population import Protected
 from proxyuse.program import Frame
 from proxyuse.report.disclosure import joined_labels, joined_lines, printed_table
 

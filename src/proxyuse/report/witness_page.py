@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from proxyuse.auditing import Audit
-from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness
+from proxyuse.judge.judgment import Judgment, Oracle
+from proxyuse.judge.record import Record
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.lang.text import term_text
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.oracle.judgement import Judgement, Oracle
-from proxyuse.oracle.record import Record
 from proxyuse.output.words import MOST_READ, count, describe_term
 from proxyuse.report.answer import describe_witness, percent, text_table
 from proxyuse.report.document import figure
@@ -198,14 +198,14 @@ class Pages:
     def _smaller(self, witness: Witness) -> list[Decomposition]:
         """What stands inside a witness at each of its positions, strongest first, once a term."""
         points = self._audit.program.points
-        covered = [span for spot in witness.decomposition.spots for span in points.covers(spot)]
+        covered = [span for site in witness.decomposition.sites for span in points.covers(site)]
         starts, ends = self._hulls
         low, high = min(start for start, _ in covered), max(end for _, end in covered)
         found: dict[bytes, Decomposition] = {}
         for place in np.flatnonzero((starts >= low) & (ends <= high)).tolist():
             inner = self._audit.decompositions[place]
             digest = inner.expression.digest
-            if digest == witness.expression.digest or not self._within(inner.spots, covered):
+            if digest == witness.expression.digest or not self._within(inner.sites, covered):
                 continue
             if digest not in found or (inner.influence or 0) > (found[digest].influence or 0):
                 found[digest] = inner
@@ -216,18 +216,18 @@ class Pages:
         """From which to which program point each decomposition reaches."""
         points = self._audit.program.points
         spans = [
-            [span for spot in found.spots for span in points.covers(spot)]
+            [span for site in found.sites for span in points.covers(site)]
             for found in self._audit.decompositions
         ]
         starts = np.array([min(start for start, _ in some) for some in spans])
         return starts, np.array([max(end for _, end in some) for some in spans])
 
-    def _within(self, spots: Iterable[Spot], covered: Sequence[tuple[int, int]]) -> bool:
+    def _within(self, sites: Iterable[Site], covered: Sequence[tuple[int, int]]) -> bool:
         points = self._audit.program.points
         return all(
             any(low <= start and end <= high for low, high in covered)
-            for spot in spots
-            for start, end in points.covers(spot)
+            for site in sites
+            for start, end in points.covers(site)
         )
 
     def _near_misses(self, protected: str) -> list[str]:
@@ -279,7 +279,7 @@ class Pages:
         influence = "" if found.influence is None else f"{figure(found.influence):.3f}"
         return [f"{figure(found.associations[protected]):.3f}", influence]
 
-    def _standing(self, found: Decomposition, protected: str, said: Judgement | None) -> str:
+    def _standing(self, found: Decomposition, protected: str, said: Judgment | None) -> str:
         if found.associations[protected] < self._audit.epsilon:
             return "no"
         if found.influence is None or found.influence <= self._audit.delta:
@@ -295,8 +295,8 @@ class Pages:
         return shortened(one_line(reading), MOST_TEXT)
 
 
-def _strength(found: Decomposition, protected: str) -> tuple[float, float, int, Spot]:
-    return -found.associations[protected], -(found.influence or 0.0), found.size, found.spots[0]
+def _strength(found: Decomposition, protected: str) -> tuple[float, float, int, Site]:
+    return -found.associations[protected], -(found.influence or 0.0), found.size, found.sites[0]
 
 
 def _more(found: Sequence[object], shown: int) -> list[str]:

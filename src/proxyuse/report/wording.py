@@ -31,14 +31,14 @@ def headline(document: Mapping[str, Any], name: Callable[[str], str] = str, foun
             if z["witnesses"]
         )
         begin = uses(document.get("validity"))
-        return f"{begin} {used}{found}{_judgements(document)}{_confirmed(document)}."
+        return f"{begin} {used}{found}{_judgments(document)}{_confirmed(document)}."
     names = listed(name(z["name"]) for z in protected)
     if document["complete"]:
         return f"No proxy use of {names} was found at these thresholds."
     return f"No proxy use of {names} was found, but not everything could be settled."
 
 
-def _judgements(document: Mapping[str, Any]) -> str:
+def _judgments(document: Mapping[str, Any]) -> str:
     """How many of the witnesses were judged appropriate, if some were."""
     witnesses = len(document["witnesses"])
     appropriate = witnesses - document["violations"]

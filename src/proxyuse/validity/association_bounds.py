@@ -43,14 +43,14 @@ from typing import NamedTuple
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import (
+from proxyuse.measure.association.chance import expected_information, rounded
+from proxyuse.measure.association.mutual_information import (
     Association,
     NormalizedMutualInformation,
     association_of_values,
     associations_of,
     for_resampled,
 )
-from proxyuse.measure.chance import expected_information, rounded
 from proxyuse.validity.permutations.random_tables import random_tables
 from proxyuse.validity.sample import Sample
 
@@ -193,7 +193,7 @@ def resampled_bounds(
 
     Examples
     --------
-    >>> from proxyuse.measure.other_associations import CramersV
+    >>> from proxyuse.measure.association.others import CramersV
     >>> table = np.array([[40.0, 10.0], [10.0, 40.0]])
     >>> bounds = resampled_bounds(CramersV(), Sample(table, table), 0.05, np.random.default_rng(0))
     >>> bounds.lower < 0.5 < bounds.corrected < 0.6 < bounds.upper

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.detect.witnesses import Witness
-from proxyuse.measure.association import needs_values
+from proxyuse.measure.association.mutual_information import needs_values
 from proxyuse.measure.forests.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
@@ -109,7 +109,7 @@ def _influence(
         return None
     drawn = witness.decomposition.error
     if evidence.sampling is None and drawn == 0:
-        effects = evidence.engine.effects(witness.decomposition.spots)
+        effects = evidence.engine.effects(witness.decomposition.sites)
         return influence_bounds(witness.influence, effects, observed, level)
     # Pairs were drawn: half of the level is for the draw, half for the rows.
     low, high = influence_bounds(witness.influence, None, observed, level / 2)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxyuse.detect.measured import Decomposition
+from proxyuse.detect.decompositions import Decomposition
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.lang.text import shortened
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample
@@ -144,14 +144,14 @@ def _passing(engine: Measurement, evidence: Evidence, some: Found) -> Found:
         for key, d in some.items()
         if measured[row_of[d.expression.digest], place_of[key[0]]] >= evidence.epsilon
     }
-    spots = list({d.spots: None for d in close.values()})
-    influences = dict(zip(spots, _influences(engine, spots), strict=True))
-    return {key: d for key, d in close.items() if influences[d.spots] > evidence.delta}
+    sites = list({d.sites: None for d in close.values()})
+    influences = dict(zip(sites, _influences(engine, sites), strict=True))
+    return {key: d for key, d in close.items() if influences[d.sites] > evidence.delta}
 
 
-def _influences(engine: Measurement, sets: Sequence[tuple[Spot, ...]]) -> list[float]:
+def _influences(engine: Measurement, sets: Sequence[tuple[Site, ...]]) -> list[float]:
     """The influence through each set of positions; those of single ones in bulk."""
-    singles = [spots[0] for spots in sets if len(spots) == 1]
+    singles = [sites[0] for sites in sets if len(sites) == 1]
     known = dict(zip(singles, engine.influences(singles), strict=True)) if singles else {}
     return [known[s[0]] if len(s) == 1 else engine.influence(s) for s in sets]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from proxyuse.detect.measured import Decompositions
+from proxyuse.data.population import Population
+from proxyuse.detect.decompositions import Decompositions
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import Association
+from proxyuse.measure.association.mutual_information import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, Sampling
 from proxyuse.output.words import count
-from proxyuse.population import Population
 from proxyuse.verdict import Validity
 
 Key = tuple[str, str]

@@ -2,7 +2,7 @@
 
 Influence is the mean of a 0-1 kernel ``h(x, x')`` over all pairs of rows. To first order it varies
 as the mean over rows of ``changed(x) + changing(x)``, its means over one of both rows (see
-`proxyuse.measure.effects`). Where these are too costly, Hoeffding's bound is taken: the variance
+`measure.row_effects`). Where these are too costly, Hoeffding's bound is taken: the variance
 is at most that of a share among n / 2 independent pairs.
 
 A share is not normal at its ends, the less so at the levels that many tests need. So the variance
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from proxyuse.measure.effects import Effects
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.validity.sample import Observed, spread
 from proxyuse.verdict import Interval
 
@@ -28,7 +28,7 @@ LEAST_LEVEL = 1e-300
 
 
 def influence_bounds(
-    influence: float, effects: Effects | None, observed: Observed, level: float
+    influence: float, effects: RowEffects | None, observed: Observed, level: float
 ) -> Interval:
     """One-sided bounds, each wrong with probability `level` at most. Linear in the rows.
 
@@ -58,7 +58,7 @@ def influence_bounds(
     return low, high
 
 
-def _trials(influence: float, effects: Effects | None, observed: Observed) -> float:
+def _trials(influence: float, effects: RowEffects | None, observed: Observed) -> float:
     """How many independent trials would vary as much as an influence does."""
     pairs = observed.size / 2
     if effects is None:

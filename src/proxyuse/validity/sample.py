@@ -14,7 +14,7 @@ import numpy as np
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.tables import joint_masses
+from proxyuse.measure.association.joint_table import joint_masses
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Weights
 
@@ -117,5 +117,5 @@ def sample_of(evidence: Evidence, witness: Witness, observed: Observed) -> Sampl
 def spread(observed: Observed, effects: Array) -> float:
     """The variance of the weighted mean of something that each row has."""
     total = float(observed.weights.sum())
-    centred = effects - float(np.dot(effects, observed.weights)) / total
-    return float(np.dot(observed.squares, centred * centred)) / (total * total)
+    centerd = effects - float(np.dot(effects, observed.weights)) / total
+    return float(np.dot(observed.squares, centerd * centerd)) / (total * total)

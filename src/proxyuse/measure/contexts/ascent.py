@@ -6,7 +6,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array, apply
 from proxyuse.lang.nodes import Const, Ite, Term, children
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.counting import Rows
 
 
@@ -18,19 +18,19 @@ class Ascent:
 
     def __init__(self, sample: Rows) -> None:
         self.sample = sample
-        self._rest: tuple[Spot, list[Array]] | None = None
+        self._rest: tuple[Site, list[Array]] | None = None
 
-    def outcome(self, spot: Spot, rows: Array, values: Array) -> Array:
+    def outcome(self, site: Site, rows: Array, values: Array) -> Array:
         """The output of some rows, which reach the position, with these values there."""
-        return self.up_to(0, spot, rows, values)
+        return self.up_to(0, site, rows, values)
 
-    def up_to(self, top: int, spot: Spot, rows: Array, values: Array) -> Array:
+    def up_to(self, top: int, site: Site, rows: Array, values: Array) -> Array:
         """The value at a point above the position."""
         points, vocabulary = self.sample.points, self.sample.vocabulary
-        point = spot.point
+        point = site.point
         with np.errstate(all="ignore"):
-            if spot.operands:
-                rest = self._other_operands(spot)
+            if site.operands:
+                rest = self._other_operands(site)
                 parts = [*(part if len(part) == 1 else part[rows] for part in rest), values]
                 values = apply(points.terms[point], parts, {}, vocabulary)
             while point != top:
@@ -50,31 +50,31 @@ class Ascent:
         values = self.sample.value(term)
         return values if len(values) == 1 else np.asarray(values[rows])
 
-    def _other_operands(self, spot: Spot) -> list[Array]:
+    def _other_operands(self, site: Site) -> list[Array]:
         """The result of the operands that a subset leaves, from left to right; the last is kept.
 
         The subset comes after them, so the result does not depend on it.
         """
-        if self._rest is None or self._rest[0] != spot:
+        if self._rest is None or self._rest[0] != site:
             sample = self.sample
-            parts = [sample.value(part) for part in others_of(sample.points, spot)]
+            parts = [sample.value(part) for part in others_of(sample.points, site)]
             if len(parts) > 1:
-                parts = [apply(sample.points.terms[spot.point], parts, {}, sample.vocabulary)]
-            self._rest = spot, parts
+                parts = [apply(sample.points.terms[site.point], parts, {}, sample.vocabulary)]
+            self._rest = site, parts
         return self._rest[1]
 
 
-def others_of(points: Points, spot: Spot) -> list[Term]:
+def others_of(points: Points, site: Site) -> list[Term]:
     """The operands that a subset leaves, as written."""
-    term = points.terms[spot.point]
-    chosen = {term._order[i] for i in spot.operands}
+    term = points.terms[site.point]
+    chosen = {term._order[i] for i in site.operands}
     return [part for i, part in enumerate(children(term)) if i not in chosen]
 
 
-def only_constants_beside(points: Points, spot: Spot) -> bool:
+def only_constants_beside(points: Points, site: Site) -> bool:
     """Whether only constants stand beside a position on its path to the root."""
-    beside = others_of(points, spot) if spot.operands else []
-    point = spot.point
+    beside = others_of(points, site) if site.operands else []
+    point = site.point
     while point:
         parent = points.parents[point]
         index = points.terms[parent]._order[points.steps[point]]

@@ -23,15 +23,15 @@ import numpy as np
 
 from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary, evaluate, truth_of
 from proxyuse.lang.nodes import Var
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure import wide_sums
+from proxyuse.measure.association.support import support_of
 from proxyuse.measure.contexts.ascent import only_constants_beside
 from proxyuse.measure.contexts.descent import Descent
 from proxyuse.measure.contexts.forms import Context, Form, filled_in
 from proxyuse.measure.contexts.shapes import ranges_of
 from proxyuse.measure.counting import Block, Measures, Rows, Variances, product
-from proxyuse.measure.effects import Ranges
-from proxyuse.measure.support import support_of
+from proxyuse.measure.row_effects import Ranges
 from proxyuse.program import Program
 
 _MAGNITUDE = np.int64(2**63 - 1)
@@ -170,18 +170,18 @@ class PositionPlan:
     """
 
     program: Program
-    spot: Spot
+    site: Site
     variances: bool = False
 
     def count(self, block: Block) -> Values:
         """The distinct values of some rows, with masses. O(n log n)."""
         rows = block.rows(self.program)
-        values = rows.values(rows.points.term_at(self.spot))
+        values = rows.values(rows.points.term_at(self.site))
         return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
 
     def count_rows(self, rows: Rows, masses: Array, own: Distinct) -> Values:
         """The same for rows whose distinct values are known."""
-        context = rows.shared(Descent).context(self.spot)
+        context = rows.shared(Descent).context(self.site)
         codes, size = own.codes, len(own.keys)
         held = context.rows
         squares = np.empty((0, 0), dtype=np.int64)
@@ -200,7 +200,7 @@ class PositionPlan:
             _summed(codes[held], masses[held], size),
             squared(slice(None)),
             squared(held),
-            int(masses[rows.reached(self.spot.point)].sum()),
+            int(masses[rows.reached(self.site.point)].sum()),
             int(masses.max()),
             Dependence.of(context),
         )
@@ -216,7 +216,7 @@ class PositionPlan:
         if not counts.depending.any():
             return Alike(counts, np.zeros(len(values), dtype=np.intp))
         if form is Form.OTHER:
-            if not only_constants_beside(self.program.points, self.spot):
+            if not only_constants_beside(self.program.points, self.site):
                 return None
             return Alike(counts, self._outputs(counts.keys))
         values = filled_in(values, counts.dependence.missing)
@@ -235,7 +235,7 @@ class PositionPlan:
     def _outputs(self, keys: Array) -> Array:
         """Which values have equal outputs, if only constants stand beside the position."""
         hole = Var("u" + "'" * (1 + max(map(len, self.program.inputs), default=0)))
-        context = self.program.points.replace({self.spot: hole})
+        context = self.program.points.replace({self.site: hole})
         vocabulary, values = Vocabulary(), _values(keys)
         if keys.dtype == object:
             codes = [NO_CATEGORY if key == "" else vocabulary.code(key[1:]) for key in keys]
@@ -355,14 +355,14 @@ class RangePlan:
     def count(self, block: Block) -> Changes:
         """The changes in some rows. O(n log n)."""
         rows = block.rows(self.first.program)
-        values = rows.values(rows.points.term_at(self.first.spot))
+        values = rows.values(rows.points.term_at(self.first.site))
         return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
 
     def ranges(self, rows: Rows, own: Distinct) -> Ranges:
         """For some rows, the range of numbers that keep each row's output."""
-        context = rows.shared(Descent).context(self.first.spot)
+        context = rows.shared(Descent).context(self.first.site)
         codes = self.classes[located(self.values.keys, own.keys)][own.codes]
-        return ranges_of(rows, self.first.spot, context, self.numbers, codes)
+        return ranges_of(rows, self.first.site, context, self.numbers, codes)
 
     def changed(self, ranges: Ranges) -> Array:
         """For each row of some ranges, the mass of the values that change its output."""

@@ -26,7 +26,7 @@ from proxyuse.lang.nodes import (
     Vector,
     children,
 )
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.contexts.forms import Context, Form
 from proxyuse.measure.counting import Rows
@@ -52,15 +52,15 @@ class Descent:
         self._ascent = sample.shared(Ascent)
         self._path: list[tuple[int, Context]] = []
 
-    def context(self, spot: Spot) -> Context:
+    def context(self, site: Site) -> Context:
         """The context of a position."""
         points, path = self.sample.points, self._path
-        while path and not path[-1][0] <= spot.point < points.end(path[-1][0]):
+        while path and not path[-1][0] <= site.point < points.end(path[-1][0]):
             path.pop()
         if not path:
             path.append((0, Context(Form.PASS, np.ones(self.sample.n_rows, dtype=np.bool_))))
         below: list[int] = []
-        point = spot.point
+        point = site.point
         while point != path[-1][0]:
             below.append(point)
             point = points.parents[point]
@@ -70,10 +70,10 @@ class Descent:
                 index = points.terms[above]._order[points.steps[child]]
                 path.append((child, self._inside(above, context, (index,))))
             context = path[-1][1]
-            if spot.operands:
-                order = points.terms[spot.point]._order
-                chosen = tuple(sorted(order[i] for i in spot.operands))
-                return self._inside(spot.point, context, chosen)
+            if site.operands:
+                order = points.terms[site.point]._order
+                chosen = tuple(sorted(order[i] for i in site.operands))
+                return self._inside(site.point, context, chosen)
         return context
 
     def _inside(self, point: int, context: Context, chosen: tuple[int, ...]) -> Context:
@@ -135,9 +135,9 @@ class Descent:
                 rows[at] = truth_of(then[at]) != truth_of(otherwise[at])
             case Form.SIDE | Form.SHIFT | Form.OTHER:
                 top = context.judge if context.form is Form.SIDE else 0
-                spot = Spot(point)
+                site = Site(point)
                 branches = (then[at], otherwise[at])
-                outcomes = [self._ascent.up_to(top, spot, at, values) for values in branches]
+                outcomes = [self._ascent.up_to(top, site, at, values) for values in branches]
                 rows[at] = differ(outcomes[0], outcomes[1])
         return Context(Form.FLIP, rows)
 

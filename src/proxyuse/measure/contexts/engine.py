@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure.contexts.counting import (
     Alike,
     Distinct,
@@ -24,8 +24,8 @@ from proxyuse.measure.contexts.descent import Descent
 from proxyuse.measure.contexts.shapes import pairs_across
 from proxyuse.measure.contexts.views import View, views_of
 from proxyuse.measure.counting import followed, whole_masses
-from proxyuse.measure.effects import Effects
 from proxyuse.measure.parallel import mapped
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 
 T = TypeVar("T")
@@ -42,10 +42,10 @@ class Contexts:
 
     Examples
     --------
-    >>> from proxyuse.population import Population
+    >>> from proxyuse.data.population import Population
     >>> from proxyuse.program import Program
     >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
-    >>> Contexts(Sample(Program.parse("ite(x <= 1, 0, 1)"), people)).influence([Spot(1)])
+    >>> Contexts(Sample(Program.parse("ite(x <= 1, 0, 1)"), people)).influence([Site(1)])
     0.375
     """
 
@@ -61,34 +61,34 @@ class Contexts:
         """The engine, or None for sampled influence and other losses."""
         return cls(sample) if sample.counts_changes else None
 
-    def influence(self, spots: Sequence[Spot]) -> float | None:
+    def influence(self, sites: Sequence[Site]) -> float | None:
         """The influence through one position. O(n log n) for n rows."""
-        if len(spots) > 1:
+        if len(sites) > 1:
             return None
-        return self.influence_of(spots, self.sample.values(self.sample.points.term_at(spots[0])))
+        return self.influence_of(sites, self.sample.values(self.sample.points.term_at(sites[0])))
 
-    def influence_of(self, spots: Sequence[Spot], values: Array) -> float | None:
+    def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
         """The influence that other values, one per row, would have at a position."""
-        if len(spots) > 1:
+        if len(sites) > 1:
             return None
-        sample, spot = self.sample, spots[0]
+        sample, site = self.sample, sites[0]
         sample.tick(0)
         with np.errstate(all="ignore"):
-            pairs = self._pairs_across(spot, values)
+            pairs = self._pairs_across(site, values)
             if pairs is not None:
                 return pairs / (sample.n_rows * sample.n_rows)
-            plan, own = PositionPlan(sample.program, spot), self._distinct(values)
+            plan, own = PositionPlan(sample.program, site), self._distinct(values)
             measures = followed(plan, lambda step: self._counts(step, own))
         return None if measures is None else measures.influence
 
-    def _pairs_across(self, spot: Spot, values: Array) -> int | None:
+    def _pairs_across(self, site: Site, values: Array) -> int | None:
         """The number of pairs that change the output, if whole columns can be counted at once."""
         sample = self.sample
         numbers = values.dtype == np.float64 and values.ndim == 1
         if not (numbers and sample.many_rows and sample.unit_weights):
             return None
-        context = self._descent.context(spot)
-        return pairs_across(sample, spot, context, context.acting(values))
+        context = self._descent.context(site)
+        return pairs_across(sample, site, context, context.acting(values))
 
     # Rows, in blocks
 
@@ -112,32 +112,32 @@ class Contexts:
     def _counts(self, plan: Any, own: Sequence[Distinct]) -> Iterator[Any]:
         return self._map(lambda view, masses, part: plan.count_rows(view, masses, part), own)
 
-    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+    def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """The influence through each position alone.
 
         Positions are measured in preorder, so that each one's parent has its context kept.
         """
-        result: dict[Spot, float | None] = {}
-        for spot in sorted(set(spots)):
-            result[spot] = self.influence([spot])
-            self.sample.tick(int(result[spot] is not None))
-        return [result[spot] for spot in spots]
+        result: dict[Site, float | None] = {}
+        for site in sorted(set(sites)):
+            result[site] = self.influence([site])
+            self.sample.tick(int(result[site] is not None))
+        return [result[site] for site in sites]
 
-    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
         """The influence through one position, row by row; it costs what influence does."""
-        if len(spots) > 1:
+        if len(sites) > 1:
             return None
-        sample, spot = self.sample, spots[0]
+        sample, site = self.sample, sites[0]
         sample.tick(0)
         with np.errstate(all="ignore"):
-            plan = PositionPlan(sample.program, spot)
-            own = self._distinct(sample.values(sample.points.term_at(spot)))
+            plan = PositionPlan(sample.program, site)
+            own = self._distinct(sample.values(sample.points.term_at(site)))
             values = reduce(add, self._counts(plan, own))
             settled = plan.settled(values)
             if settled is None:
                 return None
             if isinstance(settled, Alike):
-                return self._effects_alike(spot, settled, own)
+                return self._effects_alike(site, settled, own)
             found = list(self._map(lambda view, _, part: settled.ranges(view, part), own))
             parts = self._map(lambda view, masses, r: boundaries(r, masses[r.rows]), found)
             begin, end, lost = (sum(part) for part in zip(*parts, strict=True))
@@ -149,25 +149,25 @@ class Contexts:
                 changed.append(by_row)
             by_value = by_number[np.concatenate([ranges.codes for ranges in found])]
             total = int(values.masses.sum())
-            return Effects(np.concatenate(changed) / total, by_value / total)
+            return RowEffects(np.concatenate(changed) / total, by_value / total)
 
-    def _effects_alike(self, spot: Spot, alike: Alike, own: Sequence[Distinct]) -> Effects:
+    def _effects_alike(self, site: Site, alike: Alike, own: Sequence[Distinct]) -> RowEffects:
         keys, classes = alike.values.keys, alike.classes
         codes = np.concatenate([classes[located(keys, part.keys)][part.codes] for part in own])
-        rows = [view.shared(Descent).context(spot).rows for view, _ in self._views]
+        rows = [view.shared(Descent).context(site).rows for view, _ in self._views]
         changed = np.where(np.concatenate(rows), alike.changed[codes], 0)
         total = int(alike.values.masses.sum())
-        return Effects(changed / total, alike.changing[codes] / total)
+        return RowEffects(changed / total, alike.changing[codes] / total)
 
-    def reach(self, spots: Sequence[Spot]) -> float | None:
+    def reach(self, sites: Sequence[Site]) -> float | None:
         """Decline: contexts know nothing about reach."""
         return None
 
-    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+    def reaches(self, sites: Sequence[Site]) -> list[float | None]:
         """Decline."""
-        return [None] * len(spots)
+        return [None] * len(sites)
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+    def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
         """Decline: contexts are about single positions."""
         return None
 

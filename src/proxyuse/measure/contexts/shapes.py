@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.positions import Spot
+from proxyuse.lang.positions import Site
 from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.contexts.forms import Context, Form
 from proxyuse.measure.counting import Rows
-from proxyuse.measure.effects import Ranges
 from proxyuse.measure.influence import differ
+from proxyuse.measure.row_effects import Ranges
 from proxyuse.measure.sample import Sample
 
 
-def ranges_of(sample: Rows, spot: Spot, context: Context, numbers: Array, codes: Array) -> Ranges:
+def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes: Array) -> Ranges:
     """For some rows, the range of numbers that keep each row's output, if the form has an order.
 
     `numbers` are the distinct numbers at the position in the whole population, sorted, a missing
@@ -22,12 +22,12 @@ def ranges_of(sample: Rows, spot: Spot, context: Context, numbers: Array, codes:
     `numbers`.
     """
     if context.form is Form.SIDE:
-        return _by_side(sample, spot, context, numbers, codes)
+        return _by_side(sample, site, context, numbers, codes)
     assert context.form is Form.SHIFT
-    return _by_neighbors(sample, spot, context, numbers, codes)
+    return _by_neighbors(sample, site, context, numbers, codes)
 
 
-def pairs_across(sample: Sample, spot: Spot, context: Context, values: Array) -> int | None:
+def pairs_across(sample: Sample, site: Site, context: Context, values: Array) -> int | None:
     """The number of pairs that change the output, if many rows of weight 1 each have a side.
 
     A row below its threshold changes with every number above it, a row above it with every
@@ -47,16 +47,16 @@ def pairs_across(sample: Sample, spot: Spot, context: Context, values: Array) ->
         return None
     # Rounding may keep a row on one side of its threshold for all numbers.
     ascent = sample.shared(Ascent)
-    outcomes = [ascent.up_to(context.judge, spot, rows, np.full(len(rows), end)) for end in ends]
+    outcomes = [ascent.up_to(context.judge, site, rows, np.full(len(rows), end)) for end in ends]
     if not np.array_equal(differ(*outcomes), (ends[0] < tau) & (tau < ends[1])):
         return None
-    from proxyuse.measure.tally_kernel import crossed  # loads numba
+    from proxyuse.measure.association.column_kernel import crossed  # loads numba
 
     plain = np.require(values, np.float64, ["C", "W"])
     return crossed(plain, tau, values[rows] < tau, slack)
 
 
-def sides(sample: Sample, spot: Spot, context: Context) -> tuple[Array, Array, Array, Array] | None:
+def sides(sample: Sample, site: Site, context: Context) -> tuple[Array, Array, Array, Array] | None:
     """The rows whose output depends on the side of a threshold, if this is the form.
 
     Returns
@@ -73,12 +73,12 @@ def sides(sample: Sample, spot: Spot, context: Context) -> tuple[Array, Array, A
         known = context.rows & np.isfinite(context.tau) & np.isfinite(away)
         rows = np.flatnonzero(known)
         tau, away = context.tau[rows], away[rows]
-        low, high = (ascent.outcome(spot, rows, tau + step) for step in (-away, away))
+        low, high = (ascent.outcome(site, rows, tau + step) for step in (-away, away))
     return rows, tau, low, high
 
 
 def _by_side(
-    sample: Rows, spot: Spot, context: Context, numbers: Array, every_code: Array
+    sample: Rows, site: Site, context: Context, numbers: Array, every_code: Array
 ) -> Ranges:
     """Each row keeps its output on one side of its threshold.
 
@@ -91,11 +91,11 @@ def _by_side(
         start = np.zeros(len(rows), dtype=np.intp)
         return Ranges(rows, start, start, 0, every_code, np.zeros(len(rows), dtype=np.bool_))
     codes, present = every_code[rows], numbers[:size]
-    low = ascent.up_to(context.judge, spot, rows, np.full(len(rows), present[0]))
-    below = _low_side(ascent, spot, context, present, rows, low)
+    low = ascent.up_to(context.judge, site, rows, np.full(len(rows), present[0]))
+    below = _low_side(ascent, site, context, present, rows, low)
     own_low, lost = codes < below, None
     if size < len(numbers):
-        missing = ascent.up_to(context.judge, spot, rows, np.full(len(rows), np.nan))
+        missing = ascent.up_to(context.judge, site, rows, np.full(len(rows), np.nan))
         missing_low = ~differ(missing, low)
         own_low = np.where(codes == size, missing_low, own_low)
         lost = own_low != missing_low
@@ -104,7 +104,7 @@ def _by_side(
 
 
 def _low_side(
-    ascent: Ascent, spot: Spot, context: Context, numbers: Array, rows: Array, low: Array
+    ascent: Ascent, site: Site, context: Context, numbers: Array, rows: Array, low: Array
 ) -> Array:
     """How many of the sorted numbers are on the low side, for each row."""
     assert context.tau is not None
@@ -118,14 +118,14 @@ def _low_side(
     end[near] = np.searchsorted(numbers, (tau + slack)[near], side="right")
     end[unknown] = len(numbers)
     # If the largest number is on the same side as the smallest, all of them are.
-    high = ascent.up_to(context.judge, spot, rows, np.full(len(rows), numbers[-1]))
+    high = ascent.up_to(context.judge, site, rows, np.full(len(rows), numbers[-1]))
     one_side = ~differ(low, high)
     start = np.where(one_side, len(numbers), np.maximum(start, 1))
     end = np.maximum(end, start)
     open_rows = np.flatnonzero(start < end)
     while len(open_rows):
         middle = (start[open_rows] + end[open_rows]) // 2
-        outcome = ascent.up_to(context.judge, spot, rows[open_rows], numbers[middle])
+        outcome = ascent.up_to(context.judge, site, rows[open_rows], numbers[middle])
         is_low = ~differ(outcome, low[open_rows])
         start[open_rows] = np.where(is_low, middle + 1, start[open_rows])
         end[open_rows] = np.where(is_low, end[open_rows], middle)
@@ -134,12 +134,12 @@ def _low_side(
 
 
 def _by_neighbors(
-    sample: Rows, spot: Spot, context: Context, numbers: Array, codes: Array
+    sample: Rows, site: Site, context: Context, numbers: Array, codes: Array
 ) -> Ranges:
     """Through monotone steps, the values that give a row's output are next to its own."""
     ascent = sample.shared(Ascent)
     every = np.flatnonzero(context.rows)
-    outputs = ascent.outcome(spot, every, numbers[codes[every]])
+    outputs = ascent.outcome(site, every, numbers[codes[every]])
     ends = codes.copy(), codes.copy()
     for end, direction in zip(ends, (-1, 1), strict=True):
         rows, actual = every, outputs
@@ -149,7 +149,7 @@ def _by_neighbors(
             rows, index, actual = rows[inside], index[inside], actual[inside]
             if len(rows) == 0:
                 break
-            equal = ~differ(actual, ascent.outcome(spot, rows, numbers[index]))
+            equal = ~differ(actual, ascent.outcome(site, rows, numbers[index]))
             rows, index, actual = rows[equal], index[equal], actual[equal]
             end[rows] = index
             index = index + direction

@@ -51,7 +51,7 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.packed import Forest
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 
 MOST_CLASSES = 256
 _HOLE = Var("sum of trees")
@@ -321,7 +321,7 @@ def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
     plain = len(others) == 1 and type(others[0]) is float and others[0] == others[0]
     if not plain or comparison.relation in (Relation.EQ, Relation.NE):
         return None
-    whole = points.replace({Spot(core): _HOLE})
+    whole = points.replace({Site(core): _HOLE})
     compare = Points(whole).terms[judge]  # what stands above the core keeps its number
 
     def answers(numbers: Array) -> Array:
@@ -337,7 +337,7 @@ def _outputs(points: Points, judge: int, answers: Sequence[Value]) -> Array:
     vocabulary = Vocabulary()
     outputs = []
     for value in answers:
-        term = points.replace({Spot(judge): Const(value)})
+        term = points.replace({Site(judge): Const(value)})
         outputs.append(first_value(evaluate(term, {}, vocabulary), vocabulary))
     return _numbered(outputs)
 

@@ -26,10 +26,10 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Call, Var, Vector, children
 from proxyuse.lang.packed import PackedIte
-from proxyuse.lang.positions import Points, Spot
+from proxyuse.lang.positions import Points, Site
 from proxyuse.lang.walking import leaf_values
-from proxyuse.measure.association import Association, needs_values
-from proxyuse.measure.effects import Effects
+from proxyuse.measure.association.joint_tables import JointTables
+from proxyuse.measure.association.mutual_information import Association, needs_values
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
@@ -40,8 +40,8 @@ from proxyuse.measure.forests.subtrees import (
     subtree_groups,
 )
 from proxyuse.measure.forests.sweeping import Cells, Kinds, count_cells, count_kinds
-from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.parallel import mapped
+from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 
 T = TypeVar("T")
@@ -283,11 +283,11 @@ class ForestEngine:
 
     # Questions about positions
 
-    def target(self, spots: Sequence[Spot]) -> Target | None:
+    def target(self, sites: Sequence[Site]) -> Target | None:
         """What positions are about, if it is something that is counted here."""
         kinds, nodes = set(), []
-        for spot in spots:
-            at = None if spot.operands else self.plan.locate(spot.point)
+        for site in sites:
+            at = None if site.operands else self.plan.locate(site.point)
             if at is None or at.leaf >= 0:
                 return None
             kinds.add(self._kind(at.node, at.inside))
@@ -305,38 +305,38 @@ class ForestEngine:
         first, end = inside - 1, test.end(inside - 1)
         return "variable" if all(first <= point < end for point in variables) else None
 
-    def influence(self, spots: Sequence[Spot]) -> float | None:
+    def influence(self, sites: Sequence[Site]) -> float | None:
         """The influence of one computation through disjoint positions at which it stands."""
-        counted = self.counted(spots)
+        counted = self.counted(sites)
         return None if counted is None else self.share_of(counted)
 
-    def influences(self, spots: Sequence[Spot]) -> list[float | None]:
+    def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """The influence of what stands at each position, through that position alone."""
-        return [self.influence([spot]) for spot in spots]
+        return [self.influence([site]) for site in sites]
 
-    def reach(self, spots: Sequence[Spot]) -> float | None:
+    def reach(self, sites: Sequence[Site]) -> float | None:
         """The share of rows that evaluate at least one of the positions."""
-        target = self.target(spots)
+        target = self.target(sites)
         if target is None:
             return None
         if len(target.nodes) == 1:
             return int(self.passing[0][target.nodes[0]]) / self.total
         return self.bound_and_reach(target.nodes)[1]
 
-    def reaches(self, spots: Sequence[Spot]) -> list[float | None]:
+    def reaches(self, sites: Sequence[Site]) -> list[float | None]:
         """The share of rows that evaluate each position."""
-        return [self.reach([spot]) for spot in spots]
+        return [self.reach([site]) for site in sites]
 
-    def effects(self, spots: Sequence[Spot]) -> Effects | None:
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
         """The influence of one computation row by row."""
-        counted = self.counted(spots)
+        counted = self.counted(sites)
         if counted is None:
             return None
-        return Effects(counted.by_row / self.total, counted.by_value / self.total)
+        return RowEffects(counted.by_row / self.total, counted.by_value / self.total)
 
-    def occurrence_bound(self, spots: Sequence[Spot]) -> float | None:
+    def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
         """An upper bound on the influence through any set of these disjoint positions."""
-        target = self.target(spots)
+        target = self.target(sites)
         return None if target is None else self.bound(target)
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
@@ -353,9 +353,9 @@ class ForestEngine:
 
     # Counting what a computation changes
 
-    def counted(self, spots: Sequence[Spot]) -> Counted | None:
+    def counted(self, sites: Sequence[Site]) -> Counted | None:
         """What the computation at some positions changes, row by row; None if not known here."""
-        target = self.target(spots)
+        target = self.target(sites)
         if target is None:
             return None
         return self.count(target)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import Association, associations_below
+from proxyuse.measure.association.mutual_information import Association, associations_below
+from proxyuse.measure.association.support import Support, bins_of
 from proxyuse.measure.forests.counting import Block
 from proxyuse.measure.forests.plan import ForestPlan
-from proxyuse.measure.support import Support, bins_of
 
 AT_ONCE = 256
 """Subtrees whose ends are kept for the rows of one block."""

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import (
+from proxyuse.measure.association.mutual_information import (
     Association,
     association_of_values,
     associations_of,
     needs_values,
 )
+from proxyuse.measure.association.support import Support
 from proxyuse.measure.forests.plan import ForestPlan
-from proxyuse.measure.support import Support
 
 CHUNK = 1 << 14
 

@@ -172,7 +172,7 @@
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const label = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    theme.setAttribute("aria-label", isDark() ? "Light colors" : "Dark colors");
   };
   theme.hidden = false;
   theme.addEventListener("click", () => {
@@ -182,7 +182,7 @@
   system.addEventListener("change", label);
   label();
 
-  // Everything open, for reading on and for printing, which is in light colours.
+  // Everything open, for reading on and for printing, which is in light colors.
 
   const all = document.getElementById("open-all");
   const folds = () => [...document.querySelectorAll("main details")];

@@ -92,7 +92,7 @@
     element("div", { class: "picture-body" }, plot, details), trying, under, said,
   );
 
-  paint = P.chart.colours(root);
+  paint = P.chart.colors(root);
   const [across, up] = extent();
   const chart = P.chart.mount(canvas, { across, up, names: names(), paint });
 
@@ -291,31 +291,31 @@
     if (outside && canvas.contains(event.target)) event.stopPropagation();
   }, { capture: true, passive: true });
 
-  // Sizes and colours change under way
+  // Sizes and colors change under way
 
   new ResizeObserver(() => {
     chart.resize();
     place();
   }).observe(plot);
 
-  function recolour() {
-    paint = P.chart.colours(root);
+  function recolor() {
+    paint = P.chart.colors(root);
     P.chart.repaint(chart, paint);
     refresh();
   }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
 
-  // On paper the picture has the width of a page and the colours for paper, drawn at once.
+  // On paper the picture has the width of a page and the colors for paper, drawn at once.
   function printing(on) {
     root.classList.toggle("picture-printing", on);
     chart.resize();
-    recolour();
+    recolor();
     chart.getZr().flush();
   }
   addEventListener("beforeprint", () => printing(true));
   addEventListener("afterprint", () => printing(false));
   matchMedia("print").addEventListener("change", ({ matches }) => printing(matches));
-  new MutationObserver(recolour).observe(document.documentElement, {
+  new MutationObserver(recolor).observe(document.documentElement, {
     attributes: true, attributeFilter: ["class", "style", "data-theme"],
   });
 

@@ -22,8 +22,8 @@
     spread = wanted;
   }
 
-  /** Colours as the style sheet has them now, light or dark. */
-  function colours(root) {
+  /** Colors as the style sheet has them now, light or dark. */
+  function colors(root) {
     const probe = ProxyusePicture.element("span", { class: "picture-probe" });
     root.append(probe);
     const found = {};
@@ -103,11 +103,11 @@
     const both = kept.before.length > 0 && (kept.after || []).length > 0;
     const series = [...movedLines(data, state, kept, paint)];
     for (const [name, indices] of Object.entries(kept)) {
-      const colour = name === "after" ? paint.after : paint.point;
+      const color = name === "after" ? paint.after : paint.point;
       const groups = grouped(data, state, name, indices);
       const opacity = faint ?? (both && name === "before" ? 0.35 : 0.55);
       series.push(
-        ...plain(data, state, name, groups.plain, { color: colour, opacity }),
+        ...plain(data, state, name, groups.plain, { color: color, opacity }),
         ...standingOut(data, state, name, groups, paint, {
           borderColor: paint.paper, borderWidth: 1.2, opacity: faint ?? 0.95,
         }),
@@ -176,12 +176,12 @@
     return [...indices].sort((a, b) => size[b] - size[a]);
   }
 
-  /** Witnesses and explicit use have shapes of their own, colours only before the repair. */
+  /** Witnesses and explicit use have shapes of their own, colors only before the repair. */
   function standingOut(data, state, name, groups, paint, style, what = "") {
-    const colour = (own) => ({ color: name === "after" ? paint.after : own, ...style });
+    const color = (own) => ({ color: name === "after" ? paint.after : own, ...style });
     return [
-      marked(data, state, name, groups.witness, "diamond", 1.3, colour(paint.witness), what),
-      marked(data, state, name, groups.explicit, "rect", 1.1, colour(paint.explicit), what),
+      marked(data, state, name, groups.witness, "diamond", 1.3, color(paint.witness), what),
+      marked(data, state, name, groups.explicit, "rect", 1.1, color(paint.explicit), what),
     ];
   }
 
@@ -296,7 +296,7 @@
   }
 
   Object.assign(ProxyusePicture, {
-    chart: { mount, extend, repaint, draw, colours, diameter, setSpread, scale, area, look, zoom, pan,
+    chart: { mount, extend, repaint, draw, colors, diameter, setSpread, scale, area, look, zoom, pan,
       isDense: () => dense },
   });
 })();

@@ -133,7 +133,7 @@
     );
   }
 
-  /** What colours, shapes and sizes mean. */
+  /** What colors, shapes and sizes mean. */
   function legend(data, state) {
     const mark = (kind, path, text) => element(
       "li", {}, ProxyusePicture.svg(

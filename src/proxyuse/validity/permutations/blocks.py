@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.row_sets import RowSets, row_codes, words_for
+from proxyuse.measure.association.row_sets import RowSets, row_codes, words_for
 
 BLOCK_BYTES = 1 << 24
 BLOCK_SETS = 1 << 11

@@ -21,16 +21,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import (
+from proxyuse.measure.association.bit_counts import common
+from proxyuse.measure.association.mutual_information import (
     Association,
     NormalizedMutualInformation,
     association_of_values,
     associations_of,
 )
-from proxyuse.measure.bit_counts import common
-from proxyuse.measure.other_associations import AdjustedMutualInformation
-from proxyuse.measure.row_sets import row_codes
-from proxyuse.measure.support import Support
+from proxyuse.measure.association.others import AdjustedMutualInformation
+from proxyuse.measure.association.row_sets import row_codes
+from proxyuse.measure.association.support import Support
 from proxyuse.validity.permutations.blocks import Block, Coded
 
 TIES = 1e-12, 1e-13

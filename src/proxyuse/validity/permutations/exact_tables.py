@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import Association
-from proxyuse.measure.other_associations import CramersV
+from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.others import CramersV
 from proxyuse.validity.permutations.comparison import (
     Statistic,
     rises_with_information,
@@ -39,7 +39,7 @@ def exact_p_values(tables: Array, measure: Association) -> Array:
 
     Examples
     --------
-    >>> from proxyuse.measure.association import NormalizedMutualInformation
+    >>> from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
     >>> tables = np.array([[[3, 0], [0, 3]], [[2, 1], [1, 2]]])
     >>> exact_p_values(tables, NormalizedMutualInformation()).round(6).tolist()
     [0.1, 1.0]

@@ -9,8 +9,8 @@ import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association import needs_values
-from proxyuse.measure.row_sets import RowSets
+from proxyuse.measure.association.mutual_information import needs_values
+from proxyuse.measure.association.row_sets import RowSets
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Permutation
 from proxyuse.validity.permutations.blocks import MOST_SETS, Block, Coded, blocks_of

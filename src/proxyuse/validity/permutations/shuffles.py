@@ -20,8 +20,8 @@ from itertools import islice
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.row_sets import packed, unpacked, words_for
-from proxyuse.measure.support import Support, support_of
+from proxyuse.measure.association.row_sets import packed, unpacked, words_for
+from proxyuse.measure.association.support import Support, support_of
 
 MOST_SETS = 64  # values of an attribute from which on each row's value is kept instead
 MOST_COMBINATIONS = 8  # up to which drawing sets is faster than shuffling rows

@@ -1,0 +1,1 @@
+"""Rows: typed columns, tables, populations."""

@@ -1,1 +1,0 @@
-"""A repaired program becomes a model again."""

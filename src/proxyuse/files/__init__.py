@@ -1,1 +1,0 @@
-"""Data and model files, read as data and never as code."""

@@ -1,0 +1,1 @@
+"""Judgments: policies and recorded decisions."""

@@ -1,0 +1,1 @@
+"""Association between a computation and a protected attribute."""

@@ -1,0 +1,220 @@
+"""What a tally does for each row, in compiled loops; importing this loads numba.
+
+The loops release the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxyuse.lang.compiled import called, compiled
+from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.support import Support
+
+FEW = 1 << 12  # entries of a table that may be kept in several copies
+DIGIT = 12  # bits by which numbers are sorted at a time
+DRAWERS = 1 << 12  # of the guide to sorted edges
+NEGATIVE_ZERO = -(1 << 63)  # as bits
+CROWD = 16  # comparisons for each number and each threshold, at most
+NEAR, CROWDED = -1, -2  # no counts
+
+
+def whole(values: Array, low: float, high: float) -> Array | None:
+    """How far each number is above the lowest, one more than the highest for missing ones.
+
+    None if a number is not whole, or is -0, which must not be taken for 0.
+    """
+    missing = int(high - low) + 1
+    places = np.empty(len(values), dtype=np.uint16 if missing < 1 << 16 else np.uint32)
+    return places if _whole(values, values.view(np.int64), low, missing, places) else None
+
+
+def in_order(values: Array) -> Array:
+    """The numbers in order, missing ones last."""
+    return np.asarray(_sorted(values.view(np.uint64)).view(np.float64))
+
+
+def crossed(values: Array, thresholds: Array, low: Array, slack: Array) -> int | None:
+    """How many of the numbers are beyond each threshold, all these counts added up.
+
+    Beyond is above for a threshold that is marked as `low`, and below for another one. None if a
+    number lies within the slack of a threshold, or if many numbers are so close to each other
+    that sorting them is faster.
+    """
+    count = int(_crossed(values, thresholds, low, slack))
+    return None if count in (NEAR, CROWDED) else count
+
+
+def among(edges: Array, values: Array) -> Array:
+    """For each number how many of the sorted edges are below it, all for a missing one.
+
+    The range of the edges is divided into equal drawers, and a guide says how many edges lie
+    before each. (The drawer of a number never falls as the number grows.)
+    """
+    places = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
+    finite = edges[np.isfinite(edges)]
+    low, high = (finite[0], finite[-1]) if len(finite) else np.zeros(2)
+    with np.errstate(all="ignore"):
+        scale = DRAWERS / (high - low)
+        scale = scale if 0 < scale < np.inf else 0.0
+        drawers = (edges - low) * scale
+    drawers = np.where(drawers > 0, np.minimum(drawers, DRAWERS), 0).astype(np.intp)
+    guide = np.searchsorted(drawers, np.arange(DRAWERS + 2))
+    _among(edges, values, low, scale, guide, places)
+    return places
+
+
+def counted(places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
+    """The masses by piece and protected value; without weights each row counts once."""
+    entries = pieces * len(z)
+    table = np.zeros((4 if entries <= FEW else 1, entries))
+    ones = np.empty(0) if weights is None else weights
+    _counted(places, z.codes, len(z), ones, table)
+    return np.asarray(table.sum(axis=0).reshape(pieces, len(z)))
+
+
+def looked_up(table: Array, places: Array) -> Array:
+    """The entry of a table for each row."""
+    found = np.empty(len(places), dtype=table.dtype)
+    _looked_up(table, places, found)
+    return found
+
+
+@compiled
+def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> bool:
+    """No row ends the loop, so that several are done at once."""
+    whole = True
+    for row in range(len(values)):
+        value = values[row]
+        held = value == value
+        place = np.int32(value - low if held else 0.0)
+        whole &= (place + low == value) | (not held)
+        whole &= bits[row] != NEGATIVE_ZERO
+        places[row] = place if held else missing
+    return whole
+
+
+@compiled
+def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
+    """Put the numbers into drawers; a threshold is compared with those where its slack reaches."""
+    least, most = values.min(), values.max()
+    last = 2 * len(values) - 1
+    if not 0 < most - least < np.inf:
+        return CROWDED
+    scale = (last + 1) / (most - least)
+    if scale == np.inf:
+        return CROWDED
+    ends = np.zeros(last + 2, dtype=np.int64)
+    for value in values:
+        ends[_drawer(value - least, scale, last) + 1] += 1
+    for drawer in range(last + 1):
+        ends[drawer + 1] += ends[drawer]
+    held = np.empty_like(values)
+    for value in values:  # makes of `ends`, where drawers begin, where they end
+        drawer = _drawer(value - least, scale, last)
+        held[ends[drawer]] = value
+        ends[drawer] += 1
+    total = 0
+    patience = CROWD * (len(values) + len(thresholds))
+    for row in range(len(thresholds)):
+        before, behind = thresholds[row] - slack[row], thresholds[row] + slack[row]
+        first = _drawer(before - least, scale, last)
+        start = ends[first - 1] if first else 0
+        end = ends[_drawer(behind - least, scale, last)]
+        patience -= end - start
+        if patience < 0:
+            return CROWDED
+        below = start
+        for place in range(start, end):
+            below += held[place] < before
+            if before <= held[place] <= behind:
+                return NEAR
+        total += len(values) - below if low[row] else below
+    return int(total)
+
+
+@called
+def _drawer(distance: float, scale: float, last: int) -> int:
+    """Never falls as the distance grows."""
+    along = distance * scale
+    return 0 if along <= 0 else last if along >= last else int(along)
+
+
+@compiled
+def _among(edges: Any, values: Any, low: float, scale: float, guide: Any, places: Any) -> None:
+    """Look first in the guide, then halve the few edges that are left."""
+    most = len(guide) - 2
+    for row in range(len(values)):
+        value = values[row]
+        if value != value:
+            places[row] = len(edges)
+            continue
+        along = (value - low) * scale
+        drawer = np.int64(min(along, float(most))) if along > 0 else 0
+        first, last = guide[drawer], guide[drawer + 1]
+        while first < last:
+            middle = (first + last) >> 1
+            if edges[middle] < value:
+                first = middle + 1
+            else:
+                last = middle
+        places[row] = first
+
+
+@compiled
+def _counted(places: Any, values: Any, width: int, weights: Any, table: Any) -> None:
+    """Rows in turn go to different copies: adding to an entry again at once means waiting."""
+    turns = len(table) - 1
+    if len(weights):
+        for row in range(len(places)):
+            table[row & turns, places[row] * width + values[row]] += weights[row]
+    else:
+        for row in range(len(places)):
+            table[row & turns, places[row] * width + values[row]] += 1
+
+
+@compiled
+def _looked_up(table: Any, places: Any, found: Any) -> None:
+    for row in range(len(places)):
+        found[row] = table[places[row]]
+
+
+@compiled
+def _sorted(bits: Any) -> Any:
+    """Sort float64 by their bits, some at a time, from the last that differ to the first.
+
+    A number's bits, with the sign turned, and all of them turned for negative ones, are in order.
+    """
+    sign, ones = np.uint64(1 << 63), np.uint64(0xFFFFFFFFFFFFFFFF)
+    infinite, one = np.uint64(0x7FF0000000000000), np.uint64(1)
+    keys = np.empty(len(bits), dtype=np.uint64)
+    differing = np.uint64(0)
+    for row in range(len(bits)):
+        key = bits[row]
+        missing = key & ~sign > infinite
+        keys[row] = ones if missing else ~key if key & sign else key | sign
+        differing |= keys[row] ^ keys[0]
+    other = np.empty_like(keys)
+    shift = np.uint64(0)
+    while differing >> shift:
+        while not (differing >> shift) & one:
+            shift += one
+        starts = np.zeros((1 << DIGIT) + 1, dtype=np.int64)
+        for row in range(len(keys)):
+            starts[((keys[row] >> shift) & np.uint64((1 << DIGIT) - 1)) + one] += 1
+        for place in range(1 << DIGIT):
+            starts[place + 1] += starts[place]
+        for row in range(len(keys)):
+            place = (keys[row] >> shift) & np.uint64((1 << DIGIT) - 1)
+            other[starts[place]] = keys[row]
+            starts[place] += 1
+        keys, other = other, keys
+        shift += np.uint64(DIGIT)
+        if shift >= np.uint64(64):
+            break
+    for row in range(len(keys)):
+        key = keys[row]
+        keys[row] = key ^ sign if key & sign else ~key
+    return keys

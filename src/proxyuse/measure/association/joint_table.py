@@ -1,0 +1,92 @@
+"""The joint distribution of a computation and a protected attribute, as a table of masses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, Vocabulary, first_value
+from proxyuse.lang.nodes import value_text
+from proxyuse.measure.association.support import Support
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTable:
+    """Masses by value of a computation (rows) and of a protected attribute (columns).
+
+    Attributes
+    ----------
+    masses : float64 array, total weight of the rows of the population in each cell.
+    protected : the protected attribute's name.
+    columns : its values, as text.
+    binned : whether the computation's values were cut into bins.
+    """
+
+    masses: Array
+    protected: str
+    columns: tuple[str, ...]
+    support: Support
+    vocabulary: Vocabulary
+
+    @property
+    def binned(self) -> bool:
+        """Whether the computation's values were cut into bins."""
+        return self.support.binned
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The computation's values, as text; for bins, from where to where."""
+        return labels_of(self.support, self.vocabulary)
+
+    @property
+    def shares(self) -> Array:
+        """The distribution of the protected attribute for each value of the computation."""
+        shares: Array = self.masses / self.masses.sum(axis=1, keepdims=True)
+        return shares
+
+
+class Labels(Sequence[str]):
+    """The values of a support as text, each made when it is asked for: of many, few are shown."""
+
+    def __init__(self, support: Support, vocabulary: Vocabulary) -> None:
+        numbers = support.values.dtype == np.float64
+        self._values = support.values + 0.0 if numbers else support.values  # no -0
+        self._upper = None if support.upper is None else support.upper + 0.0  # no -0
+        self._vocabulary = vocabulary
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        place = range(len(self))[place]
+        low = value_text(first_value(self._values[place:], self._vocabulary))
+        if self._upper is None:
+            return low
+        high = value_text(float(self._upper[place]))
+        return low if low == high else f"{low} to {high}"
+
+
+def labels_of(support: Support, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The values of a support as text."""
+    return tuple(Labels(support, vocabulary))
+
+
+def joint_masses(support: Support, others: Sequence[Support], weights: Array) -> list[Array]:
+    """For each other support the table of masses, in O(n) each."""
+    tables = []
+    for other in others:
+        cells = support.codes * len(other) + other.codes
+        flat = np.bincount(cells, weights, minlength=len(support) * len(other))
+        tables.append(flat.reshape(len(support), len(other)))
+    return tables

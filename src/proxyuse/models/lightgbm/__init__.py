@@ -1,0 +1,1 @@
+"""LightGBM: translate, load and write back."""

@@ -1,0 +1,308 @@
+"""LightGBM: sums of trees, read from the text in which a booster is saved.
+
+A tree compares a feature in float64: at most the threshold goes left. What a missing number does
+is a matter of the node: it is taken as 0, or it goes the way the node says; where zeros count as
+missing, they go that way, too. A node that asks for categories sends those it lists to the left
+and all others, missing and unknown ones included, to the right.
+
+The score of a row is the sum of the leaves of the trees in float64, in their order, divided by
+the number of rounds in a random forest. With several classes each has its sum, and the trees of
+a round belong to the classes in turn. The objective makes of the scores what is predicted: the
+score itself, its exponential, a probability. A classifier says the class with the largest
+probability, the first on a tie; with several classes the program compares the scores, which lie
+as the probabilities do but for ties by rounding.
+
+LightGBM puts underscores in place of the blanks in names of columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from proxyuse.errors import TranslationError
+from proxyuse.lang.build import add, const, mul, vector
+from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Argmax, Call, Const, Function, Precision, Term, Value
+from proxyuse.models.boosted import Lost, Scores, chosen, one_where, summed
+from proxyuse.models.features import Feature, Inputs
+from proxyuse.models.model_terms import ModelTerms, Origins, labels, shares_of_two
+from proxyuse.models.registry import check_fitted
+from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
+from proxyuse.program import Origin
+
+ZERO = float(np.float32(1e-35))
+"""Numbers from -ZERO to ZERO are zeros to LightGBM."""
+
+PLAIN = (
+    "regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank",
+    "rank_xendcg", "custom", "none",
+)  # fmt: skip
+EXPONENTIAL = ("poisson", "gamma", "tweedie")
+SIGMOID = ("binary", "cross_entropy")
+CLASSES = ("multiclass", "multiclassova")
+
+CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a node's decision type; two more say what is missing
+ZERO_IS_MISSING = 1  # 0: nothing is, 2: NaN alone
+
+
+def translate_booster(model: Any, inputs: Inputs) -> ModelTerms:
+    """Translate a Booster: its trees up to the best round, and what its objective makes of them."""
+    scores = _scores(model, inputs, origin_of(model, inputs))
+    return scores.body(_predicted(scores), origin_of(model, inputs))
+
+
+def translate_regressor(model: Any, inputs: Inputs) -> ModelTerms:
+    """Translate LGBMRegressor or LGBMRanker."""
+    scores = _fitted_scores(model, inputs)
+    return scores.body(_predicted(scores), origin_of(model, inputs))
+
+
+def translate_classifier(model: Any, inputs: Inputs) -> ModelTerms:
+    """Translate LGBMClassifier; with an objective of the user's own it predicts scores."""
+    origin = origin_of(model, inputs)
+    scores = _fitted_scores(model, inputs)
+    if callable(model.objective_):
+        return scores.body(_predicted(scores), origin)
+    classes = labels(model.classes_)
+    predicted = _predicted(scores)
+    if scores.objective in CLASSES:
+        output: Term = Argmax(vector(*scores.sums), classes)
+        return scores.body(output, origin, classes, predicted)
+    if scores.objective not in SIGMOID:
+        raise TranslationError(
+            f"this {_named(origin)} is a classifier with the objective {scores.objective!r}; fit "
+            "it with binary, multiclass, multiclassova or cross_entropy"
+        )
+    if len(classes) == 1:
+        return scores.body(Const(classes[0]), origin, classes)
+
+    def probability(numbers: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(1.0 / (1.0 + np.exp(-scores.steepness * numbers)))
+
+    output = chosen(one_where(scores.sums[0], probability), classes)
+    return scores.body(output, origin, classes, shares_of_two(predicted))
+
+
+def _predicted(scores: Scores) -> Term:
+    """What the objective makes of the sums."""
+    if scores.objective == "multiclass":
+        return Call(Function.SOFTMAX, (vector(*scores.sums),))
+    if scores.objective == "multiclassova":
+        return vector(*(_sigmoid(total, scores.steepness) for total in scores.sums))
+    if len(scores.sums) > 1:  # several classes and an objective of the user's own
+        return vector(*scores.sums)
+    (total,) = scores.sums
+    if scores.objective in SIGMOID:
+        return _sigmoid(total, scores.steepness)
+    if scores.objective in EXPONENTIAL:
+        return Call(Function.EXP, (total,))
+    if scores.objective == "cross_entropy_lambda":
+        return Call(Function.LOG, (add(Const(1.0), Call(Function.EXP, (total,))),))
+    return total
+
+
+def _sigmoid(score: Term, steepness: float) -> Term:
+    steep = score if steepness == 1 else mul(Const(steepness), score)
+    return Call(Function.SIGMOID, (steep,))
+
+
+def _named(origin: Origin) -> str:
+    return f"LightGBM model (step {origin.step!r})"
+
+
+# Scores
+
+
+def _fitted_scores(model: Any, inputs: Inputs) -> Scores:
+    """The scores of one of the classes for scikit-learn."""
+    check_fitted(model, "booster_", inputs)
+    origin = origin_of(model, inputs)
+    if model.get_params().get("pred_early_stop"):
+        raise TranslationError(
+            f"this {_named(origin)} leaves trees out when it is sure enough of a row; set "
+            "pred_early_stop=False"
+        )
+    return _scores(model.booster_, inputs, origin)
+
+
+def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
+    text = booster.model_to_string()
+    header, *trees = sections(text)
+    objective, steepness = objective_of(header.get("objective", "custom"), origin)
+    if int(header["max_feature_idx"]) + 1 != len(inputs.features):
+        raise TranslationError(
+            f"this {_named(origin)} was fitted on {int(header['max_feature_idx']) + 1} features "
+            f"and is given {len(inputs.features)}"
+        )
+    names = _categories(booster.pandas_categorical, header, text, origin)
+    width = int(header["num_tree_per_iteration"])
+    # Nodes for which zeros are missing ask the second half of the features.
+    features: list[Feature] = [*inputs.features]
+    features += [Lost(feature, -ZERO, ZERO) for feature in inputs.features]
+    tables = [_table(section, names, len(inputs.features), origin) for section in trees]
+    for table in tables:
+        table.check(len(features))
+    terms: list[Term] = []
+    origins: Origins = {}
+    if tables:
+        terms, origins = packed_trees(tables, features, origin.step, range(len(tables)))
+    sums = summed([0.0] * width, [(number % width, term) for number, term in enumerate(terms)])
+    if "average_output" in header:
+        rounds = float(max(len(trees) // width, 1))
+        sums = [Call(Function.DIV, (total, Const(rounds))) for total in sums]
+    for total in sums:
+        origins.setdefault(id(total), origin)
+    return Scores(objective, sums, origins, steepness)
+
+
+def sections(text: str) -> list[dict[str, str]]:
+    """The header and the trees of a saved booster, each as its lines of ``name=value``."""
+    model = text.split("\nend of trees", 1)[0]
+    return [
+        {name: value for name, _, value in (line.partition("=") for line in part.splitlines())}
+        for part in model.split("\nTree=")
+    ]
+
+
+def objective_of(text: str, origin: Origin) -> tuple[str, float]:
+    """The name of an objective and its factor of the score in a sigmoid."""
+    name, *settings = text.split(" ")
+    known = (*PLAIN, *EXPONENTIAL, *SIGMOID, *CLASSES, "cross_entropy_lambda")
+    if name not in known or "sqrt" in settings:
+        raise TranslationError(
+            f"this {_named(origin)} has the objective {text!r}; supported: {', '.join(known)}"
+        )
+    values = dict(setting.partition(":")[::2] for setting in settings)
+    return name, float(values.get("sigmoid", 1.0))
+
+
+# Trees
+
+
+def _table(
+    section: Mapping[str, str],
+    names: Mapping[int, Sequence[Value]],
+    n_features: int,
+    origin: Origin,
+) -> TreeTable:
+    """A tree with its inner nodes first and its leaves after them."""
+    if section.get("is_linear", "0") != "0":
+        raise TranslationError(
+            f"this {_named(origin)} has linear models at its leaves; fit it with linear_tree=False"
+        )
+    leaf_values = _numbers(section["leaf_value"])
+    kinds = _numbers(section["decision_type"], np.int64)
+    inner, leaves = len(kinds), len(leaf_values)
+    ends = np.full(leaves, LEAF)
+    feature = _numbers(section["split_feature"], np.int64)
+    threshold = _numbers(section["threshold"])
+    lost = (kinds >> 2) & 3
+    missing_left = np.where(lost == 0, threshold >= 0, kinds & DEFAULT_LEFT != 0)
+    members = _members(section, kinds, feature, threshold, names)
+    threshold = _beside_zero(threshold)
+    missing_left[list(members)] = False
+    feature = feature + np.where(lost == ZERO_IS_MISSING, n_features, 0)
+    feature[list(members)] %= n_features
+    return TreeTable(
+        left=np.concatenate([_children(section["left_child"], inner), ends]),
+        right=np.concatenate([_children(section["right_child"], inner), ends]),
+        feature=np.concatenate([feature, np.zeros(leaves, dtype=np.int64)]),
+        threshold=np.concatenate([threshold, np.zeros(leaves)]),
+        missing_left=np.concatenate([missing_left, np.zeros(leaves, dtype=np.bool_)]),
+        leaves=np.concatenate([np.zeros(inner), leaf_values]),
+        precision=Precision.FLOAT64,
+        members=members,
+    )
+
+
+def _beside_zero(thresholds: Array) -> Array:
+    """Thresholds that say of any number what theirs say of 0 if it is a zero.
+
+    A predictor is given 0 for all zeros.
+    """
+    low = np.nextafter(-ZERO, -np.inf)
+    moved = np.where((thresholds >= -ZERO) & (thresholds < 0), low, thresholds)
+    return np.where((moved >= 0) & (moved < ZERO), ZERO, moved)
+
+
+def _numbers(text: str, kind: type[np.generic] = np.float64) -> Array:
+    return np.array(text.split(), dtype=np.float64).astype(kind)
+
+
+def _children(text: str, inner: int) -> Array:
+    """Children by number of node; leaf i is written as ``-1 - i``."""
+    found = _numbers(text, np.int64)
+    return np.where(found < 0, inner - 1 - found, found)
+
+
+# Categories
+
+
+def _categories(
+    stored: list[list[object]] | None, header: Mapping[str, str], text: str, origin: Origin
+) -> dict[int, Sequence[Value]]:
+    """For each feature that pandas held as categories what its codes stand for.
+
+    The model keeps the categories of all such columns, in order, but not which columns these
+    are: those it may ask for categories.
+    """
+    if not stored:
+        return {}
+    infos = header["feature_infos"].split(" ")
+    written = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
+    columns = (
+        [int(place) for place in written[1].split(",")]
+        if written
+        else [place for place, info in enumerate(infos) if _asks_for_categories(info)]
+    )
+    fits = len(stored) == len(columns) and all(
+        max(map(int, infos[place].split(":"))) < len(categories)
+        for place, categories in zip(columns, stored, strict=True)
+        if _asks_for_categories(infos[place])
+    )
+    if not fits:
+        raise TranslationError(
+            f"this {_named(origin)} was fitted on columns of categories of which some are ordered "
+            "or not used as categories; make these columns numbers and fit it again"
+        )
+    return {
+        place: [const(value).value for value in categories]
+        for place, categories in zip(columns, stored, strict=True)
+    }
+
+
+def _asks_for_categories(info: str) -> bool:
+    """Whether a feature is described by its codes; numbers are by an interval."""
+    return info != "none" and not info.startswith("[")
+
+
+def _members(
+    section: Mapping[str, str],
+    kinds: Array,
+    feature: Array,
+    threshold: Array,
+    names: Mapping[int, Sequence[Value]],
+) -> dict[int, tuple[Value, ...]]:
+    """For each node that asks for categories those it lists, kept as bits of whole numbers."""
+    nodes = np.flatnonzero(kinds & CATEGORICAL)
+    if len(nodes) == 0:
+        return {}
+    bounds = _numbers(section["cat_boundaries"], np.int64)
+    words = _numbers(section["cat_threshold"], np.int64)
+    found: dict[int, tuple[Value, ...]] = {}
+    for node in nodes.tolist():
+        place = int(threshold[node])
+        own = words[bounds[place] : bounds[place + 1]]
+        codes = np.flatnonzero((own[:, None] >> np.arange(32)) & 1).tolist()
+        known = names.get(int(feature[node]))
+        if known is None:
+            found[node] = tuple(float(code) for code in codes)
+        else:
+            found[node] = tuple(known[code] for code in codes if code < len(known))
+    return found

@@ -1,0 +1,1 @@
+"""scikit-learn: translate, load and write back."""

@@ -1,0 +1,46 @@
+"""Models that only pass on what another says: pipelines, searches, thresholds, frozen models.
+
+The part is written back, and the whole is copied with the new part in the old one's place.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from proxyuse.lang.nodes import Const
+from proxyuse.models.features import Inputs
+from proxyuse.models.sklearn.pipelines import inputs_of_last
+from proxyuse.models.write_back import write_part
+from proxyuse.program import Program
+
+
+def write_pipeline(model: Any, program: Program, inputs: Inputs) -> Any:
+    """A Pipeline whose last step says what a program does."""
+    return _with_part(model, model.steps[-1][1], program, inputs_of_last(model, inputs))
+
+
+def write_search(model: Any, program: Program, inputs: Inputs) -> Any:
+    """A search whose best model says what a program does."""
+    return _with_part(model, model.best_estimator_, program, inputs.inside("best_estimator_"))
+
+
+def write_threshold(model: Any, program: Program, inputs: Inputs) -> Any:
+    """A FixedThresholdClassifier or TunedThresholdClassifierCV around another model.
+
+    A constant comes from the threshold, not from the model inside, which is to be sure of it.
+    """
+    if isinstance(program.term, Const):
+        program = Program(program.term, program.inputs)
+    part = getattr(model, "estimator_", model.estimator)
+    return _with_part(model, part, program, inputs.inside("estimator_"))
+
+
+def write_frozen(model: Any, program: Program, inputs: Inputs) -> Any:
+    """A FrozenEstimator around another model."""
+    return _with_part(model, model.estimator, program, inputs.inside("estimator"))
+
+
+def _with_part(model: Any, part: Any, program: Program, inputs: Inputs) -> Any:
+    """A copy of a model with a new part; what it knows to have been copied is not copied again."""
+    return deepcopy(model, {id(part): write_part(part, program, inputs)})

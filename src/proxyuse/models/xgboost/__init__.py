@@ -1,0 +1,1 @@
+"""XGBoost: translate, load and write back."""

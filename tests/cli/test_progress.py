@@ -1,0 +1,147 @@
+"""Progress on standard error where that is no terminal, and the budget on the command line."""
+
+from __future__ import annotations
+
+import io
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import proxyuse as pu
+from proxyuse.cli.budget_option import budget_from
+from proxyuse.cli.progress import Lines
+from proxyuse.detect.progress import Progress
+from tests.command_line import run
+
+
+class Log(io.StringIO):
+    """A stream that says when a line with a text was written."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.seen = threading.Event()
+        self._text = text
+
+    def flush(self) -> None:
+        if self._text in self.getvalue():
+            self.seen.set()
+
+
+def test_a_log_gets_a_line_for_the_stage_and_one_for_what_was_measured():
+    log = Log("27%")
+    lines = Lines(log, interval=0.005)
+    lines.stage("translating the model")
+    while "translating" not in log.getvalue():
+        pass
+    lines(Progress(12_000, 45_000))
+    assert log.seen.wait(60)
+    lines.close()
+    text = log.getvalue()
+    assert "proxyuse: translating the model, 0 s\n" in text
+    assert "proxyuse: 12,000 of 45,000 measurements done (27%), 0 s\n" in text
+    assert "\r" not in text
+    assert "\x1b" not in text
+
+
+def test_nothing_is_written_after_the_end():
+    log = Log("")
+    lines = Lines(log, interval=0.001)
+    lines.close()
+    written = log.getvalue()
+    lines.stage("more")
+    assert log.getvalue() == written
+
+
+def test_a_stream_that_was_closed_stops_nothing():
+    log = Log("")
+    log.close()
+    lines = Lines(log, interval=0.001)
+    lines.stage("reading")
+    lines.close()
+
+
+# The budget
+
+
+def test_a_budget_names_what_it_changes():
+    assert budget_from(["subsets=4096,occurrences=1024"]) == pu.Budget(
+        subsets=4096, occurrences=1024
+    )
+    assert budget_from(["grow=1", " search = 2 "]) == pu.Budget(grow=1, search=2)
+    start = pu.Budget(subsets=1, grow=5)
+    assert budget_from(["subsets=7"], start) == pu.Budget(subsets=7, grow=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("subset=3", "keys: subsets, search, grow, occurrences, positions"),
+        ("subsets", "expected KEY=NUMBER, got 'subsets'"),
+        ("", "expected KEY=NUMBER, got ''"),
+        ("subsets=4,", "expected KEY=NUMBER, got ''"),
+        ("subsets=-1", "subsets is '-1'; give a whole number of 0 or more"),
+        ("grow=many", "grow is 'many'"),
+        ("grow=1.5", "grow is '1.5'"),
+        ("grow=1,grow=2", "grow twice"),
+    ],
+)
+def test_a_budget_that_cannot_be_read_is_refused(text, said):
+    with pytest.raises(pu.DataError) as error:
+        budget_from([text])
+    assert said in str(error.value)
+
+
+@pytest.fixture
+def sum_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A sum whose partial sums are more than a small budget lists."""
+    monkeypatch.chdir(tmp_path)
+    numbers = np.random.default_rng(0).normal(size=(120, 6)).round(2)
+    wide = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(6)])
+    wide.assign(z=[0, 1] * 60).to_csv("wide.csv", index=False)
+    Path("sum.txt").write_text(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
+    return ["--model", "sum.txt", "--data", "wide.csv", "--protected", "z", "--epsilon", "0.3"]
+
+
+SEARCHED = "Partial sums of the 6 terms of the score were searched, not exhausted: 0 of 56"
+
+
+def test_with_a_smaller_budget_sums_are_searched_and_not_exhausted(sum_of_many, capsys):
+    out, _ = run("audit", *sum_of_many, code=0, capsys=capsys)
+    assert "searched" not in out
+    small = ("--budget", "subsets=4,search=0", "--budget", "grow=0")
+    out, _ = run("audit", *sum_of_many, *small, code=0, capsys=capsys)
+    assert SEARCHED in out
+    out, _ = run("judge", *sum_of_many, *small, "--list", "--json", "--judgments", "j.jsonl",
+                 code=0, capsys=capsys)  # fmt: skip
+    assert SEARCHED in out
+
+
+def test_the_project_file_can_set_a_budget(sum_of_many, capsys):
+    Path("proxyuse.toml").write_text("budget = { subsets = 4, search = 0, grow = 0 }\n")
+    out, _ = run("audit", *sum_of_many, code=0, capsys=capsys)
+    assert SEARCHED in out
+    out, _ = run("audit", *sum_of_many, "--budget", "subsets=64", code=0, capsys=capsys)
+    assert "searched" not in out
+    Path("proxyuse.toml").write_text("budget = { subset = 4 }\n")
+    _, err = run("audit", *sum_of_many, code=2, capsys=capsys)
+    assert "budget.subset is not a key" in err
+    Path("proxyuse.toml").write_text("budget = 5\n")
+    _, err = run("audit", *sum_of_many, code=2, capsys=capsys)
+    assert "subsets, search, grow, occurrences or positions" in err
+
+
+def test_repair_takes_a_budget(sum_of_many, capsys):
+    output = ("--output", "repaired.txt")
+    out, _ = run("repair", *sum_of_many, *output, code=0, capsys=capsys)
+    assert "searched" not in out
+    small = ("--budget", "subsets=4,search=0,grow=0", "--force")
+    out, _ = run("repair", *sum_of_many, *output, *small, code=0, capsys=capsys)
+    assert SEARCHED in out
+
+
+def test_a_wrong_budget_ends_with_2(sum_of_many, capsys):
+    _, err = run("audit", *sum_of_many, "--budget", "speed=3", code=2, capsys=capsys)
+    assert "keys: subsets, search, grow, occurrences, positions" in err

@@ -1,0 +1,446 @@
+"""``proxyuse repair``, asked as a user would: what it prints, how it ends, what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import proxyuse as pu
+from proxyuse.judge.records import Records
+from proxyuse.models.files import load_model
+from tests.command_line import run as command
+
+N = 240
+RNG = np.random.default_rng(0)
+MARRIED = RNG.random(N) < 0.5
+PEOPLE = pd.DataFrame(
+    {
+        "score": np.where(MARRIED, 60, 30) + RNG.integers(-18, 19, N),
+        "hours": RNG.integers(20, 50, N),
+        "job": RNG.choice(["clerk", "cook", "smith"], N).astype(object),
+        "married": np.where(MARRIED, "yes", "no"),
+    }
+)
+PEOPLE.loc[PEOPLE.index % 11 == 0, "job"] = np.nan
+PAID = ((PEOPLE["score"] > 45) & (PEOPLE["hours"] > 30)) | (PEOPLE["job"] == "smith")
+PEOPLE["paid"] = PAID.astype(int)
+PEOPLE["pay"] = np.where(PAID, "high", "low")
+NUMBERS = ["score", "hours"]
+PROGRAM = "ite(score > 45, ite(hours > 30, 'high', 'low'), ite(job == 'smith', 'high', 'low'))"
+LIMITS = ("--protected", "married", "--epsilon", "0.2")
+
+
+def save_tree() -> str:
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(PEOPLE[NUMBERS], PEOPLE["paid"])
+    skops.io.dump(tree, "model.skops")
+    return "model.skops"
+
+
+def save_forest() -> str:
+    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())
+    columns = make_column_transformer((words, ["job"]), ("passthrough", NUMBERS))
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0)
+    model = make_pipeline(columns, forest).fit(PEOPLE[[*NUMBERS, "job"]], PEOPLE["paid"])
+    skops.io.dump(model, "model.skops")
+    return "model.skops"
+
+
+def save_xgboost() -> str:
+    import xgboost
+
+    model = xgboost.XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1)
+    model.fit(PEOPLE[NUMBERS], PEOPLE["paid"]).save_model("model.json")
+    return "model.json"
+
+
+def save_lightgbm() -> str:
+    import lightgbm
+
+    settings = {"objective": "binary", "num_leaves": 4, "verbose": -1, "num_threads": 1}
+    rows = lightgbm.Dataset(PEOPLE[NUMBERS].astype(float), PEOPLE["paid"])
+    lightgbm.train(settings, rows, 3).save_model("model.txt")
+    return "model.txt"
+
+
+def save_program() -> str:
+    Path("model.txt").write_text(PROGRAM)
+    return "model.txt"
+
+
+def save_vectors() -> str:
+    skops.io.dump(SVC(kernel="linear").fit(PEOPLE[NUMBERS], PEOPLE["married"]), "model.skops")
+    return "model.skops"
+
+
+FAMILIES: dict[str, tuple[Callable[[], str], str]] = {
+    "tree": (save_tree, "paid"),
+    "forest": (save_forest, "paid"),
+    "xgboost": (save_xgboost, "paid"),
+    "lightgbm": (save_lightgbm, "paid"),
+    "program": (save_program, "pay"),
+    "vectors": (save_vectors, "married"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.to_csv("people.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run a command in this process; what it prints, or its message if it fails."""
+
+    def call(*words: object, code: int = 0) -> str:
+        out, err = command(*words, code=code, capsys=capsys)
+        return err if code == 2 else out
+
+    return call
+
+
+@pytest.fixture
+def repair(run):
+    """Repair the model of this folder."""
+
+    def call(model: str, *words: object, code: int = 0) -> str:
+        start = ("repair", "--model", model, "--data", "people.csv", *LIMITS, "--effort", "quick")
+        return str(run(*start, *words, code=code))
+
+    return call
+
+
+def files() -> list[str]:
+    return sorted(path.name for path in Path.cwd().iterdir())
+
+
+# What is written
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_written_is_verified_and_audited_without_findings(family, run, repair):
+    save, target = FAMILIES[family]
+    model = save()
+    output = f"repaired{Path(model).suffix}"
+    words = ["--certificate", "c.json", "--program", "p.program"]
+    if family != "vectors":
+        words += ["--target", target]
+    told = repair(model, *words, "--output", output)
+    assert told.startswith("Repaired:")
+    rows = ("--data", "people.csv")
+    run("audit", "--model", model, *rows, *LIMITS, code=1)
+    run("audit", "--model", output, *rows, *LIMITS)
+    assert "\nVerified.\n" in run("verify", "c.json", "--model", output, *rows)
+    assert "\nVerified.\n" in run("verify", "c.json", "--program", "p.program", *rows)
+    given, made = load_model(model).model, load_model(output).model
+    if family == "vectors":
+        assert type(made).__name__ == "ProgramClassifier"
+        assert "runs the program (ProgramClassifier), because" in told
+    else:
+        assert type(made) is type(given)
+    shown = re.search(r"proxyuse verify .*", told)
+    assert shown is not None
+    run(*shown[0].split()[1:])
+
+
+def test_the_answer_says_what_why_and_at_what_cost(repair):
+    save_tree()
+    told = repair("model.skops", "--target", "paid", "--output", "r.skops")
+    assert "score" in told
+    for part in ("What was replaced", "married: association 0.", "nobody judged it", "accuracy: ",
+                 "predictions that changed: ", "nodes are left", "DecisionTreeClassifier",
+                 "with --certificate certificate.json", "What is below these"):  # fmt: skip
+        assert part in told, part
+    assert "\x1b" not in told
+
+
+def test_all_that_can_be_written_is(repair):
+    save_program()
+    names = {"--output": "r.skops", "--certificate": "c.json", "--program": "r.program",
+             "--python": "r.py", "--report": "r.md"}  # fmt: skip
+    words = [word for pair in names.items() for word in pair]
+    repair("model.txt", "--target", "pay", *words)
+    assert set(names.values()) <= set(files())
+    program = pu.Program.parse(Path("r.program").read_text())
+    model: Any = load_model("r.skops").model
+    assert model.predict(PEOPLE).tolist() == program.predict(PEOPLE).tolist()
+    space: dict[str, Any] = {}
+    exec(Path("r.py").read_text(), space)
+    first = PEOPLE.iloc[1].to_dict()
+    assert space["predict"](first) == program.predict(PEOPLE)[1]
+    report = Path("r.md").read_text()
+    assert report.startswith("**Repaired: ")
+    assert "| 1 |" in report
+    certified = json.loads(Path("c.json").read_text())["repaired"]
+    assert certified["utility"]["name"] == "accuracy"
+
+
+@pytest.mark.parametrize("report", ["repaired", "nothing"])
+def test_json_is_as_its_published_schema_says(report, repair):
+    save_program()
+    limits = () if report == "repaired" else ("--epsilon", "0.99")
+    told = repair("model.txt", *limits, "--output", "r.txt", "--json", "--certificate", "c.json")
+    document = json.loads(told)
+    published = Path(__file__).parents[2] / "docs" / "schema" / "repair.schema.json"
+    jsonschema.validate(document, json.loads(published.read_text()))
+    assert document["written"]["certificate_hash"] == pu.Certificate.read("c.json").hash
+    assert str(Path.cwd()) not in told
+
+
+def test_another_process_loads_and_predicts_the_same(repair):
+    save_forest()
+    repair("model.skops", "--target", "paid", "--output", "r.skops", "--program", "p.program")
+    script = (
+        "import pandas, proxyuse as pu\n"
+        "people = pandas.read_csv('people.csv')\n"
+        "model = pu.load_model('r.skops').model\n"
+        "program = pu.load_model('p.program').model\n"
+        "same = model.predict(people) == program.predict(people)\n"
+        "assert same.all() and len(same) == 240\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, env=dict(os.environ))
+
+
+def test_a_kind_that_cannot_hold_the_program_gets_another_ending(run, repair):
+    import xgboost
+
+    model = xgboost.XGBClassifier(n_estimators=3, booster="gblinear", n_jobs=1)
+    model.fit(PEOPLE[NUMBERS], MARRIED.astype(int)).save_model("model.json")
+    Path("r.skops").touch()
+    assert "r.skops is there already" in repair("model.json", "--output", "r.json", code=2)
+    Path("r.skops").unlink()
+    told = repair("model.json", "--output", "r.json", "--certificate", "c.json")
+    assert "gblinear" in told
+    assert "r.json" not in files()
+    run("verify", "c.json", "--model", "r.skops", "--data", "people.csv")
+
+
+# What is asked
+
+
+def test_nothing_to_repair_leaves_the_model_as_it_is(run, repair):
+    save_vectors()
+    words = ("--epsilon", "0.99", "--output", "r.skops", "--certificate", "c.json")
+    told = repair("model.skops", *words)
+    assert told.startswith("Nothing is to be repaired")
+    assert Path("r.skops").read_bytes() == Path("model.skops").read_bytes()
+    run("verify", "c.json", "--model", "r.skops", "--data", "people.csv")
+
+
+def test_what_was_searched_and_not_exhausted_is_said(run, folder):
+    married = np.arange(120) % 2
+    pd.DataFrame({"x": married, "z": married}).to_csv("same.csv", index=False)
+    # Only some of the four together pass the threshold, which no budget is left to find out.
+    Path("sum.txt").write_text("ite(3 * x - 3 * x + 2 * x - 2 * x > 4.5, 1, 0)")
+    words = ("--model", "sum.txt", "--data", "same.csv", "--protected", "z", "--output", "r.txt")
+    told = run("repair", *words, "--budget", "subsets=0,search=0,grow=0,occurrences=0")
+    assert "searched: Each of the 4 positions of `x` was measured" in told
+    assert "searched, not exhausted: 0 of 10 were measured" in told
+
+
+@pytest.mark.parametrize("judged", ["policy", "judgments"])
+def test_what_is_judged_appropriate_stays(judged, run, repair):
+    save_program()
+    if judged == "policy":
+        text = "version: 1\nrules:\n  - name: all\n    decision: allow\n    reason: Needed.\n"
+        Path("policy").write_text(text)
+    else:
+        program = pu.Program.parse(PROGRAM)
+        for witness in pu.audit(program, PEOPLE, "married", epsilon=0.2).witnesses:
+            Records("judgments").add(witness, True, "needed", "Ada")
+    words = (f"--{judged}", judged, "--certificate", "c.json", "--output", "r.txt")
+    told = repair("model.txt", *words)
+    assert told.startswith("Nothing is to be repaired")
+    assert "judged appropriate" in told
+    assert Path("r.txt").read_text() == PROGRAM
+    shown = re.search(r"proxyuse verify .*", told)
+    assert shown is not None
+    run(*shown[0].split()[1:])
+
+
+def test_who_judged_inappropriate_is_told(repair):
+    save_program()
+    program = pu.Program.parse(PROGRAM)
+    for witness in pu.audit(program, PEOPLE, "married", epsilon=0.2).witnesses:
+        Records("j.jsonl").add(witness, False, "no ground for pay", "Ada")
+    told = repair("model.txt", "--judgments", "j.jsonl", "--output", "r.txt")
+    assert "judged inappropriate by" in told
+    assert "no ground for pay" in told
+
+
+def test_a_share_is_kept_apart_and_counts_for_detection(repair):
+    save_program()
+    words = ("--target", "pay", "--holdout-share", "0.25", "--json", "--force", "--output", "r.txt")
+    found = json.loads(repair("model.txt", *words))
+    again = json.loads(repair("model.txt", *words))
+    other = json.loads(repair("model.txt", *words, "--seed", "7"))
+    assert found == again
+    assert found["rows"] == N
+    assert (found["utility"]["used"]["rows"], found["utility"]["holdout"]["rows"]) == (180, 60)
+    assert other["utility"]["holdout"] != found["utility"]["holdout"]
+
+
+def test_a_file_is_kept_apart(repair):
+    save_program()
+    kept = PEOPLE.iloc[:50].drop(columns="married")
+    kept.to_csv("kept.csv", index=False)
+    words = ("--target", "pay", "--where", "hours > 25", "--weights", "hours", "--json")
+    told = repair("model.txt", *words, "--holdout", "kept.csv", "--output", "r.txt")
+    found = json.loads(told)
+    kept = kept[kept["hours"] > 25]
+    right = pu.Program.parse(PROGRAM).predict(kept) == kept["pay"].to_numpy()
+    assert found["utility"]["holdout"]["rows"] == len(kept)
+    assert found["utility"]["holdout"]["before"] == round(float(right.mean()), 4)
+    assert any("counts once" in note for note in found["about"]["notes"])
+
+
+@pytest.mark.parametrize("utility", ["accuracy", "balanced-accuracy", "agreement"])
+def test_utilities_have_names(utility, repair):
+    save_program()
+    words = ("--target", "pay", "--utility", utility, "--output", "r.txt", "--json")
+    found = json.loads(repair("model.txt", *words))
+    assert found["utility"]["name"] == utility.replace("-", " ")
+
+
+def test_a_model_without_names_is_given_its_columns_by_place(run, folder):
+    rows = PEOPLE[[*NUMBERS, "married", "pay"]]
+    rows.to_csv("few.csv", index=False)
+    rows.drop(columns="married").to_csv("kept.csv", index=False)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    skops.io.dump(tree.fit(rows[NUMBERS].to_numpy(), rows["pay"]), "model.skops")
+    words = ("--model", "model.skops", "--data", "few.csv", *LIMITS, "--target", "pay")
+    outputs = ("--output", "r.skops", "--certificate", "c.json", "--holdout", "kept.csv")
+    run("repair", *words, *outputs)
+    run("verify", "c.json", "--model", "r.skops", "--data", "few.csv", "--target", "pay")
+
+
+@pytest.mark.parametrize("output", ["r.skops", "r.program"])
+def test_a_decision_at_another_probability_is_repaired(output, run, repair):
+    save_tree()
+    decision = ("--decision-threshold", "0.3", "--target", "paid")
+    told = repair("model.skops", *decision, "--output", output, "--certificate", "c.json")
+    assert "probability is at least 0.3" in told
+    run("verify", "c.json", "--model", output, "--data", "people.csv")
+
+
+def test_rows_and_attributes_are_taken_from_where_they_are(run, folder):
+    save_program()
+    keyed = PEOPLE.assign(id=[f"p{i}" for i in range(N)])
+    keyed.loc[keyed.index % 5 == 0, "married"] = None
+    keyed[["id", "married"]][::-1].to_csv("restricted.csv", index=False)
+    keyed.drop(columns="married").to_csv("people.csv", index=False)
+    where = ("--where", "hours >= 22", "--protected-data", "restricted.csv", "--key", "id")
+    words = ("--model", "model.txt", "--data", "people.csv", *LIMITS, *where, "--weights", "hours")
+    outputs = ("--output", "r.txt", "--certificate", "c.json", "--holdout-share", "0.3", "--json")
+    drop = ("--missing-protected", "drop", "--target", "pay")
+    found = json.loads(run("repair", *words, *drop, *outputs))
+    assert found["rows"] == int(((keyed["hours"] >= 22) & keyed["married"].notna()).sum())
+    parts = [found["utility"][name]["rows"] for name in ("used", "holdout")]
+    assert sum(parts) == found["rows"]
+    run("verify", "c.json", "--model", "r.txt", "--data", "people.csv", *where)
+
+
+def test_a_project_file_says_the_rest(run, folder):
+    save_program()
+    Path("proxyuse.toml").write_text(
+        'model = "model.txt"\ndata = "people.csv"\nprotected = "married"\ntarget = "pay"\n'
+        'epsilon = 0.2\n[output]\njson = "audit.json"\n'
+    )
+    run("repair", "--output", "r.txt")
+    assert files() == ["model.txt", "people.csv", "proxyuse.toml", "r.txt"]
+
+
+def test_a_pickle_is_written_only_if_asked_for(run, repair):
+    import lightgbm
+
+    model = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=4, verbose=-1, n_jobs=1)
+    model.fit(PEOPLE[NUMBERS].astype(float), PEOPLE["pay"])
+    Path("model.pkl").write_bytes(pickle.dumps(model))
+    trusted = ("--trust-pickle", "--target", "pay")
+    assert "say --pickle" in repair("model.pkl", *trusted, "--output", "r.pkl", code=2)
+    assert "say --pickle" in repair("model.pkl", *trusted, "--output", "r", code=2)
+    assert "read again as a Booster" in repair("model.pkl", *trusted, "--output", "r.txt", code=2)
+    words = ("--pickle", "--output", "r.joblib", "--certificate", "c.json")
+    told = repair("model.pkl", *trusted, *words)
+    assert "(LGBMClassifier)" in told
+    shown = re.search(r"proxyuse verify .*", told)
+    assert shown is not None
+    assert "--trust-pickle" in shown[0]
+    run(*shown[0].split()[1:])
+
+
+# Wrong use
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--output", "nowhere/r.txt"), "nowhere"),
+        (("--output", "."), "folder"),
+        (("--output", "model.txt", "--force"), "would replace"),
+        (("--output", "people.csv", "--force"), "would replace"),
+        (("--output", "r.txt", "--program", "r.txt"), "another output"),
+        (("--output", "r.txt", "--holdout", "kept.csv", "--program", "kept.csv", "--force"),
+         "would replace"),
+        (("--output", "old.txt"), "old.txt is there already"),
+        (("--output", "r.txt", "--certificate", "old.txt"), "old.txt is there already"),
+        (("--output", "r.json"), ".program"),
+        (("--output", "r.pkl"), "--pickle"),
+        (("--output", "r.txt", "--holdout-share", "1"), "between 0 and 1"),
+        (("--output", "r.txt", "--holdout-share", "0.001"), "--min-cell"),
+        (("--output", "r.txt", "--holdout-share", "0.2", "--holdout", "kept.csv"), "not allowed"),
+        (("--output", "r.txt", "--holdout", "none.csv"), "none.csv"),
+        (("--output", "r.txt", "--holdout", "kept.csv", "--target", "pay"), "'pay'"),
+        (("--output", "r.txt", "--seed", "-1"), "--seed"),
+        (("--output", "r.txt", "--utility", "accuracy"), "--target"),
+        (("--output", "r.txt", "--utility", "beauty"), "invalid choice"),
+        (("--output", "r.txt", "--target", "hours"), "y holds"),
+        (("--output", "r.txt", "--target", "married"), "cannot be a protected attribute"),
+        (("--output", "r.txt", "--epsilon", "2"), "--epsilon"),
+        ((), "--output"),
+    ],
+)  # fmt: skip
+def test_wrong_use_ends_with_2_and_leaves_nothing(words, told, repair):
+    save_program()
+    Path("old.txt").write_text("old")
+    PEOPLE[["score", "hours", "job"]].to_csv("kept.csv", index=False)
+    before = {name: Path(name).read_bytes() for name in files()}
+    assert told in repair("model.txt", *words, code=2)
+    assert {name: Path(name).read_bytes() for name in files()} == before
+
+
+def test_force_writes_over_what_is_there(repair):
+    save_program()
+    Path("r.txt").write_text("old")
+    repair("model.txt", "--output", "r.txt", "--force")
+    assert "ite" in Path("r.txt").read_text()
+
+
+def test_a_scikit_learn_model_is_no_text(repair):
+    save_tree()
+    told = repair("model.skops", "--output", "r.txt", code=2)
+    assert "DecisionTreeClassifier" in told
+    assert ".skops" in told
+    repair("model.skops", "--output", "r.program")
+    assert load_model("r.program").kind == "program"

@@ -1,0 +1,513 @@
+"""A policy is read with care, and the first of its rules that matches decides."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from datetime import date, datetime
+from importlib import resources
+from pathlib import Path
+from typing import get_args
+
+import jsonschema
+import pytest
+
+import proxyuse as pu
+from proxyuse.judge.policy import Policy, read_policy
+from proxyuse.judge.rules import KINDS, Range
+from proxyuse.lang.nodes import Const, Term
+
+yaml = pytest.importorskip("yaml")
+
+PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
+SCHEMA = json.loads(resources.files("proxyuse.oracle").joinpath("policy.schema.json").read_text())
+DAY = date(2026, 6, 1)
+
+PROGRAM = """
+ite(relationship in {'Husband', 'Wife'},
+    ite(married == 1 or hours <= 20, 'a', 'b'),
+    ite(0.5 * hours + table(region, {'n': 1, 's': 10}, 0) <= 20.5, 'b', 'a'))
+"""
+
+
+@pytest.fixture(scope="module")
+def witnesses():
+    data = {
+        "relationship": ["Husband", "Wife", "Wife", "Husband", "Child", "Child", "None", "None"],
+        "married": [1, 1, 1, 0, 0, 0, 0, 1],
+        "hours": [10, 20, 30, 40, 50, 10, 20, 30],
+        "region": ["n", "s", "n", "s", "n", "s", "n", "s"],
+    }
+    found = pu.audit(
+        pu.Program.parse(PROGRAM), data, protected=["married", "region"], epsilon=0, delta=0
+    )
+    return found.witnesses
+
+
+def rule_text(name="first", decision="allow", more="", when=""):
+    text = f"  - name: {name}\n    decision: {decision}\n    reason: because\n"
+    for line in textwrap.dedent(more).strip().splitlines():
+        text += f"    {line}\n"
+    return text + (f"    when: {when}\n" if when else "")
+
+
+def policy_of(*rules):
+    return Policy.parse("version: 1\nrules:\n" + "".join(rules), name="p.yaml")
+
+
+def matched(witnesses, when):
+    policy = policy_of(rule_text(when=when))
+    return [w for w in witnesses if policy(w, today=DAY) is not None]
+
+
+def refused(text):
+    with pytest.raises(pu.FileError) as caught:
+        Policy.parse(text, name="p.yaml")
+    message = str(caught.value)
+    assert message.startswith("p.yaml")
+    assert "Traceback" not in message
+    assert len(message) < 600
+    return message.removeprefix("p.yaml").removeprefix(", ")
+
+
+def plain(text):
+    """A policy as an editor sees it, for which a date is a text."""
+    return json.loads(json.dumps(yaml.safe_load(text), default=str))
+
+
+def fits_schema(text):
+    return jsonschema.Draft202012Validator(SCHEMA).is_valid(plain(text))
+
+
+# How rules match
+
+
+def read(term):
+    return set(re.findall(r"relationship|married|hours|region", term))
+
+
+CONDITIONS = {
+    "{protected: married}": lambda w: w.protected == "married",
+    "{protected: [region, religion]}": lambda w: w.protected == "region",
+    "{variables: {only: hours}}": lambda w: read(w.term) == {"hours"},
+    "{variables: {only: [hours, region]}}": lambda w: read(w.term) <= {"hours", "region"},
+    "{variables: {any: [region, age]}}": lambda w: "region" in read(w.term),
+    "{variables: {only: [hours, region], any: [region]}}": lambda w: (
+        "region" in read(w.term) <= {"hours", "region"}
+    ),
+    "{kind: variable}": lambda w: w.size == 1,
+    "{kind: member}": lambda w: w.term == "relationship in {'Husband', 'Wife'}",
+    "{kind: [or, ite]}": lambda w: w.term.startswith(("ite(", "married == 1 or")),
+    "{kind: table}": lambda w: w.term.startswith("table("),
+    "{kind: mul}": lambda w: w.term == "0.5 * hours",
+    "{kind: add}": lambda w: w.term.startswith("0.5 * hours + ") and "<=" not in w.term,
+    "{kind: test}": lambda w: (
+        not w.term.startswith("ite(")
+        and any(sign in w.term for sign in ("<=", "==", " in ", " or "))
+    ),
+    "{association: {at_least: 0.2}}": lambda w: w.association >= 0.2,
+    "{association: {above: 0, below: 0.5}}": lambda w: 0 < w.association < 0.5,
+    "{influence: {at_most: 0.25}}": lambda w: w.influence <= 0.25,
+    "{influence: {above: 0.25, at_most: 1.0}}": lambda w: w.influence > 0.25,
+    "{explicit: true}": lambda w: (w.term, w.protected) in {(n, n) for n in ("married", "region")},
+    "{explicit: false, kind: variable}": lambda w: w.size == 1 and w.term != w.protected,
+    "{term: hours <= 20}": lambda w: w.term == "hours <= 20",
+    "{term: ['hours<=20 or married==1', hours]}": lambda w: (
+        w.term in ("married == 1 or hours <= 20", "hours")
+    ),
+    "{term: hours <= 20, protected: married}": lambda w: (
+        (w.term, w.protected) == ("hours <= 20", "married")
+    ),
+}
+
+
+@pytest.mark.parametrize("when", CONDITIONS)
+def test_a_rule_matches_where_all_its_conditions_hold(witnesses, when):
+    expected = [w for w in witnesses if CONDITIONS[when](w)]
+    assert matched(witnesses, when) == expected
+    assert 0 < len(expected) < len(witnesses)
+    assert fits_schema("version: 1\nrules:\n" + rule_text(when=when))
+
+
+def test_a_rule_can_name_witnesses_by_id(witnesses):
+    first, last = witnesses[0].id, witnesses[-1].id
+    found = matched(witnesses, f"{{id: ['{first}', '{last}']}}")
+    assert {w.id for w in found} == {first, last}
+
+
+def test_the_order_of_operands_does_not_matter_in_a_term_and_numbers_do(witnesses):
+    assert matched(witnesses, "{term: married == 1 or hours <= 20.5}") == []
+    assert len(matched(witnesses, "{term: hours <= 20 or married == 1}")) == 2
+
+
+def test_terms_are_found_as_an_audit_prints_them(witnesses):
+    for witness in witnesses:
+        quoted = json.dumps(witness.term)
+        assert witness in matched(witnesses, f"{{term: {quoted}}}")
+
+
+def test_terms_of_a_float32_model_are_found_as_printed():
+    program = pu.Program.parse("float32: ite(x <= 0.3, 'a', 'b')")
+    found = pu.audit(program, {"x": [0.1, 0.5], "z": [0, 1]}, "z").witnesses
+    assert [w.term for w in matched(found, "{term: x <= 0.3}")] == ["x <= 0.3"]
+
+
+def test_a_rule_without_when_matches_everything(witnesses):
+    assert matched(witnesses, "") == witnesses
+
+
+def test_the_first_rule_that_matches_decides(witnesses):
+    policy = policy_of(
+        rule_text("variables", "allow", when="{kind: variable}"),
+        rule_text("married", "deny", when="{protected: married}"),
+    )
+    for w in witnesses:
+        judged = policy(w)
+        if w.size == 1:
+            assert judged == pu.Judgment(True, "because", "p.yaml, rule 1 'variables'")
+        elif w.protected == "married":
+            assert judged == pu.Judgment(False, "because", "p.yaml, rule 2 'married'")
+        else:
+            assert judged is None
+
+
+def test_an_audit_takes_a_policy_for_an_oracle():
+    data = {"vitamins": [1, 1, 0, 0], "pregnant": [1, 1, 0, 0]}
+    audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    policy = policy_of(
+        rule_text("variables", when="{kind: variable}"),
+        rule_text("tests", "deny", when="{kind: test}"),
+    )
+    judged = {v.witness.term: v.judgment for v in audit.violations(policy)}
+    assert judged == {
+        "vitamins == 1": pu.Judgment(False, "because", "p.yaml, rule 2 'tests'"),
+        "ite(vitamins == 1, 'a', 'b')": None,
+    }
+
+
+def test_every_node_but_a_constant_is_of_a_kind():
+    named = {node for nodes in KINDS.values() for node in nodes}
+    assert named == set(get_args(Term)) - {Const}
+
+
+@pytest.mark.parametrize(
+    ("range_", "inside", "outside"),
+    [
+        (Range(at_least=0.2), [0.2, 1], [0.19]),
+        (Range(above=0.2), [0.21], [0.2]),
+        (Range(at_most=0.2), [0, 0.2], [0.21]),
+        (Range(below=0.2), [0.19], [0.2]),
+        (Range(above=0.2, at_most=0.4), [0.4], [0.2, 0.41]),
+        (Range(), [0, 1, 2], []),
+    ],
+)
+def test_ends_belong_to_a_range_or_not(range_, inside, outside):
+    assert all(value in range_ for value in inside)
+    assert not any(value in range_ for value in outside)
+
+
+@pytest.mark.parametrize("text", ["0", "1", ".5", "0.5", "5e-1", "1e-3", "1.", "+0.25"])
+def test_numbers_are_read_as_written(text):
+    (rule,) = policy_of(rule_text(when=f"{{influence: {{at_most: {text}}}}}")).rules
+    assert rule.when.influence == Range(at_most=float(text))
+
+
+# Days
+
+
+def test_a_rule_matches_until_the_day_before_it_expires(witnesses):
+    policy = policy_of(
+        rule_text("for now", more="expires: 2027-01-31"),
+        rule_text("later", "deny", more='expires: "2028-01-01"'),
+    )
+    w = witnesses[0]
+    days = [date(2027, 1, 30), date(2027, 1, 31), date(2027, 12, 31), date(2028, 1, 1)]
+    rules = [policy.rule_for(w, day) for day in days]
+    assert [rule and rule.name for rule in rules] == ["for now", "later", "later", None]
+    assert policy(w, today=days[-1]) is None
+    expired = [[rule.name for rule in policy.expired(day)] for day in days]
+    assert expired == [[], ["for now"], ["for now"], ["for now", "later"]]
+
+
+def test_without_a_day_it_is_today(witnesses):
+    policy = policy_of(
+        rule_text("gone", more="expires: 2001-01-01"),
+        rule_text("stays", more="expires: 9999-12-31"),
+    )
+    assert [rule.name for rule in policy.expired()] == ["gone"]
+    assert policy(witnesses[0]).by == "p.yaml, rule 2 'stays'"
+    assert [rule.name for rule in policy.unused(witnesses)] == ["gone"]
+
+
+def test_a_day_is_a_date(witnesses):
+    policy = policy_of(rule_text(more="expires: 2027-01-31"))
+    assert policy(witnesses[0], today=datetime(2027, 1, 30, 23, 59)) is not None
+    with pytest.raises(pu.DataError, match="pass a date"):
+        policy(witnesses[0], today="2027-01-30")
+
+
+def test_rules_that_decide_about_nothing_are_listed(witnesses):
+    policy = policy_of(
+        rule_text("variables", when="{kind: variable}"),
+        rule_text("nobody", when="{protected: nobody}"),
+        rule_text("hidden", when="{term: hours}"),
+        rule_text("old", more="expires: 2020-01-01", when="{kind: ite}"),
+        rule_text("rest", "deny"),
+    )
+    names = [rule.name for rule in policy.unused(iter(witnesses), DAY)]
+    assert names == ["nobody", "hidden", "old"]
+    assert policy.unused([], DAY) == policy.rules
+
+
+# What is read
+
+
+def test_a_file_is_read_and_named_without_its_folder(tmp_path, witnesses):
+    path = tmp_path / "pay.yaml"
+    text = "version: 1\nrules:\n" + rule_text("Überstunden")
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    for given in (path, str(path)):
+        policy = read_policy(given)
+        assert policy == Policy.parse(text, name="pay.yaml")
+        judged = policy(witnesses[0])
+        assert judged is not None
+        assert judged.by == "pay.yaml, rule 1 'Überstunden'"
+
+
+def test_json_is_yaml():
+    text = json.dumps(
+        {"version": 1, "rules": [
+            {"name": "a", "decision": "deny", "reason": "r", "expires": "2027-01-31",
+             "when": {"explicit": True, "association": {"at_least": 0.5}}}
+        ]}
+    )  # fmt: skip
+    (rule,) = Policy.parse(text).rules
+    assert (rule.decision, rule.expires, rule.when.explicit) == ("deny", date(2027, 1, 31), True)
+    assert rule.when.association == Range(at_least=0.5)
+
+
+def test_a_reason_over_several_lines_becomes_one():
+    (rule,) = Policy.parse(
+        "version: 1\nrules:\n- name: a\n  decision: deny\n  reason: |\n    one\n    two\n"
+    ).rules
+    assert rule.reason == "one two"
+
+
+def test_the_example_of_the_page_is_a_policy_and_uses_every_key():
+    (text,) = re.findall(r"^```yaml[^\n]*\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    policy = Policy.parse(text)
+    assert len(policy.rules) == 6
+    assert fits_schema(text)
+    keys = {"version", "rules"}
+    for part in ("rule", "when", "range"):
+        keys |= set(SCHEMA["$defs"][part]["properties"])
+    keys |= set(SCHEMA["$defs"]["when"]["properties"]["variables"]["properties"])
+    assert [key for key in keys if not re.search(rf"\b{key}:", text)] == []
+
+
+def test_the_schema_is_one_and_knows_the_kinds():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$defs"]["kind"]["enum"] == list(KINDS)
+    published = PAGE.parent / "schema" / "policy.schema.json"
+    assert json.loads(published.read_text("utf-8")) == SCHEMA
+
+
+# What is refused
+
+# What stands in place of the rules, the place, what is said, and whether the schema says so too.
+WRONG_RULES = [
+    ("[]", "line 2, column 8: rules is an empty list; give a list with", True),
+    ("", "line 2, column 7: rules is empty; give a list with", True),
+    ("{a: b}", "line 2, column 8: rules is a table; give a list with", True),
+    ("[text]", "line 2, column 9: rule 1: this is 'text'; give a table", True),
+    ("[{}]", "line 2, column 9: rule 1: the key name is missing; add it", True),
+    ("[{name: a, reason: r}]", "rule 1 'a': the key decision is missing", True),
+    ("[{name: a, decision: deny}]", "rule 1 'a': the key reason is missing", True),
+    ("[{name: a, decision: maybe, reason: r}]", "decision is 'maybe'; give allow or deny", True),
+    ("[{name: a, decision: yes, reason: r}]", "decision is yes; give allow or deny", True),
+    ("[{name: a, decision: deny, reason: ' '}]", "a text that is not blank", True),
+    ("[{name: a, decision: deny, reason: }]", "reason is empty; give a text", True),
+    ("[{name: a, decision: deny, reason: [r]}]", "reason is a list; give a text", True),
+    (r'[{name: a, decision: deny, reason: "\e[2J"}]', "without control characters", False),
+    (r'[{name: a, decision: deny, reason: "\ud800"}]', "without control characters", False),
+    ("[{name: no, decision: deny, reason: r}]", "line 2, column 16: rule 1 'no': name is no, "
+     'which YAML takes for false, and a text is wanted; put it between quotes: "no"', True),
+    ("[{name: 12, decision: deny, reason: r}]", "12, which YAML takes for a number", True),
+    ("[{name: a, decison: deny, reason: r}]", "decison is not a key that is known here; "
+     "did you mean decision", True),
+    ("[{name: a, allow: true, reason: r}]", "allow is not a key that is known here; there are: "
+     "name, decision, reason, expires, when", True),
+    (f"[{{name: a, {'k' * 900}: 1}}]", "is not a key that is known here", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rules", "message", "told_by_schema"), WRONG_RULES)
+def test_rules_that_are_none_are_refused(rules, message, told_by_schema):
+    text = f"version: 1\nrules: {rules}\n"
+    assert message in refused(text)
+    assert fits_schema(text) is not told_by_schema
+
+
+# A line of a rule, what is said, and whether the schema says so too.
+WRONG_LINES = [
+    ("expires: tomorrow", "expires is 'tomorrow'; give a date such as 2027-01-31", True),
+    ("expires: 2027-02-30", "such as 2027-01-31; the calendar has no such day", None),
+    ("expires: 2027-1-31", "give a date", True),
+    ("expires: 2027-01-31 12:00:00", "give a date", None),
+    ("expires: 20270131", "give a date", True),
+    ("when:", "when is empty; add a condition, or leave out when", True),
+    ("when: {}", "when is empty; add a condition, or leave out when", True),
+    ("when: always", "when is 'always'; give a table with keys out of: protected", True),
+    ("when: {asociation: {below: 1}}", "when.asociation is not a key that is known here; did you "
+     "mean association?", True),
+    ("when: {<<: {kind: ite}}", "when.<< is not a key", None),
+    ("when: {protected: }", "when.protected is empty; give a text", True),
+    ("when: {protected: []}", "when.protected is an empty list", True),
+    ("when: {protected: [a, off]}", "column 27: rule 1 'first': when.protected is off, which YAML "
+     'takes for false, and a text is wanted; put it between quotes: "off"', True),
+    ("when: {protected: On}", "On, which YAML takes for true", True),
+    ("when: {protected: 1:30}", "1:30, which YAML takes for a number", True),
+    ("when: {protected: 2027-01-31}", "takes for a date", None),
+    ("when: {protected: [a, b, a]}", "when.protected is 'a' a second time", True),
+    ("when: {protected: {a: b}}", "when.protected is a table; give a text", True),
+    ("when: {protected: [[a]]}", "when.protected is a list; give a text", True),
+    ("when: {variables: hours}", "give a table with keys out of: only, any", True),
+    ("when: {variables: {}}", "give only, any or both", True),
+    ("when: {variables: {all: [a]}}", "when.variables.all is not a key", True),
+    ("when: {variables: {only: [no]}}", "when.variables.only is no, which YAML takes", True),
+    ("when: {variables: {only: a, any: b}}", "can never hold", False),
+    ("when: {kind: tset}", "when.kind is 'tset', which is no kind; did you mean test?", True),
+    ("when: {kind: loop-the-loop}", "there are: variable, compare", True),
+    ("when: {association: 0.5}", "when.association is 0.5; give a table with keys out of: "
+     "at_least, above, at_most, below", True),
+    ("when: {association: {}}", "give one or two of at_least", True),
+    ("when: {association: {at_least: 1.5}}", "when.association.at_least is 1.5; give a number "
+     "from 0 to 1", True),
+    ("when: {association: {at_least: -0.1}}", "give a number from 0 to 1", True),
+    ("when: {association: {at_least: .nan}}", "give a number from 0 to 1", None),
+    ("when: {association: {at_least: .inf}}", "give a number from 0 to 1", True),
+    ("when: {association: {at_least: 1e999}}", "give a number from 0 to 1", True),
+    ("when: {association: {at_least: '0.5'}}", "'0.5'; give a number from 0 to 1, without", True),
+    ("when: {association: {at_least: 5%}}", "give a number from 0 to 1", True),
+    ("when: {association: {at_least: true}}", "give a number from 0 to 1", True),
+    ("when: {association: {at_least: [1]}}", "give a number from 0 to 1", True),
+    ("when: {association: {at_least: 0.1, above: 0.2}}", "both at_least and above", True),
+    ("when: {influence: {at_most: 0.1, below: 0.2}}", "both at_most and below", True),
+    ("when: {association: {at_least: 0.5, at_most: 0.4}}", "can never hold", False),
+    ("when: {influence: {above: 0.5, at_most: 0.5}}", "can never hold", False),
+    ("when: {association: {above: 1}}", "can never hold", False),
+    ("when: {influence: {below: 0}}", "can never hold", False),
+    ("when: {explicit: yes}", "when.explicit is yes; give true or false", None),
+    ("when: {explicit: 'true'}", "give true or false, without quotes", True),
+    ("when: {term: age <=}", "which is no computation: line 1, column 7: expected a term", False),
+    ("when: {term: age in 3}", "which is no computation", False),
+    ("when: {id: d534}", "16 of the characters 0-9 and a-f", True),
+    ("when: {id: 1234567890123456}", 'put it between quotes: "1234567890123456"', True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "message", "told_by_schema"), WRONG_LINES)
+def test_lines_that_do_not_fit_are_refused(line, message, told_by_schema):
+    text = "version: 1\nrules:\n" + rule_text(more=line)
+    said = refused(text)
+    assert message in said
+    assert re.match(r"line 6, column \d+: rule 1 'first': ", said)
+    if told_by_schema is not None:  # None: depends on what an editor takes the value for
+        assert fits_schema(text) is not told_by_schema
+
+
+def test_names_are_unique():
+    text = "version: 1\nrules:\n" + rule_text("a", when="{kind: ite}") + rule_text("a")
+    assert refused(text) == "line 7, column 5: rule 2 'a': rule 1 has this name too; change one"
+
+
+def test_a_rule_below_one_that_matches_everything_is_refused():
+    text = "version: 1\nrules:\n" + rule_text("all") + rule_text("b")
+    assert "rule 2 'b': it can never match, for rule 1 'all' has no `when`" in refused(text)
+    policy_of(rule_text("all", more="expires: 2027-01-31"), rule_text("b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", " is empty; is it the right file?"),
+        ("# nothing\n", " is empty; is it the right file?"),
+        ("just text", "line 1, column 1: this is 'just text'; give a table"),
+        ("rules: [a]", "line 1, column 1: the key version is missing; add it"),
+        ("version: 1", "line 1, column 1: the key rules is missing; add it"),
+        ("version: 2\nrules: [a]", "line 1, column 10: version is 2; give 1"),
+        ("version: '1'\nrules: [a]", "version is '1'; give 1"),
+        ("version: 1\nrule: []", "line 2, column 1: rule is not a key that is known here; did you"),
+        ("version: 1\nversion: 1", "line 2, column 1: the key 'version' stands here and in line 1"),
+        ("a:\n  b: 1\n  c: 2\n  b: 3", "line 4, column 3: the key 'b' stands here and in line 2"),
+        ("a: &x 1", "line 1, column 4: &x is an alias or an anchor"),
+        ("a: [&x [], *x]", "is an alias or an anchor"),
+        ("a: *x", "line 1, column 4: *x is an alias or an anchor"),
+        ("a: !!python/object/apply:os.getcwd []", "is a tag, which is not read here"),
+        ("a: !!str no", "is a tag, which is not read here"),
+        ("a: 1\n---\nb: 2", "line 2, column 1: a second document begins here"),
+        ("? [a]\n: b", "line 1, column 3: a key must be a single word"),
+        ("a: b: c", "line 1, column 5: this is not valid YAML: mapping values are not allowed"),
+        ("a: 'b\nc", "that began in line 1"),
+        ("a:\n\tb: 1", "line 2, column 1: this is not valid YAML"),
+        ("a: b\nc: \x07", "line 2, column 4: a character that YAML does not allow (code 7)"),
+        ('a: "\\UFFFFFFFF"', "too large here"),
+        (f"%YAML 1.{'9' * 5000}\n---\na", "too large here"),
+        ("[" * 100_000, "nested too deeply"),
+        ("- " * 100_000, "nested too deeply"),
+        ("a" * 1_000_001, " is longer than 1,000,000 characters; is it the right file?"),
+    ],
+)
+def test_texts_that_are_no_policies_are_refused(text, message):
+    assert message in refused(text)
+
+
+def test_bombs_of_aliases_are_refused_at_the_first_anchor():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    assert refused("\n".join(lines)).startswith("line 1, column 5: &a0 is an alias")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: No such file or directory; check the name of the policy"),
+        (b"a: \xff", "is not in UTF-8 (byte 3); save it in UTF-8"),
+        (b"#" * 1_000_001, "is longer than 1,000,000 bytes"),
+        (b"version: 3", "line 1, column 10: version is 3"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named_with_their_folder(tmp_path, content, message):
+    path = tmp_path / "pay.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(pu.FileError) as caught:
+        read_policy(path)
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_folders_and_impossible_names_are_refused(tmp_path):
+    for path in (tmp_path, "a\0b"):
+        with pytest.raises(pu.FileError, match="cannot be read"):
+            read_policy(path)
+
+
+def test_yaml_is_imported_when_used_and_its_extra_named_where_it_is_missing():
+    code = """
+import sys
+from proxyuse.judge.policy import Policy
+from proxyuse import FileError
+assert "yaml" not in sys.modules
+sys.modules["yaml"] = None
+try:
+    Policy.parse("version: 1")
+except FileError as error:
+    assert "needs PyYAML" in str(error) and "'proxyuse[files]'" in str(error), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

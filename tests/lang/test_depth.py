@@ -1,0 +1,89 @@
+"""A model can be deep; nothing the language does is recursive."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+
+import pytest
+
+from proxyuse.auditing import audit
+from proxyuse.lang.kinds import check_kinds
+from proxyuse.lang.parse import parse_term
+from proxyuse.lang.positions import Points, Site
+from proxyuse.lang.rewrite import simplify, without_missing_directions
+from proxyuse.program import Program
+
+DEPTH = 10_000
+
+DEEP = {
+    "else": lambda n: "".join(f"ite(x <= {i}, {i % 3}, " for i in range(n)) + "0" + ")" * n,
+    "then": lambda n: "ite(x <= 5, " * n + "y" + ", 1)" * n,
+    "guard": lambda n: "ite(" * n + "x <= 3" + ", x <= 1, x <= 2)" * n,
+    "sums and products": lambda n: "(x + 2 * " * n + "y" + ")" * n,
+    "and and or": lambda n: "(x <= 1 and (y <= 2 or " * n + "x <= 3" + "))" * n,
+    "not": lambda n: "not " * n + "(x <= 1)",
+    "parentheses": lambda n: "(" * n + "x" + ")" * n,
+    "minus": lambda n: "-" * n + "x",
+    "exp": lambda n: "exp(" * n + "x" + ")" * n,
+    "comparison": lambda n: "(" * n + "x" + " <= 1)" * n,
+}
+DATA = {"x": [1.0, 3.0, 7.0, 9.0], "y": [1.0, 2.0, 3.0, 4.0], "z": [0, 0, 1, 1]}
+
+
+LONG = ("then", "guard", "and and or")  # much like others, and slower
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(shape, marks=pytest.mark.slow if shape in LONG else ()) for shape in DEEP],
+)
+def test_depth_costs_memory_and_not_stack(shape):
+    assert sys.getrecursionlimit() < DEPTH
+    term = parse_term(DEEP[shape](DEPTH))
+    assert parse_term(str(term)) == term
+    other = pickle.loads(pickle.dumps(term))
+    assert other == term
+    assert hash(other) == hash(term)
+    assert copy.deepcopy(term) == term
+    assert len(repr(term)) < 300
+    kinds = {"x": "number", "y": "number"}
+    assert check_kinds(term, kinds) in ("number", "boolean")
+    assert simplify(term).size <= term.size
+    assert without_missing_directions(term, set()) is term
+    points = Points(term)
+    assert len(points) == term.points
+    deepest = max(range(len(points)), key=lambda p: len(points.path(p)) if p % 500 == 0 else 0)
+    site = Site(deepest)
+    assert points.site(points.position(site)) == site
+    assert points.replace({site: points.terms[deepest]}) == term
+    assert len(Program(term, list(DATA)).predict(DATA)) == 4
+
+
+def test_the_chains_mean_what_they_say():
+    def said(shape, n):
+        return Program(parse_term(DEEP[shape](n)), list(DATA)).predict(DATA).tolist()
+
+    assert said("not", DEPTH) == [True, False, False, False]
+    assert said("not", DEPTH + 1) == [False, True, True, True]
+    assert said("minus", DEPTH + 1) == [-1.0, -3.0, -7.0, -9.0]
+    assert said("then", DEPTH) == [1.0, 2.0, 1.0, 1.0]
+    assert said("else", DEPTH) == [1.0, 0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("shape", ["not", "exp", "sums and products", "comparison"])
+def test_a_chain_of_some_depth_can_be_audited(shape):
+    program = Program.parse(DEEP[shape](30))
+    assert audit(program, DATA, "z").decompositions
+
+
+@pytest.mark.slow
+def test_a_deep_tree_can_be_audited():
+    # Few of x's occurrences can be told apart on four rows; still each is looked at.
+    depth = 1000
+    assert depth >= sys.getrecursionlimit()
+    program = Program.parse(DEEP["else"](depth))
+    result = audit(program, DATA, "z", epsilon=0.5)
+    assert result.complete
+    assert len(result.decompositions) == 3 * depth + 1

@@ -1,0 +1,380 @@
+"""A document holds what a later reader needs, fits its schema, and tells of no one."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+from typing import Any, Literal
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import proxyuse as pu
+from proxyuse.errors import DataError, FileError
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.report.document import ceiling, document
+from proxyuse.report.saved import as_text, read_document
+from proxyuse.report.schema import KEYWORDS, first_mistake, schema
+
+
+def people(n_rows=400, seed=0):
+    random = np.random.default_rng(seed)
+    z = random.random(n_rows) < 0.4
+    return pd.DataFrame(
+        {
+            "a": z + random.normal(0, 0.4, n_rows),
+            "b": random.normal(0, 1, n_rows).round(1),
+            "c": random.integers(0, 4, n_rows).astype(float),
+            "z": z,
+            "other": random.choice(["x", "y"], n_rows),
+        }
+    )
+
+
+def fitted(model, frame):
+    X = frame[["a", "b", "c"]]
+    return model.fit(X, X["a"] + 0.3 * X["b"] > 0.5)
+
+
+@cache
+def example(kind="tree", **options):
+    frame = people()
+    models = {
+        "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
+        "forest": RandomForestClassifier(n_estimators=5, max_depth=3, random_state=0),
+        "linear": LogisticRegression(),
+    }
+    return pu.audit(fitted(models[kind], frame), frame, ["z", "other"], **options)
+
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "tree": {"kind": "tree"},
+    "forest": {"kind": "forest", "epsilon": 0.05, "delta": 0.01},
+    "linear": {"kind": "linear"},
+    "nothing": {"kind": "tree", "epsilon": 0.9},
+    "needed only": {"kind": "tree", "epsilon": 0.9, "budget": pu.Budget(positions=0)},
+    "unsettled": {"kind": "tree", "epsilon": 0.9, "variables": False},
+    "squared": {"kind": "tree", "influence": pu.SquaredChange(), "epsilon": 0.05},
+    "sampled": {"kind": "tree", "sampling": pu.Sampling(0.05)},
+    "all": {"kind": "tree", "epsilon": 0, "delta": 0},
+}
+
+
+@pytest.fixture(params=EXAMPLES)
+def audit(request):
+    return example(**EXAMPLES[request.param])
+
+
+@pytest.mark.parametrize("min_cell", [1, 60])
+def test_documents_fit_the_published_schema(audit, min_cell):
+    found = document(audit, about={"model": {"file": "m.skops"}}, min_cell=min_cell)
+    jsonschema.Draft202012Validator.check_schema(schema("audit"))
+    jsonschema.validate(found, schema("audit"))
+    assert first_mistake(found, schema("audit")) is None
+
+
+def test_the_same_audit_gives_the_same_bytes_and_reads_back(audit, tmp_path):
+    text = as_text(document(audit))
+    assert text == as_text(document(audit))
+    file = tmp_path / "audit.json"
+    file.write_text(text, encoding="utf-8")
+    assert as_text(read_document(file)) == text
+
+
+def test_half_a_character_can_be_written(tmp_path):
+    file = tmp_path / "audit.json"
+    file.write_text(as_text(document(example(), about={"file": "m\udc80é"})), encoding="utf-8")
+    assert read_document(file)["about"] == {"file": "m\udc80é"}
+
+
+def test_witnesses_are_those_of_the_audit(audit):
+    found = document(audit)
+    assert [(w["protected"], w["id"], w["term"]) for w in found["witnesses"]] == [
+        (w.protected, w.id, w.term) for w in audit.witnesses
+    ]
+    for said, witness in zip(found["witnesses"], audit.witnesses, strict=True):
+        assert said["association"] == pytest.approx(witness.association, abs=1e-4)
+        assert said["influence"] == pytest.approx(witness.influence, abs=1e-4)
+        assert said["association"] <= said["ceiling"] + 1e-4
+        assert said["variables"]
+    assert sum(group["witnesses"] for group in found["groups"]) == len(audit.witnesses)
+    assert found["decompositions"] == len(audit.decompositions)
+
+
+def test_a_group_names_its_innermost_and_its_strongest():
+    found = document(example("forest", epsilon=0.05, delta=0.01))
+    by_id = {(w["protected"], w["id"]): w for w in found["witnesses"]}
+    assert found["groups"]
+    for group in found["groups"]:
+        members = [
+            w
+            for w in found["witnesses"]
+            if (w["protected"], w["group"]) == (group["protected"], group["group"])
+        ]
+        front = by_id[group["protected"], group["front"]]
+        strongest = by_id[group["protected"], group["strongest"]]
+        assert front["size"] == min(w["size"] for w in members)
+        assert strongest["association"] == max(w["association"] for w in members)
+
+
+@pytest.mark.parametrize(
+    ("options", "result"),
+    [
+        ("tree", "proxy use"),
+        ("nothing", "none found"),
+        ("unsettled", "not settled"),
+    ],
+)
+def test_the_result_in_a_word(options, result):
+    assert document(example(**EXAMPLES[options]))["result"] == result
+
+
+def test_what_is_not_settled_is_listed_once():
+    found = document(example(**EXAMPLES["unsettled"]))
+    assert not found["complete"]
+    assert found["unsettled"]["count"] == len(found["unsettled"]["listed"]) > 0
+    assert all(note["kind"] != "unsettled" for note in found["notes"])
+
+
+def test_where_nothing_is_found_the_nearest_are_told():
+    found = document(example(**EXAMPLES["nothing"]))
+    near = [n for n in found["nearest"] if n["protected"] == "z"]
+    assert len(near) == 5
+    assert len({n["term"] for n in near}) == 5
+    strongest = max(d.associations["z"] for d in example(**EXAMPLES["nothing"]).decompositions)
+    assert near[0]["association"] == pytest.approx(strongest, abs=1e-4)
+    assert near[0]["association_short_by"] == pytest.approx(0.9 - strongest, abs=1e-4)
+    assert near[0]["influence_short_by"] == 0
+
+
+def test_attributes_with_witnesses_have_no_nearest():
+    found = document(example())
+    assert {w["protected"] for w in found["witnesses"]} == {"z"}
+    assert {n["protected"] for n in found["nearest"]} == {"other"}
+
+
+def test_each_variable_and_the_output_are_there_to_compare_with():
+    audit = example()
+    found = document(audit)["references"]
+    names = [(r["protected"], r["kind"], r["name"]) for r in found]
+    one = [("variable", name) for name in audit.program.variables] + [("output", None)]
+    assert names == [(z, *rest) for z in ("z", "other") for rest in one]
+    root = next(d for d in audit.decompositions if str(d.positions[0]) == "root")
+    output = next(r for r in found if r["kind"] == "output" and r["protected"] == "z")
+    assert output["association"] == pytest.approx(root.associations["z"], abs=1e-4)
+
+
+def test_variables_that_were_not_measured_are_said_to_be():
+    found = document(example(**EXAMPLES["unsettled"]))["references"]
+    assert all(r["association"] is None for r in found if r["kind"] == "variable")
+
+
+def test_where_a_computation_came_from_is_told():
+    found = document(example())["witnesses"]
+    assert "DecisionTreeClassifier, tree 0, node 0" in found[0]["origins"]
+
+
+def test_explicit_use_is_told():
+    data = {"sex": ["f", "m"] * 20, "x": range(40)}
+    found = document(pu.audit(pu.Program.parse("ite(sex == 'f', 0, 1)"), data, "sex"))
+    assert found["protected"][0]["read_by_model"]
+    assert [w["explicit"] for w in found["witnesses"] if w["term"] == "sex"] == [True]
+
+
+def test_a_long_computation_is_cut_and_its_length_said():
+    words = ", ".join(f"'{'word' * 10}{i}'" for i in range(200))
+    data = {"x": ["a", f"{'word' * 10}7"] * 20, "z": [0, 1] * 20}
+    found = document(pu.audit(pu.Program.parse(f"ite(x in {{{words}}}, 0, 1)"), data, "z"))
+    longest = max(found["witnesses"], key=lambda w: w["term_length"])
+    assert len(longest["term"]) == 4000 < longest["term_length"]
+
+
+def test_a_constant_program_has_a_document():
+    found = document(pu.audit(pu.Program.parse("1"), {"x": [1, 2], "z": [0, 1]}, "z"))
+    jsonschema.validate(found, schema("audit"))
+    assert found["result"] == "none found"
+
+
+# Nothing of anyone
+
+HOW: tuple[Literal["drop", "category"], ...] = ("drop", "category")
+
+
+def test_no_small_count_is_in_the_notes():
+    data = {"x": [0, 1] * 20, "z": [None, None, *["a", "b"] * 19], "w": [1] * 38 + [0, 1]}
+    for how in HOW:
+        audit = pu.audit(pu.Program.parse("x"), data, "z", weights="w", missing_protected=how)
+        notes = [note["text"] for note in document(audit)["notes"]]
+        assert notes[0] == "fewer than 5 rows of weight 0 were dropped"
+        assert not any("2 rows" in note for note in notes)
+        assert any("2 rows" in n["text"] for n in document(audit, min_cell=1)["notes"])
+
+
+def test_a_rare_protected_value_is_not_named():
+    data = {"x": [0, 1] * 20, "z": ["rare", "rare", *["a"] * 19, *["b"] * 19]}
+    found = document(pu.audit(pu.Program.parse("x"), data, "z", 0, 0))
+    assert "rare" not in as_text(found)
+    assert [v["rows"] for v in found["protected"][0]["values"]] == [19, 21]
+
+
+def test_reach_tells_of_no_few_rows():
+    data = {"x": [0] * 997 + [1] * 3, "y": [0, 1] * 500, "z": [0, 1] * 500}
+    found = document(pu.audit(pu.Program.parse("ite(x == 1, y, 0)"), data, "z", 0, 0))
+    y = next(r for r in found["references"] if r["name"] == "y")
+    assert y["reach"] == 0.01  # three rows of a thousand
+
+
+# The ceiling
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=5).filter(
+        lambda rows: np.sum(rows) > 0
+    )
+)
+def test_no_association_is_above_its_ceiling(rows):
+    masses = np.array(rows, dtype=float)
+    assert NormalizedMutualInformation()(masses) <= ceiling(masses) + 1e-9
+    assert ceiling(masses) == pytest.approx(ceiling(masses.T), abs=1e-12)
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.integers(1, 5))
+def test_a_function_of_the_attribute_reaches_it(masses, cut):
+    """Where one is determined by the other, association is as high as it can be."""
+    table = np.zeros((2, len(masses)))
+    for place, mass in enumerate(masses):
+        table[int(place >= cut), place] = mass
+    assert NormalizedMutualInformation()(table) == pytest.approx(ceiling(table), abs=1e-9)
+
+
+# Files
+
+
+def broken(path, value):
+    """A document with one part replaced, or taken out."""
+    found = copy.deepcopy(document(example()))
+    inner = found
+    for step in path[:-1]:
+        inner = inner[step]
+    if value is KeyError:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["format"], "other", "format"),
+        (["version"], 2, "upgrade"),
+        (["version"], "1", "version"),
+        (["witnesses"], KeyError, "witnesses is missing"),
+        (["witnesses", 0, "association"], "high", r"witnesses\[0\].association"),
+        (["witnesses", 0, "association"], 7, "at most 1"),
+        (["witnesses", 0, "table", "cells"], [[1]], "lines of different lengths"),
+        (["groups", 0, "front"], "0", "not among the witnesses"),
+        (["result"], "fine", "one of"),
+        (["rows"], True, "rows"),
+        (["thresholds"], [], "thresholds"),
+        (["protected", 0, "values", 0, "rows"], -1, "at least 0"),
+    ],
+)
+def test_what_is_not_a_document_is_refused(tmp_path, path, value, message):
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(broken(path, value)))
+    with pytest.raises(FileError, match=message):
+        read_document(file)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[1, 2]", b"\xff\xfe\x00", b'{"format": NaN}', b"[" * 100_000, b"1e999", b"null"],
+)
+def test_what_is_not_json_is_refused(tmp_path, content):
+    file = tmp_path / "audit.json"
+    file.write_bytes(content)
+    with pytest.raises(FileError, match=r"audit\.json: not the result of an audit"):
+        read_document(file)
+
+
+def test_a_missing_file_is_said_to_be(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        read_document(tmp_path / "none.json")
+    with pytest.raises(FileError, match="is a folder"):
+        read_document(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"result": "none found"}, "not what its witnesses say"),
+        ({"witnesses": [], "groups": []}, "not what its witnesses say"),
+        ({"protected": []}, "protected is"),
+        ({"about": {"notes": "text"}}, "about.notes"),
+        ({"about": {"notes": [1]}}, "about.notes"),
+    ],
+    ids=str,
+)
+def test_a_document_that_contradicts_itself_is_refused(change, told, tmp_path):
+    data = {"a": [0, 1] * 20, "z": [0, 1] * 20}
+    found = document(pu.audit(pu.Program.parse("ite(a == 1, 1, 0)"), data, "z"))
+    path = tmp_path / "audit.json"
+    path.write_text(as_text(found))
+    assert read_document(path) == found
+    path.write_text(as_text(found | change))
+    with pytest.raises(FileError, match=told):
+        read_document(path)
+
+
+def places(value, path=()):
+    """Every part of a document."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    if isinstance(value, dict | list):
+        for step, part in inner:
+            yield from (
+                places(part, (*path, step)) if isinstance(part, dict | list) else [(*path, step)]
+            )
+
+
+def test_the_small_check_says_what_jsonschema_says():
+    random = np.random.default_rng(0)
+    validator = jsonschema.Draft202012Validator(schema("audit"))
+    every = [path for path in places(document(example())) if path]
+    values: list[object] = [KeyError, None, "text", -1, 0.5, True, [], {}]
+    for choice in random.choice(len(every), 15):
+        for value in values:
+            if value is KeyError and not isinstance(every[choice][-1], str):
+                continue
+            found = broken(every[choice], value)
+            assert (first_mistake(found, schema("audit")) is None) == validator.is_valid(found)
+
+
+@pytest.mark.parametrize("name", ["audit", "diff"])
+def test_schemas_use_only_what_the_small_check_knows(name):
+    def look(part, inside):
+        if isinstance(part, dict):
+            if not inside:
+                assert set(part) <= KEYWORDS
+            for key, inner in part.items():
+                look(inner, not inside and key in ("properties", "$defs"))
+        elif isinstance(part, list):
+            for inner in part:
+                look(inner, False)
+
+    look(schema(name), False)
+
+
+@pytest.mark.parametrize("about", [{"a": object()}, {"a": float("nan")}, {"a": {1, 2}}])
+def test_about_has_to_be_json(about):
+    with pytest.raises(DataError, match="about"):
+        document(example(), about=about)

@@ -1,0 +1,80 @@
+"""Judgments go into the result, its exit code and its words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import proxyuse as pu
+from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
+from proxyuse.report.document import document
+from proxyuse.report.markdown import markdown
+from proxyuse.report.saved import as_text, read_document
+
+DATA = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+FOUND = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), DATA, "pregnant")
+
+
+def all_allowed(witness):
+    return pu.Judgment(True, "sold to all", "rule 'shop'")
+
+
+def variables_allowed(witness):
+    if witness.size == 1:
+        return pu.Judgment(True, "a variable by itself", "rule 'bare'")
+    return pu.Judgment(False, "names the pregnant", "rule 'rest'") if witness.size == 3 else None
+
+
+@pytest.mark.parametrize(
+    ("oracle", "violations", "result", "code", "headline"),
+    [
+        (None, 3, "proxy use", 1, "The model uses a proxy for pregnant."),
+        (
+            variables_allowed,
+            2,
+            "proxy use",
+            1,
+            "The model uses a proxy for pregnant; 1 of 3 witnesses was judged appropriate.",
+        ),
+        (
+            all_allowed,
+            0,
+            "judged appropriate",
+            0,
+            "The model uses a proxy for pregnant, and all of it was judged appropriate.",
+        ),
+    ],
+    ids=["nobody", "some", "all"],
+)
+def test_only_violations_fail(oracle, violations, result, code, headline, tmp_path):
+    found = document(FOUND, oracle=oracle)
+    assert (found["violations"], found["result"]) == (violations, result)
+    assert exit_code(found) == code
+    assert answer(found).splitlines()[0] == headline
+    assert len(FOUND.violations(oracle)) == violations
+    path = tmp_path / "a.json"
+    path.write_text(as_text(found))
+    assert read_document(path) == found
+
+
+def test_reason_and_rule_are_told():
+    found = document(FOUND, oracle=variables_allowed)
+    assert "Judged appropriate by rule 'bare': a variable by itself" in answer(found)
+    guard = next(w for w in found["witnesses"] if w["size"] == 3)
+    (witness,) = witnesses_of(found, guard["id"])
+    told = describe_witness(found, witness)
+    assert "Judged NOT appropriate by rule 'rest': names the pregnant" in told
+    assert "1 of 3 witnesses" in markdown(found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"violations": 0}, {"result": "judged appropriate"}, {"result": "none found"}],
+    ids=str,
+)
+def test_a_file_that_contradicts_its_witnesses_is_refused(change, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**document(FOUND), **change}))
+    with pytest.raises(pu.FileError, match="not what its witnesses say"):
+        read_document(path)

@@ -1,0 +1,112 @@
+"""What is shown of a computation says the same of every audited row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import proxyuse as pu
+from proxyuse.data.columns import as_column
+from proxyuse.lang import parse_term
+from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Var
+from proxyuse.output.reading import reading, reading_text, shortest_between
+from proxyuse.output.words import describe_term
+from proxyuse.program import Program
+
+ORDERED = [Relation.LE, Relation.LT, Relation.GE, Relation.GT]
+finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
+near = st.floats(-1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "shown"),
+    [
+        ("x <= 37.50000002507943", [37, 38], "x <= 37"),
+        ("x > 12.99999995883857", [12, 13], "x > 12"),
+        ("x < 12.00000003", [12, 13], "x < 13"),
+        ("x >= 12.00000003", [12, 13], "x >= 13"),
+        ("x <= 5059.999706578878", [5013, 5060], "x <= 5059"),
+        ("x <= 0.123456789", [0.121, 0.1236], "x <= 0.123"),
+        ("x <= 30.5", [30, 31], "x <= 30.5"),
+        ("x <= -7.300000000004", [-8, -7], "x <= -8"),
+        ("x <= 12.345", [1, 2], "x <= 12"),
+        ("float32(x) <= 37.50000002507943", [37, 38], "x <= 37"),
+        ("float32(x) <= 0.1", [0.1, 0.2], "x <= 0"),
+        ("x <=? 37.50000002507943", [37, None, 38], "x <=? 37"),
+        ("x == 37.50000002507943", [37, 38], "x == 37.50000002507943"),
+        ("x + 1 <= 37.50000002507943", [37, 38], "x + 1 <= 37.50000002507943"),
+        ("2 * fill(x, 38.6)", [37, 38], "2 * x"),
+        ("2 * fill(x, 38.6)", [37, None], "2 * fill(x, 38.6)"),
+    ],
+)
+def test_thresholds_are_shown_short(text, values, shown):
+    x = as_column("x", pd.Series(values, dtype=float))
+    assert str(reading(parse_term(text), {"x": x})) == shown
+
+
+@given(
+    st.lists(near | finite, min_size=1, max_size=8),
+    near | finite,
+    st.sampled_from(ORDERED),
+    st.sampled_from(Precision),
+    st.booleans(),
+    st.integers(0, 3),
+)
+def test_the_same_rows_are_on_each_side(values, limit, relation, precision, missing, digits):
+    short = [round(value, digits) for value in values]
+    rows = np.array([*values, *short, limit, np.nextafter(limit, 0), np.nan])
+    term = Compare(relation, Var("x"), Const(limit), precision, missing)
+    shown = reading(term, {"x": as_column("x", rows)})
+    with np.errstate(over="ignore"):
+        told, meant = (Program(part).predict({"x": rows}) for part in (shown, term))
+    assert told.tolist() == meant.tolist()
+
+
+@given(near, near, near)
+def test_no_shorter_number_is_between(a, b, c):
+    low, value, high = sorted((a, b, c))
+    short = shortest_between(value, low, high)
+    if not low <= value < high:
+        return
+    assert low <= short < high
+    whole = np.ceil(low)
+    if whole < high and round(value, 1) != value:
+        assert short == int(short)
+
+
+def test_weights_are_rounded_and_said_to_be():
+    text = "0.024184611 * fill(age, 38.6) + table(job, {'a': 1.1674878, missing: 2}, 0)"
+    people = pu.Population.build(
+        {"age": [1, 2], "job": ["a", "b"], "z": [0, 1]}, protected="z", variables=["age", "job"]
+    )
+    shown = "0.0242 * age + table(job, {'a': 1.17}, 0)"
+    assert reading_text(parse_term(text), people.columns) == (shown, True)
+    words = describe_term(parse_term(text), text, people.columns)
+    assert words == f"the computation {shown} (weights rounded)"
+
+
+def test_short_weights_are_not_said_to_be_rounded():
+    assert reading_text(parse_term("2 * age + 0.5"), {}) == ("2 * age + 0.5", False)
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("age <=? 30", "whether age is at most 30 or missing"),
+        ("job in? {'a', 'b'}", "whether job is one of 'a', 'b' or missing"),
+    ],
+)
+def test_what_holds_where_a_value_is_missing_is_said(test, words):
+    assert describe_term(parse_term(test), test, {}) == words
+
+
+def test_only_what_is_printed_is_short():
+    data = {"x": [36, 37, 38, 39], "z": [0, 0, 1, 1]}
+    program = pu.Program.parse("ite(x <= 37.50000002507943, 'no', 'yes')")
+    found = pu.audit(program, data, protected="z", variables=False)
+    assert "The model looks at whether x is at most 37.\n" in str(found)
+    assert "x <= 37.50000002507943" in {w.term for w in found.witnesses}
+    assert pu.Program.parse(str(found.program)) == program

@@ -1,0 +1,59 @@
+"""A test of the user's own fails where a model uses a proxy, and says through what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import proxyuse as pu
+from proxyuse.report.document import document
+from proxyuse.report.saved import as_text
+
+RNG = np.random.default_rng(0)
+Z = RNG.integers(0, 2, 200)
+DATA = {
+    "proxy": Z,
+    "other": np.where(RNG.random(200) < 0.9, Z, 1 - Z),
+    "x": RNG.integers(0, 5, 200),
+}
+PROXY = pu.Program.parse("ite(proxy == 1, 'a', 'b')")
+BOTH = pu.Program.parse("ite(proxy == 1, 'a', ite(other == 1, 'b', 'c'))")
+CLEAN = pu.Program.parse("ite(x <= 2, 'a', 'b')")
+
+
+def test_a_clean_model_passes():
+    assert pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}).complete
+
+
+def test_a_proxy_fails_in_words():
+    with pytest.raises(AssertionError, match=r"The model uses a proxy for z[\s\S]*value of proxy"):
+        pu.assert_no_proxy_use(PROXY, DATA, {"z": Z})
+
+
+def test_what_is_known_passes_and_what_is_new_fails(tmp_path):
+    known = tmp_path / "released.json"
+    known.write_text(as_text(document(pu.audit(PROXY, DATA, {"z": Z}))))
+    pu.assert_no_proxy_use(PROXY, DATA, {"z": Z}, known=known)
+    with pytest.raises(AssertionError, match="new witness"):
+        pu.assert_no_proxy_use(BOTH, DATA, {"z": Z}, delta=0.0, epsilon=0.01, known=known)
+
+
+def test_what_is_judged_appropriate_passes():
+    def oracle(witness):
+        return pu.Judgment(True, "it is what is sold")
+
+    assert pu.assert_no_proxy_use(PROXY, DATA, {"z": Z}, oracle=oracle).witnesses
+
+
+def test_what_could_not_be_settled_fails_unless_that_is_allowed():
+    with pytest.raises(AssertionError, match="Not everything could be settled"):
+        pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}, variables=False)
+    allowed = pu.assert_no_proxy_use(CLEAN, DATA, {"z": Z}, variables=False, allow_unsettled=True)
+    assert not allowed.complete
+
+
+def test_partial_sums_that_were_searched_do_not_fail():
+    data = {f"x{i}": RNG.normal(size=120).round(2) for i in range(16)}
+    program = pu.Program.parse(f"ite({' + '.join(data)} > 0, 1, 0)")
+    found = pu.assert_no_proxy_use(program, data, {"z": [0, 1] * 60}, epsilon=0.4)
+    assert len(found.searched) == 1

@@ -1,0 +1,234 @@
+"""Permutation tests of what was detected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import proxyuse as pu
+from proxyuse.detect.budget import Budget
+from proxyuse.errors import DataError
+from proxyuse.measure.association.correlation import SquaredCorrelation
+from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.others import AdjustedMutualInformation, CramersV
+from proxyuse.measure.association.row_sets import row_codes
+from proxyuse.validity.options import CORRECTIONS, Permutation
+from proxyuse.validity.permutations.shuffles import Shuffles
+from proxyuse.validity.permutations.test import permutations_needed, permute
+from proxyuse.verdict import Verdict
+from tests.small_programs import LINEAR, PROGRAMS, TREE, people
+
+NMI = NormalizedMutualInformation()
+
+
+def evidence_of(program=TREE, data=None, protected=("z", "q"), threads=1, **options):
+    found = pu.audit(
+        pu.Program.parse(program), data or people(), list(protected), 0.0, 0.0,
+        threads=threads, **options,
+    )  # fmt: skip
+    assert found._evidence is not None
+    return found._evidence
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_strong_is_confirmed_and_what_is_not_is_possible(name, correction):
+    budget = Budget(subsets=8)
+    evidence = evidence_of(PROGRAMS[name], people(600), budget=budget)
+    answer = permute(evidence, Permutation(permutations=999, correction=correction))
+    computations = evidence.decompositions.computations
+    assert answer.tested == 2 * len(computations)
+    assert set(answer.validities) == {(w.protected, w.id) for w in evidence.witnesses}
+    verdicts = {
+        (w.protected, w.term): answer.validities[w.protected, w.id].verdict
+        for w in evidence.witnesses
+    }
+    assert verdicts["z", "a"] is Verdict.CONFIRMED
+    if correction in ("westfall-young", "holm"):
+        assert Verdict.CONFIRMED not in {v for (z, _), v in verdicts.items() if z == "q"}
+
+
+def test_what_many_permutations_reached_is_decided_however_few_there_were():
+    rng = np.random.default_rng(3)
+    data = {"x": rng.random(200), "y": rng.integers(0, 2, 200), "z": rng.integers(0, 2, 200)}
+    data["y"][:120] = data["z"][:120]
+    text = "ite(y == 1, ite(x <= 0.5, 0, 1), ite(x <= 0.2, 1, 0))"
+    evidence = evidence_of(text, data, ("z",))
+    answer = permute(evidence, Permutation(99, "bonferroni"))
+    verdicts = {w.term: answer.validities["z", w.id].verdict for w in evidence.witnesses}
+    p_values = {w.term: answer.validities["z", w.id].p_value or 0 for w in evidence.witnesses}
+    assert verdicts["y == 1"] is Verdict.UNDECIDED
+    assert p_values["x <= 0.5"] > 0.02
+    assert verdicts["x <= 0.5"] is Verdict.POSSIBLE
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_threads_change_nothing_and_seeds_do(correction):
+    def found(threads, seed=0):
+        options = Permutation(permutations=99, correction=correction, seed=seed)
+        return permute(evidence_of(threads=threads), options).validities
+
+    assert found(1) == found(2)
+    assert found(1) != found(1, seed=1)
+
+
+@pytest.mark.parametrize("correction", ["westfall-young", "none"])
+@pytest.mark.parametrize(
+    "measure", [SquaredCorrelation(), CramersV(), AdjustedMutualInformation()], ids=repr
+)
+def test_other_measures(measure, correction):
+    evidence = evidence_of(LINEAR, protected=["z"], association=measure)
+    answer = permute(evidence, Permutation(permutations=99, correction=correction))
+    by_term = {w.term: answer.validities["z", w.id] for w in evidence.witnesses}
+    assert by_term["a"].p_value == 0.01
+    assert by_term["a"].confirmed
+
+
+@pytest.mark.parametrize("correction", ["bonferroni", "holm"])
+def test_too_few_permutations_for_any_answer(correction):
+    evidence = evidence_of(protected=["z"])
+    computations = evidence.decompositions.computations
+    tests = len(computations)
+    enough = int(np.ceil(tests / 0.05)) - 1
+
+    def verdicts(permutations, exact=False):
+        options = Permutation(permutations, correction, exact=exact)
+        answer = permute(evidence, options)
+        by_term = {w.term: answer.validities["z", w.id].verdict for w in evidence.witnesses}
+        return by_term, answer.remarks
+
+    by_term, remarks = verdicts(enough - 1)
+    assert by_term["a <= 3"] is by_term["a"] is Verdict.UNDECIDED
+    assert remarks[-1].startswith(f"{enough - 1} permutations are too few to decide on ")
+    assert remarks[-1].endswith(
+        f" witnesses: with {tests} tests at least {enough} are needed. Draw more, ask for exact "
+        "p-values, or use the Westfall-Young correction."
+    )
+    by_term, remarks = verdicts(enough)
+    assert by_term["a <= 3"] is by_term["a"] is Verdict.CONFIRMED
+    by_term, remarks = verdicts(enough // 3, exact=True)
+    assert by_term["a <= 3"] is Verdict.CONFIRMED  # two values
+    assert by_term["a"] is Verdict.UNDECIDED  # ten
+    two = sum(z.shape == (2, 2) for (z,) in evidence.engine.joint.masses(computations))
+    assert f"{two} p-values are exact." in remarks
+    assert remarks[-1].endswith("Draw more, or use the Westfall-Young correction.")
+
+
+def test_what_would_not_pass_with_more_permutations_either_is_possible():
+    evidence = evidence_of(protected=["q"])
+    answer = permute(evidence, Permutation(19, "holm"))
+    for said in answer.validities.values():
+        assert said.p_value is not None
+        assert (said.verdict is Verdict.UNDECIDED) == (said.p_value <= 0.05)
+
+
+@pytest.mark.parametrize(
+    ("correction", "at_least", "needed"),
+    [("bonferroni", 1, 1999), ("holm", 1, 1999), ("benjamini-hochberg", 1, 1999),
+     ("benjamini-hochberg", 10, 199), ("westfall-young", 1, 19), ("none", 1, 19)],
+)  # fmt: skip
+def test_permutations_needed(correction, at_least, needed):
+    p_values = np.full(100, 0.5)
+    p_values[:at_least] = 1 / 100
+    assert permutations_needed(p_values, Permutation(99, correction)) == needed
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_counts_are_records(correction):
+    """Rows that stand for several records are as good as the records themselves."""
+    data = people(80)
+    counts = np.random.default_rng(1).integers(1, 4, 80)
+    every = {name: np.repeat(column, counts) for name, column in data.items()}
+    options = Permutation(99, correction, weights="counts")
+    one = permute(evidence_of(data=data, weights=counts), options)
+    other = permute(evidence_of(data=every), options)
+    assert set(one.validities) == set(other.validities)
+    for key, said in one.validities.items():
+        assert said.p_value == other.validities[key].p_value
+        assert said.adjusted_p_value == other.validities[key].adjusted_p_value
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_equal_weights_are_no_weights(correction):
+    options = Permutation(99, correction)
+    plain = permute(evidence_of(), options)
+    assert permute(evidence_of(weights=np.full(300, 0.7)), options) == plain
+
+
+@pytest.mark.parametrize("correction", ["westfall-young", "holm"])
+def test_rows_keep_their_weights(correction):
+    """Counted by the definition: the attribute is permuted, the weights stay with the rows."""
+    weights = np.random.default_rng(0).choice([0.1, 3.0], 300)
+    evidence = evidence_of(weights=weights, protected=["z"])
+    answer = permute(evidence, Permutation(199, correction))
+    ((_, z),) = evidence.engine.sample.protected
+    shuffles = Shuffles([z], 0)
+    (permuted,), (observed,) = shuffles.drawn(range(199)), shuffles.as_they_are()
+    seen = set()
+    for witness in evidence.witnesses:
+        x = evidence.engine.sample.association_support(witness.expression)
+        observed_one, *values = (
+            NMI(
+                np.bincount(
+                    x.codes * len(z) + row_codes(one, 300), weights, len(x) * len(z)
+                ).reshape(-1, len(z))
+            )
+            for one in (observed[0], *permuted)
+        )
+        assert observed_one == pytest.approx(witness.association)
+        expected = (1 + np.sum(np.array(values) >= observed_one - 1e-12)) / 200
+        assert answer.validities[witness.key].p_value == expected
+        seen.add(expected)
+    plain = permute(evidence_of(protected=["z"]), Permutation(199, correction))
+    assert {said.p_value for said in plain.validities.values()} != seen
+    assert any("kept their weights" in remark for remark in answer.remarks)
+    with pytest.raises(DataError, match="whole number"):
+        permute(evidence, Permutation(199, correction, weights="counts"))
+
+
+@pytest.mark.parametrize("correction", ["westfall-young", "holm"])
+def test_raw_values_that_occur_once_and_a_constant_attribute(correction):
+    data = {**people(), "one": np.zeros(300)}
+    evidence = evidence_of("ite(x > 0, 1, 0)", data, ("z", "one"), bins=None)
+    answer = permute(evidence, Permutation(99, correction))
+    by_term = {(w.protected, w.term): answer.validities[w.protected, w.id]
+               for w in evidence.witnesses}  # fmt: skip
+    assert by_term["z", "x"].p_value == 1
+    assert by_term["one", "x > 0"].p_value == 1
+    assert answer.tested == 6
+
+
+@pytest.mark.parametrize(
+    ("correction", "expected"),
+    [
+        ("westfall-young", ", corrected by Westfall and Young: the chance of confirming even one "
+         "of the computations that are, taken together, independent of the protected attribute is "
+         "at most 5 %."),
+        ("benjamini-hochberg", ", corrected by Benjamini and Hochberg: the expected share of "
+         "independent computations among the confirmed is at most 5 %, so some of the confirmed "
+         "ones may be independent."),
+        ("none", ". Not corrected for the number of tests: about 5 % of the computations that are "
+         "independent pass."),
+    ],
+)  # fmt: skip
+def test_the_remarks_say_what_was_done(correction, expected):
+    evidence = evidence_of("ite(b <= 5, 0, 1)", protected=["z"])
+    answer = permute(evidence, Permutation(1999, correction))
+    assert answer.remarks == (
+        f"Permutation test of 3 computations with 1,999 permutations (seed 0){expected}",
+        "The test does not ask whether the association reaches epsilon, nor about influence.",
+    )
+
+
+def test_the_remarks_tell_what_could_not_be_done():
+    counts = np.random.default_rng(0).integers(1, 3, 300)
+    answer = permute(evidence_of(weights=counts), Permutation(1, exact=True, weights="counts"))
+    _, exact, records, _, few = answer.remarks
+    assert exact.startswith("Exact p-values were asked for, but no test allows them")
+    assert f"over the {counts.sum()} records" in records
+    assert few.startswith("1 permutation is too few to decide on ")
+    assert few.endswith(": at least 19 are needed. Draw more.")
+    for remark in answer.remarks:
+        assert remark[0] == remark[0].upper()
+        assert remark[-1] == "."
+        assert "=" not in remark

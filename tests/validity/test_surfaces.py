@@ -1,0 +1,413 @@
+"""Verdicts on every surface: words, documents, tables, differences, exit codes, commands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+import proxyuse as pu
+from proxyuse.measure.association.names import ASSOCIATIONS
+from proxyuse.measure.association.others import NAMED
+from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
+from proxyuse.report.diff import compare, worst
+from proxyuse.report.diff_text import diff_text
+from proxyuse.report.document import document
+from proxyuse.report.markdown import markdown
+from proxyuse.report.saved import as_text, read_document
+from proxyuse.report.schema import schema
+from proxyuse.report.spreadsheet import csv_text
+from proxyuse.validity.content import COLUMNS
+from tests.command_line import run
+
+RNG = np.random.default_rng(0)
+Z = RNG.integers(0, 2, 300)
+PEOPLE = pd.DataFrame(
+    {
+        "strong": np.where(RNG.random(300) < 0.97, Z, 1 - Z),
+        "weak": np.where(RNG.random(300) < 0.72, Z, 1 - Z),
+        "x": RNG.integers(0, 5, 300),
+        "z": Z,
+    }
+)
+TEXT = "ite(strong == 1, 'a', ite(weak == 1, 'b', ite(x <= 2, 'c', 'd')))"
+PROGRAM = pu.Program.parse(TEXT)
+WEAK = pu.Program.parse("ite(weak == 1, 'a', 'b')")
+EPSILON = 0.08
+WAYS = ("confirm", "permutation", "cross-validation")
+KNOWN = {
+    "confirm": {*COLUMNS[3:8]},
+    "permutation": {"p_value", "adjusted_p_value"},
+    "cross-validation": {"confirmations", "splits"},
+}
+
+
+def audited(program=PROGRAM, validity=None, **options):
+    return pu.audit(program, PEOPLE, "z", EPSILON, validity=validity, **options)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """An audit with some witnesses confirmed and some possible, asked in all ways."""
+    return audited(validity=[*WAYS])
+
+
+@pytest.fixture(scope="module")
+def result(found):
+    return document(found)
+
+
+def test_the_example_has_witnesses_of_both_kinds(found):
+    verdicts = {w.term: w.validity.verdict for w in found.witnesses}
+    assert verdicts["strong"] is pu.Verdict.CONFIRMED
+    assert verdicts["weak"] is pu.Verdict.POSSIBLE
+
+
+# Words
+
+
+def test_the_first_lines_say_how_many_are_confirmed(found, result):
+    confirmed, all_ = result["validity"]["confirmed"], len(found.witnesses)
+    assert 0 < confirmed < all_
+    told = f"{confirmed} of {all_} witnesses"
+    assert told in answer(result).splitlines()[0]
+    assert told in str(found).splitlines()[1]
+    assert told in markdown(result).splitlines()[0]
+
+
+def test_where_nothing_is_confirmed_the_answer_is_about_these_rows():
+    none = audited(WEAK, "confirm")
+    begin = "In these rows the model uses a proxy for z"
+    assert str(none).startswith(begin)
+    assert answer(document(none)).startswith(f"{begin}; none of the")
+    assert markdown(document(none)).startswith(f"**{begin}")
+    few = document(audited(WEAK, pu.Permutation(permutations=3)))
+    assert "around it, none of them confirmed (2 could not be decided)." in answer(few)
+
+
+@pytest.mark.parametrize("text", [str, lambda found: answer(document(found))], ids=["str", "cli"])
+def test_each_shown_witness_has_its_verdict_in_words(found, text):
+    told = text(found)
+    paragraphs = " ".join(told.split())
+    assert re.search(
+        r"Confirmed: .* \(95 % lower bounds, each valid for all \d+ tests\)", paragraphs
+    )
+    assert re.search(r"Confirmed: .* it was found again in 10 of 10 splits", paragraphs)
+    assert re.search(r"Possible: it passes in this sample, but .*; threshold 0\.08\)", paragraphs)
+    for remark in found.validity.remarks:
+        assert told.count(remark) == 1
+
+
+def test_one_witness_shows_its_bounds(result):
+    strong = next(w for w in result["witnesses"] if w["term"] == "strong")
+    told = describe_witness(result, strong)
+    low, high = strong["validity"]["association_low"], strong["validity"]["association_high"]
+    assert f"bounds     {low:.4f} and {high:.4f}, each with 95 % confidence for all" in told
+    assert low <= strong["association"] <= high
+    assert "Confirmed: " in told
+
+
+def test_without_the_question_nothing_is_said():
+    found = audited()
+    for told in (str(found), answer(document(found)), markdown(document(found))):
+        assert not re.search("confirmed|possible|Statistics", told, re.IGNORECASE)
+    assert document(found)["validity"] is None
+    assert "verdict" not in found.to_frame()
+
+
+# Machine formats
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_document_fits_its_schema_and_is_read_back(way, tmp_path):
+    saved = document(audited(validity=way))
+    jsonschema.validate(saved, schema("audit"))
+    path = tmp_path / "a.json"
+    path.write_text(as_text(saved))
+    assert read_document(path) == saved
+    said = saved["witnesses"][0]["validity"]
+    assert {name for name in COLUMNS[1:] if said[name] is not None} == KNOWN[way]
+
+
+def test_documents_from_before_are_still_read(tmp_path, result):
+    old = {name: value for name, value in document(audited()).items() if name != "validity"}
+    old["witnesses"] = [
+        {name: value for name, value in witness.items() if name != "validity"}
+        for witness in old["witnesses"]
+    ]
+    path = tmp_path / "old.json"
+    path.write_text(as_text(old))
+    read = read_document(path)
+    assert exit_code(read) == 1
+    for text in (answer(read), markdown(read), csv_text(read)):
+        assert "weak" in text
+    assert describe_witness(read, witnesses_of(read, read["witnesses"][0]["id"])[0])
+    assert "validity by confirm was not asked before and is now" in diff_text(compare(read, result))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"confirmed": 99},
+        {"confirmed_violations": 0},
+        {"undecided_violations": 1},
+        {"ways": [{"way": "cross-validation", "splits": 1, "at_least": 1, "share": 0.5, "seed": 0,
+                   "tested": None}]},
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_a_file_that_contradicts_its_verdicts_is_refused(change, result, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**result, "validity": {**result["validity"], **change}}))
+    with pytest.raises(pu.FileError, match="confirmed witnesses"):
+        read_document(path)
+    path.write_text(json.dumps({**result, "validity": None}))
+    with pytest.raises(pu.FileError, match="confirmed witnesses"):
+        read_document(path)
+
+
+def test_tables_have_columns_for_it(found, result):
+    rows = list(csv.DictReader(io.StringIO(csv_text(result))))
+    strong = next(row for row in rows if row["kind"] == "witness" and row["term"] == "strong")
+    assert strong["verdict"] == "confirmed"
+    assert all(strong[name] for name in COLUMNS)
+    assert {row["verdict"] for row in rows if row["kind"] != "witness"} == {""}
+    frame = found.to_frame()
+    assert tuple(frame.columns[-len(COLUMNS) :]) == COLUMNS
+    assert frame.loc[frame["witness"], list(COLUMNS)].notna().all(axis=None)
+    assert frame.loc[~frame["witness"], list(COLUMNS)].isna().all(axis=None)
+    exact = next(w.validity for w in found.witnesses if w.term == "weak")
+    weak = frame[(frame["term"] == "weak") & frame["witness"]].iloc[0]
+    assert weak["association_low"] == exact.association_interval[0]
+    assert weak["p_value"] == exact.p_value
+
+
+# Differences
+
+
+def test_a_changed_verdict_is_told(result):
+    strict = document(audited(validity=[pu.Confirmation(alpha=1e-12), *WAYS[1:]]))
+    changes = compare(result, strict)
+    jsonschema.validate(changes, schema("diff"))
+    assert "validity by confirm: alpha was 0.05 and is 1e-12" in changes["differences"]
+    every = document(audited(validity="cross-validation"))
+    once = document(audited(validity=pu.CrossValidation(at_least=1)))
+    changes = compare(every, once)
+    jsonschema.validate(changes, schema("diff"))
+    changed = {entry["new"]["reading"] for entry in changes["verdict_changed"]}
+    assert "the value of weak" in changed
+    assert "the value of weak (possible -> confirmed" in diff_text(changes)
+    assert changes["new"] == []
+
+
+def test_new_witnesses_may_count_only_if_they_are_confirmed():
+    before = document(pu.audit(pu.Program.parse("ite(x <= 2, 0, 1)"), PEOPLE, "z", EPSILON))
+    after = document(audited(WEAK, validity="confirm"))
+    changes = compare(before, after)
+    assert worst(changes) == 1
+    assert worst(changes, confirmed_only=True) == 0
+    assert ", possible, id" in diff_text(changes)
+    strong = compare(before, document(audited(validity="confirm")))
+    assert worst(strong, confirmed_only=True) == 1
+    with pytest.raises(pu.DataError, match="does not say which are"):
+        worst(compare(before, document(audited(WEAK))), confirmed_only=True)
+
+
+# What fails
+
+
+@pytest.mark.parametrize(
+    ("program", "code"), [(PROGRAM, 1), (WEAK, 0)], ids=["confirmed", "possible"]
+)
+def test_only_confirmed_violations_may_count(program, code):
+    found = audited(program, "confirm")
+    assert exit_code(document(found)) == 1
+    assert exit_code(document(found, confirmed_only=True)) == code
+    with pytest.raises(pu.DataError, match="nothing was asked that could confirm"):
+        document(audited(program), confirmed_only=True)
+
+
+def test_a_test_of_the_users_own_may_fail_on_confirmed_ones_only():
+    arguments = (PEOPLE, "z", EPSILON)
+    only: dict[str, Any] = {"validity": "confirm", "confirmed_only": True}
+    assert pu.assert_no_proxy_use(WEAK, *arguments, **only).witnesses
+    with pytest.raises(AssertionError, match="Possible: "):
+        pu.assert_no_proxy_use(WEAK, *arguments, validity="confirm")
+    with pytest.raises(AssertionError, match="Confirmed: "):
+        pu.assert_no_proxy_use(PROGRAM, *arguments, **only)
+    with pytest.raises(pu.DataError, match="confirmed_only=True needs a way to confirm"):
+        pu.assert_no_proxy_use(WEAK, *arguments, confirmed_only=True)
+
+
+def test_what_cannot_be_decided_is_not_settled(tmp_path):
+    few = pu.Permutation(permutations=3)
+    found = audited(WEAK, few)
+    assert {w.validity.verdict for w in found.witnesses} == {pu.Verdict.UNDECIDED}
+    assert exit_code(document(found, confirmed_only=True)) == 3
+    assert "It cannot be decided with 3 permutations" in " ".join(answer(document(found)).split())
+    arguments = (WEAK, PEOPLE, "z", EPSILON)
+    with pytest.raises(AssertionError, match="Ask for more permutations"):
+        pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True)
+    loose: dict[str, Any] = {"validity": few, "confirmed_only": True, "allow_unsettled": True}
+    assert pu.assert_no_proxy_use(*arguments, **loose).witnesses
+    known = tmp_path / "known.json"
+    known.write_text(as_text(document(found)))
+    pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True, known=known)
+
+
+def test_what_is_judged_appropriate_is_no_confirmed_violation():
+    def oracle(witness):
+        return pu.Judgment(True, "sold to all") if "strong" in witness.term else None
+
+    saved = document(audited(validity="confirm"), oracle=oracle, confirmed_only=True)
+    assert saved["validity"]["confirmed"] > saved["validity"]["confirmed_violations"] == 0
+    assert exit_code(saved) == 0
+
+
+# The command line
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.txt").write_text(TEXT)
+    Path("weak.txt").write_text("ite(weak == 1, 'a', 'b')")
+    PEOPLE.to_csv("people.csv", index=False)
+    return tmp_path
+
+
+ABOUT = ("--data", "people.csv", "--protected", "z", "--epsilon", EPSILON, "--quiet")
+
+
+def test_the_command_line_says_it_in_words_and_shows_it_again(folder, capsys):
+    ways = ("--validity", "confirm", "--validity", "cross-validation", "--splits", 4)
+    saved = ("--output", "a.json", "--csv", "a.csv", "--markdown", "a.md")
+    out, _ = run("audit", "--model", "model.txt", *ABOUT, *ways, *saved, code=1, capsys=capsys)
+    assert "Confirmed: the population's association is at least" in out
+    assert "of 4 splits" in out
+    assert "| whether it is real |" in Path("a.md").read_text()
+    again, _ = run("show", "a.json", code=1, capsys=capsys)
+    assert again.strip() in out
+    first = json.loads(Path("a.json").read_text())["witnesses"][0]["id"]
+    one, _ = run("show", "a.json", "--witness", first, code=1, capsys=capsys)
+    assert "Confirmed: " in one
+    run("diff", "a.json", "a.json", "--confirmed-only", code=0, capsys=capsys)
+
+
+def test_only_confirmed_ones_fail_a_build(folder, capsys):
+    only = ("--validity", "confirm", "--confirmed-only")
+    run("audit", "--model", "model.txt", *ABOUT, *only, code=1, capsys=capsys)
+    weak = ("audit", "--model", "weak.txt", *ABOUT)
+    run(*weak, code=1, capsys=capsys)
+    run(*weak, "--validity", "confirm", code=1, capsys=capsys)
+    out, _ = run(*weak, *only, "--output", "a.json", code=0, capsys=capsys)
+    assert "Only confirmed violations count for the exit code" in out
+    run("show", "a.json", code=0, capsys=capsys)
+
+
+def test_options_reach_the_ways(folder, capsys):
+    options = (
+        "--validity", "permutation", "--validity", "cross-validation", "--permutations", 99,
+        "--correction", "holm", "--exact-p-values", "--alpha", 0.2, "--weights-are", "counts",
+        "--seed", 5, "--splits", 3, "--at-least", 2, "--validation-share", 0.4,
+    )  # fmt: skip
+    out, _ = run("audit", "--model", "weak.txt", *ABOUT, *options, "--json", code=1, capsys=capsys)
+    permutation, splits = json.loads(out)["validity"]["ways"]
+    assert permutation | {"tested": None} == {
+        "way": "permutation", "permutations": 99, "correction": "holm", "alpha": 0.2,
+        "exact": True, "seed": 5, "weights": "counts", "tested": None,
+    }  # fmt: skip
+    assert splits == {
+        "way": "cross-validation", "splits": 3, "at_least": 2, "share": 0.4, "seed": 5,
+        "tested": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("--alpha", "0.1"),
+            "--alpha is an option of --validity confirm or --validity per",
+        ),
+        (
+            ("--validity", "confirm", "--splits", "3"),
+            "--splits is an option of --validity cross-validation; add that or leave --splits out",
+        ),
+        (("--seed", "3"), "--seed is an option of --validity confirm or --validity permutation or"),
+        (
+            ("--validity", "cross-validation", "--exact-p-values"),
+            "--exact-p-values is an option of",
+        ),
+        (("--confirmed-only",), "--confirmed-only is an option of --validity confirm or"),
+        (("--validity", "confirm", "--alpha", "2"), "validity by confirm: alpha is 2.0"),
+        (("--validity", "confirm", "--validity", "confirm"), "'confirm' twice"),
+        (("--validity", "guess"), "invalid choice: 'guess'"),
+        (("--validity", "cross-validation", "--at-least", "11"), "more than the 10 splits"),
+        (("--association", "nmi"), "invalid choice: 'nmi'"),
+    ],
+)
+def test_options_that_do_not_belong_are_refused_before_files_are_read(folder, words, told, capsys):
+    Path("people.csv").unlink()
+    _, err = run("audit", "--model", "weak.txt", *ABOUT, *words, code=2, capsys=capsys)
+    assert told in err
+
+
+def test_the_project_file_asks_too_and_the_command_line_goes_first(folder, capsys):
+    Path("proxyuse.toml").write_text(
+        "model = 'weak.txt'\ndata = 'people.csv'\nprotected = 'z'\n"
+        f"epsilon = {EPSILON}\n[validity]\nways = 'cross-validation'\nsplits = 3\n"
+        "confirmed_only = true\n"
+    )
+    out, _ = run("audit", "--json", "--quiet", code=0, capsys=capsys)
+    (way,) = json.loads(out)["validity"]["ways"]
+    assert (way["way"], way["splits"]) == ("cross-validation", 3)
+    out, _ = run("audit", "--json", "--quiet", "--splits", 4, code=0, capsys=capsys)
+    assert json.loads(out)["validity"]["ways"][0]["splits"] == 4
+    out, _ = run("audit", "--json", "--quiet", "--validity", "confirm", code=0, capsys=capsys)
+    assert [way["way"] for way in json.loads(out)["validity"]["ways"]] == ["confirm"]
+    run("repair", "--output", "repaired.txt", "--quiet", code=0, capsys=capsys)
+    assert Path("repaired.txt").exists()
+
+
+def test_judging_shows_the_verdict(folder, capsys, monkeypatch):
+    words = ("judge", "--model", "model.txt", *ABOUT, "--judgments", "j.jsonl",
+             "--validity", "confirm")  # fmt: skip
+    out, _ = run(*words, "--list", code=1, capsys=capsys)
+    assert re.search(r"id\s+protected\s+association\s+influence\s+verdict", out)
+    assert " possible " in out
+    assert " Confirmed: " in out
+    monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
+    out, _ = run(*words, "--by", "Ada", code=1, capsys=capsys)
+    assert "Confirmed: the population's association is at least" in out
+    weak = ("judge", "--model", "weak.txt", *ABOUT, "--judgments", "j.jsonl", "--list")
+    run(*weak, code=1, capsys=capsys)
+    run(*weak, "--validity", "confirm", "--confirmed-only", code=0, capsys=capsys)
+
+
+# Other measures
+
+
+@pytest.mark.parametrize("name", ASSOCIATIONS)
+def test_a_measure_is_asked_for_by_name(folder, name, capsys):
+    words = ("audit", "--model", "model.txt", *ABOUT, "--association", name, "--json")
+    out, _ = run(*words, code=1, capsys=capsys)
+    assert json.loads(out)["measures"]["association"] == NAMED[name]().name
+
+
+@pytest.mark.parametrize("name", ASSOCIATIONS)
+def test_a_repair_measures_with_it_and_its_certificate_is_verified(folder, name, capsys):
+    words = ("repair", "--model", "model.txt", *ABOUT, "--association", name)
+    made = ("--output", "repaired.txt", "--certificate", "c.json", "--json")
+    out, _ = run(*words, *made, code=0, capsys=capsys)
+    assert json.loads(out)["measures"]["association"] == NAMED[name]().name
+    check = ("verify", "c.json", "--program", "repaired.txt", "--data", "people.csv", "--quiet")
+    run(*check, code=0, capsys=capsys)
