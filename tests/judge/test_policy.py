@@ -23,7 +23,7 @@ from proxyuse.lang.nodes import Const, Term
 yaml = pytest.importorskip("yaml")
 
 PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
-SCHEMA = json.loads(resources.files("proxyuse.oracle").joinpath("policy.schema.json").read_text())
+SCHEMA = json.loads(resources.files("proxyuse.judge").joinpath("policy.schema.json").read_text())
 DAY = date(2026, 6, 1)
 
 PROGRAM = """
