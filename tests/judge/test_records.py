@@ -38,7 +38,7 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.rewrite import rewritten
-from proxyuse.oracle import record as record_module
+from proxyuse.judge import record as record_module
 from tests.io.test_data_files import somebody_else
 from tests.strategies import shuffled, terms
 
