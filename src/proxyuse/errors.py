@@ -12,27 +12,27 @@ class ProxyUseError(Exception):
 
 
 class ParseError(ProxyUseError):
-    """A program's text cannot be read.
+    """The text of a program does not follow the grammar.
 
     Attributes
     ----------
     line, column : int
-        Where reading stopped, both counted from 1.
+        The position of the error, both counted from 1.
     expected : str
-        What could have stood there.
+        What the grammar allows there.
+    got : str
+        What the text has instead.
     """
 
-    def __init__(self, line: int, column: int, expected: str, found: str) -> None:
-        super().__init__(line, column, expected, found)
+    def __init__(self, line: int, column: int, expected: str, got: str) -> None:
+        super().__init__(line, column, expected, got)
         self.line = line
         self.column = column
         self.expected = expected
-        self.found = found
+        self.got = got
 
     def __str__(self) -> str:
-        return (
-            f"line {self.line}, column {self.column}: expected {self.expected}, found {self.found}"
-        )
+        return f"line {self.line}, column {self.column}: expected {self.expected}, got {self.got}"
 
 
 class LanguageError(ProxyUseError):
@@ -44,7 +44,7 @@ class DataError(ProxyUseError):
 
 
 class KindError(DataError):
-    """A value of the wrong kind: a category where a number is needed, and the like."""
+    """A value of the wrong kind, such as a category where a number is needed."""
 
 
 class TranslationError(ProxyUseError):

@@ -25,8 +25,9 @@ from proxyuse.lang.kinds import MISSING_KIND, check_kinds
 from proxyuse.lang.nodes import Const, Node, Precision, Term, children, postorder, variables
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.parse import parse_program
-from proxyuse.lang.positions import Points, Position, Site, survivors
-from proxyuse.lang.rewrite import simpler, simplify, without_missing_directions
+from proxyuse.lang.positions import Points, Position, Site
+from proxyuse.lang.rewrite import simplify, simplify_node, without_missing_directions
+from proxyuse.lang.survivors import survivors
 from proxyuse.lang.text import LINE_WIDTH, brief, briefs, name_text, precision_of, term_text
 
 P = ParamSpec("P")
@@ -291,7 +292,7 @@ class Program:
             first = points.covers(site)[0][0]
             if first in at:
                 origins[id(value)] = at[first]
-        built = points.rebuilt(fresh, simpler)
+        built = points.rebuilt(fresh, simplify_node)
         for point, term in built.items():
             if point in at:
                 origins.setdefault(id(term), at[point])

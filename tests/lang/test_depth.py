@@ -1,4 +1,4 @@
-"""A model can be deep; nothing the language does is recursive."""
+"""Deep terms work: no operation of the language recurses."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ DEEP = {
 DATA = {"x": [1.0, 3.0, 7.0, 9.0], "y": [1.0, 2.0, 3.0, 4.0], "z": [0, 0, 1, 1]}
 
 
-LONG = ("then", "guard", "and and or")  # much like others, and slower
+SLOW = ("then", "guard", "and and or")  # similar to the others, but slower
 
 
 @pytest.mark.parametrize(
     "shape",
-    [pytest.param(shape, marks=pytest.mark.slow if shape in LONG else ()) for shape in DEEP],
+    [pytest.param(shape, marks=pytest.mark.slow if shape in SLOW else ()) for shape in DEEP],
 )
-def test_depth_costs_memory_and_not_stack(shape):
+def test_depth_uses_memory_and_not_the_call_stack(shape):
     assert sys.getrecursionlimit() < DEPTH
     term = parse_term(DEEP[shape](DEPTH))
     assert parse_term(str(term)) == term
@@ -61,15 +61,15 @@ def test_depth_costs_memory_and_not_stack(shape):
     assert len(Program(term, list(DATA)).predict(DATA)) == 4
 
 
-def test_the_chains_mean_what_they_say():
-    def said(shape, n):
+def test_deep_terms_have_the_right_values():
+    def outputs(shape, n):
         return Program(parse_term(DEEP[shape](n)), list(DATA)).predict(DATA).tolist()
 
-    assert said("not", DEPTH) == [True, False, False, False]
-    assert said("not", DEPTH + 1) == [False, True, True, True]
-    assert said("minus", DEPTH + 1) == [-1.0, -3.0, -7.0, -9.0]
-    assert said("then", DEPTH) == [1.0, 2.0, 1.0, 1.0]
-    assert said("else", DEPTH) == [1.0, 0.0, 1.0, 0.0]
+    assert outputs("not", DEPTH) == [True, False, False, False]
+    assert outputs("not", DEPTH + 1) == [False, True, True, True]
+    assert outputs("minus", DEPTH + 1) == [-1.0, -3.0, -7.0, -9.0]
+    assert outputs("then", DEPTH) == [1.0, 2.0, 1.0, 1.0]
+    assert outputs("else", DEPTH) == [1.0, 0.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("shape", ["not", "exp", "sums and products", "comparison"])
@@ -80,7 +80,7 @@ def test_a_chain_of_some_depth_can_be_audited(shape):
 
 @pytest.mark.slow
 def test_a_deep_tree_can_be_audited():
-    # Few of x's occurrences can be told apart on four rows; still each is looked at.
+    # Most occurrences of x behave alike on four rows, but each is listed.
     depth = 1000
     assert depth >= sys.getrecursionlimit()
     program = Program.parse(DEEP["else"](depth))

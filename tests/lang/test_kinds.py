@@ -1,4 +1,4 @@
-"""Kinds that do not fit are found before anything is computed, and the message helps."""
+"""Kinds that do not match raise an error before evaluation, with advice."""
 
 from __future__ import annotations
 
@@ -67,42 +67,42 @@ def test_the_kind_of_a_term(text, kind):
         ("ite(b, 1 + c, 2)", "in `1 + c`: `c` holds categories where a number is needed; compare"),
         ("n * 'a'", "in `n * 'a'`: `'a'` holds categories where a number is needed"),
         ("not (c <= 3)", "in `c <= 3`: `c` holds categories where a number is needed; compare it"),
-        ("c == 1", "in `c == 1`: categories and numbers are compared, which are never equal; co"),
-        ("n == 'a'", "categories and numbers are compared, which are never equal; convert the"),
-        ("n != c", "are never equal; convert the column or the program"),
-        ("b == 'a'", "true/false and categories are compared, which are never equal; convert"),
-        ("[n, m] == 'a'", "categories and vector of 2 are compared, which are never equal"),
+        ("c == 1", "in `c == 1`: this compares categories with numbers, which are never equal; co"),
+        ("n == 'a'", "compares categories with numbers, which are never equal; convert the column"),
+        ("n != c", "are never equal; convert the column or change the program"),
+        ("b == 'a'", "compares true/false with categories, which are never equal; convert"),
+        ("[n, m] == 'a'", "compares categories with vector of 2, which are never equal"),
         ("c < 'a'", "in `c < 'a'`: `c` holds categories where a number is needed"),
-        ("[n, m] in {[1, 2]}", "`[n, m]` is a vector of 2; look at its entries instead"),
-        ("[n, m] in {1}", "`[n, m]` is a vector of 2; look at its entries instead"),
-        ("n in {[1, 2]}", "`n` holds numbers, its members are vector of 2"),
-        ("table([n, m], {[1, 2]: 3}, 4)", "is a vector of 2; look at its entries instead"),
+        ("[n, m] in {[1, 2]}", "`[n, m]` is a vector of 2; test its entries instead"),
+        ("[n, m] in {1}", "`[n, m]` is a vector of 2; test its entries instead"),
+        ("n in {[1, 2]}", "`n` holds numbers, but the members are vector of 2"),
+        ("table([n, m], {[1, 2]: 3}, 4)", "is a vector of 2; test its entries instead"),
         ("exp(c)", "in `exp(c)`: `c` holds categories where a number is needed"),
         ("[n, c]", "in `[n, c]`: `c` holds categories where a number is needed"),
         ("n and b", "in `n and b`: `n` holds numbers where true/false is needed; compare it with"),
         ("b or c", "in `b or c`: `c` holds categories where true/false is needed"),
         ("not n", "in `not n`: `n` holds numbers where true/false is needed"),
         ("ite(n, 1, 2)", "in `ite(n, 1, 2)`: `n` holds numbers where true/false is needed; com"),
-        ("ite(b, 1, 'a')", "the branches are of different kinds: category and number"),
-        ("ite(b, 1, true)", "the branches are of different kinds: boolean and number"),
+        ("ite(b, 1, 'a')", "the branches have different kinds: category and number"),
+        ("ite(b, 1, true)", "the branches have different kinds: boolean and number"),
         ("ite(b, [1, 2], [1, 2, 3])", "different kinds: vector of 2 and vector of 3"),
-        ("c in {1}", "in `c in {1}`: `c` holds categories, its members are numbers; convert"),
-        ("n in {'a'}", "`n` holds numbers, its members are categories; convert the column or"),
-        ("n in {1, 'a'}", "its members are categories"),
-        ("table(c, {1: 2}, 0)", "`c` holds categories, its keys are numbers"),
-        ("table(n, {1: 2}, 'a')", "the entries are of different kinds: category and number"),
+        ("c in {1}", "in `c in {1}`: `c` holds categories, but the members are numbers; convert"),
+        ("n in {'a'}", "`n` holds numbers, but the members are categories; convert the column or"),
+        ("n in {1, 'a'}", "the members are categories"),
+        ("table(c, {1: 2}, 0)", "`c` holds categories, but the keys are numbers"),
+        ("table(n, {1: 2}, 'a')", "the entries have different kinds: category and number"),
         ("argmax(n)", "in `argmax(n)`: argmax needs a vector, not a number"),
         ("argmax([n, m], 'a')", "1 labels for a vector of 2"),
-        ("argmax([n, m], 'a', 1)", "the labels are of different kinds: category and number"),
+        ("argmax([n, m], 'a', 1)", "the labels have different kinds: category and number"),
         ("softmax(n)", "in `softmax(n)`: softmax needs a vector, not a number"),
-        ("[n, m] + 1", "in `[n, m] + 1`: a vector and a number cannot be added"),
-        ("[n, m] + [1, 2, 3]", "vectors of different lengths"),
+        ("[n, m] + 1", "in `[n, m] + 1`: cannot add a vector and a number"),
+        ("[n, m] + [1, 2, 3]", "vectors have different lengths"),
         ("[n, m] <= 1", "`[n, m]` is a vector of 2 where a number is needed"),
         ("[[n, m], 1]", "`[n, m]` is a vector of 2 where a number is needed"),
         ("exp([n, m])", "is a vector of 2 where a number is needed"),
     ],
 )
-def test_kinds_that_do_not_fit_are_named_with_the_sub_term(text, message):
+def test_a_kind_error_names_the_sub_term(text, message):
     with pytest.raises(KindError) as caught:
         check_kinds(parse_term(text), KINDS)
     assert message in str(caught.value)
@@ -116,12 +116,12 @@ def test_a_long_sub_term_is_cut_short_in_the_message():
     assert len(str(caught.value)) < 250
 
 
-def test_a_kind_error_is_an_error_of_the_data():
+def test_a_kind_error_is_a_data_error():
     with pytest.raises(DataError, match="`x` holds categories where a number is needed"):
         Program.parse("x <= 1").predict({"x": ["a", "b"]})
 
 
-def test_numbers_read_as_text_are_refused_with_advice():
+def test_numbers_stored_as_text_are_refused_with_advice():
     with pytest.raises(KindError, match="or convert the column"):
         Program.parse("x + 1").predict({"x": ["1", "2"]})
 
@@ -133,12 +133,12 @@ def test_the_advice_for_a_category_compared_with_a_number_is_not_to_compare():
 
 
 @pytest.mark.parametrize("text", ["[n, n] in {[1, 2]}", "table([n, n], {[1, 2]: 3}, 4)"])
-def test_a_vector_is_not_looked_up(text):
-    with pytest.raises(KindError, match="look at its entries instead"):
+def test_a_vector_cannot_be_looked_up(text):
+    with pytest.raises(KindError, match="test its entries instead"):
         Program.parse(text).predict({"n": [1.0, 2.0]})
 
 
-# Every value of x is missing: nothing says what kind of values they would be.
+# Every value of x is missing, so its kind is unknown.
 
 
 @pytest.mark.parametrize("empty", ["x", "missing", "ite(n > 1, missing, missing)"])
@@ -161,18 +161,18 @@ def test_a_vector_is_not_looked_up(text):
         ("argmax([1, 2] + (x))", [0.0, 0.0]),
     ],
 )
-def test_what_is_always_missing_fits_everywhere(text, expected, empty):
+def test_a_value_that_is_always_missing_is_allowed_everywhere(text, expected, empty):
     program = Program.parse(re.sub(r"\bx\b", empty, text))
     data = {"n": [1.0, 2.0], "b": [True, False], "c": ["p", "q"], "x": [None, None]}
     assert program.predict(data).tolist() == expected
 
 
 @pytest.mark.parametrize("column", [[None, None], [math.nan, math.nan], np.full(2, np.nan)])
-def test_a_column_without_a_value_is_of_no_kind(column):
+def test_a_column_without_values_has_no_kind(column):
     for text in ("x == 'a'", "x <= 1", "x and true", "x in {'a'}"):
         assert Program.parse(text).predict({"x": column}).tolist() == [False, False]
 
 
-def test_a_column_with_a_value_is_of_its_kind():
+def test_a_column_with_a_value_has_a_kind():
     with pytest.raises(KindError, match="are never equal"):
         Program.parse("x == 'a'").predict({"x": [None, 1.0]})

@@ -36,20 +36,20 @@ ROWS = {"x": [1.0, 5.0, NAN], "y": [2.0, 4.0, 3.0], "z": [3.0, 3.0, 4.0]}
         ("median(ite(y == 4, [1, 2], [3, 4]), [1, 1])", [3.0, 1.0, 3.0]),
     ],
 )
-def test_what_it_says(text, expected):
+def test_the_value_of_a_median(text, expected):
     program = Program.parse(f"lambda x, y, z . {text}")
     np.testing.assert_array_equal(program.predict(ROWS), expected)
 
 
 @given(st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 5)), min_size=1, max_size=40))
-def test_half_of_the_weight_is_on_either_side(pairs):
+def test_half_of_the_weight_is_on_each_side(pairs):
     entries, weights = (tuple(map(float, column)) for column in zip(*pairs, strict=True))
     program = Program(Call(Function.MEDIAN, (Const(entries), Const(weights))))
-    (found,) = program.predict({"x": [0]})
+    (median,) = program.predict({"x": [0]})
     total = sum(weights)
-    assert found in entries
-    assert sum(w for e, w in pairs if e < found) * 2 < total or found == min(entries)
-    assert sum(w for e, w in pairs if e <= found) * 2 >= total
+    assert median in entries
+    assert sum(w for e, w in pairs if e < median) * 2 < total or median == min(entries)
+    assert sum(w for e, w in pairs if e <= median) * 2 >= total
 
 
 @pytest.mark.parametrize("text", ["median([x, y], [1, 2])", "median([x, y + 1], [y, 2]) * 2"])
@@ -74,8 +74,8 @@ def test_it_is_a_number():
 
 
 @pytest.mark.parametrize("text", ["median(n, [1])", "median([n], 1)", "median([n, n], [1])"])
-def test_it_takes_a_vector_and_as_many_weights(text):
-    with pytest.raises(KindError, match="median needs a vector and as long a vector of weights"):
+def test_entries_and_weights_must_have_the_same_length(text):
+    with pytest.raises(KindError, match="median needs two vectors of the same length"):
         check_kinds(parse_term(text), KINDS)
 
 
@@ -90,6 +90,6 @@ def test_an_entry_has_influence_where_it_moves_the_median():
     for low, high in ((0, 1), (2, 2)):
         program = Program.parse(text.format(low, high))
         table = audit(program, data, "z", epsilon=1.0, delta=0).to_frame()
-        found = dict(zip(table["term"].tolist(), table["influence"].tolist(), strict=True))
-        influences.append(found["x <= 0.5"])
+        by_term = dict(zip(table["term"].tolist(), table["influence"].tolist(), strict=True))
+        influences.append(by_term["x <= 0.5"])
     assert influences == [0.5, 0.0]

@@ -37,12 +37,12 @@ PAIRS = [
 
 
 def listing(points):
-    """Each position with the digest of what stands there."""
+    """Return the path and the digest of the sub-term at each point."""
     return [(points.path(p), points.terms[p].digest) for p in range(len(points))]
 
 
 def shuffled(term, seed):
-    """The same term, the operands of + * and or in another order."""
+    """Return the same term with the operands of + * and or in another order."""
     source = random.Random(seed)
     parts = [shuffled(part, source.random()) for part in children(term)]
     if isinstance(term, Associative):
@@ -82,7 +82,7 @@ def test_children_stand_in_canonical_order():
     ]  # fmt: skip
 
 
-def test_points_are_numbered_in_preorder_and_know_their_surroundings():
+def test_points_are_numbered_in_preorder():
     points = Points(parse_term("ite(x <= 1, y, z)"))
     assert list(map(str, points.terms)) == ["ite(x <= 1, y, z)", "x <= 1", "x", "1", "y", "z"]
     assert points.parents == [-1, 0, 1, 1, 0, 0]
@@ -91,7 +91,7 @@ def test_points_are_numbered_in_preorder_and_know_their_surroundings():
     assert [points.end(p) for p in range(6)] == [6, 4, 3, 4, 5, 6]
 
 
-def test_written_numbers_are_a_permutation_that_says_where_a_point_was_written():
+def test_written_numbers_are_a_permutation_to_written_order():
     points = Points(parse_term("z + y * x"))
     assert sorted(points.written) == list(range(len(points)))
     assert [str(points.terms[i]) for i in np.argsort(points.written)] == [
@@ -103,7 +103,7 @@ paths = st.lists(st.integers(0, 10**6), max_size=5).map(tuple)
 
 
 @given(paths, st.lists(st.integers(0, 99), unique=True, max_size=4).map(tuple))
-def test_a_position_is_read_as_it_is_printed(path, operands):
+def test_a_position_parses_back_from_its_text(path, operands):
     position = Position(path, operands)
     assert Position.parse(str(position)) == position
 
@@ -111,8 +111,8 @@ def test_a_position_is_read_as_it_is_printed(path, operands):
 @pytest.mark.parametrize(
     "text", ["", "x", "0.", ".0", "-1", "0{}", "0{1,}", "{0}", "root.0", "0 1"]
 )
-def test_what_is_not_a_position_is_refused(text):
-    with pytest.raises(LanguageError, match="is not a position: write it like"):
+def test_invalid_position_texts_are_refused(text):
+    with pytest.raises(LanguageError, match="is not a position; write it like"):
         Position.parse(text)
 
 
@@ -129,23 +129,23 @@ def test_a_position_outside_the_program_is_refused(text):
 @pytest.mark.parametrize(
     ("path", "operands", "message"),
     [
-        ((-1,), (), "whole numbers from 0 on"),
-        ((0, -1, 0), (), "whole numbers from 0 on"),
-        ((), (-1, 0), "whole numbers from 0 on"),
-        ((1.0,), (), "whole numbers from 0 on"),
-        ((True,), (), "whole numbers from 0 on"),
-        ("0", (), "whole numbers from 0 on"),
-        ((), (0, 0), "names an operand twice"),
-        ((2,), (1, 0, 1), "names an operand twice"),
+        ((-1,), (), "non-negative integers"),
+        ((0, -1, 0), (), "non-negative integers"),
+        ((), (-1, 0), "non-negative integers"),
+        ((1.0,), (), "non-negative integers"),
+        ((True,), (), "non-negative integers"),
+        ("0", (), "non-negative integers"),
+        ((), (0, 0), "lists the same operand twice"),
+        ((2,), (1, 0, 1), "lists the same operand twice"),
     ],
 )
-def test_a_position_no_program_has_cannot_be_made(path, operands, message):
+def test_invalid_positions_cannot_be_constructed(path, operands, message):
     with pytest.raises(LanguageError, match=message):
         Position(path, operands)
 
 
-def test_a_repeated_operand_cannot_be_read():
-    with pytest.raises(LanguageError, match="names an operand twice"):
+def test_a_repeated_operand_is_refused():
+    with pytest.raises(LanguageError, match="lists the same operand twice"):
         Position.parse("root{1,1}")
 
 
@@ -156,7 +156,7 @@ def test_the_order_of_operands_in_a_position_does_not_matter():
     assert str(Position((3,), (2, 0, 1))) == "3{0,1,2}"
 
 
-def test_every_spot_is_found_again_by_its_position():
+def test_every_site_round_trips_through_its_position():
     points = Points(parse_term("ite(a and b and c, w + x + y * 2 * z, 0)"))
     for point, term in enumerate(points.terms):
         assert points.site(points.position(Site(point))) == Site(point)
@@ -170,7 +170,7 @@ def at(text, position):
 
 
 @pytest.mark.parametrize(
-    ("text", "position", "found"),
+    ("text", "position", "expected"),
     [
         ("z + 3 + y * x + x", "root", "z + 3 + y * x + x"),
         ("z + 3 + y * x + x", "root{0,3}", "z + y * x"),
@@ -181,9 +181,9 @@ def at(text, position):
         ("x + y + z", "root{0,1,2}", "x + y + z"),
     ],
 )
-def test_the_term_at_a_position(text, position, found):
+def test_the_term_at_a_position(text, position, expected):
     points, site = at(text, position)
-    assert str(points.term_at(site)) == found
+    assert str(points.term_at(site)) == expected
 
 
 @pytest.mark.parametrize(
@@ -202,12 +202,12 @@ def test_the_term_at_a_position(text, position, found):
         ("argmax([x, y], 'a', 'b')", "0.1", "argmax([x, u], 'a', 'b')"),
     ],
 )
-def test_replacing_puts_the_new_term_there_and_nowhere_else(text, position, result):
+def test_replacing_changes_only_the_site(text, position, result):
     points, site = at(text, position)
     assert str(points.replace({site: Var("u")})) == result
 
 
-def test_replacing_at_several_places_at_once():
+def test_replacing_at_several_sites_at_once():
     points = Points(parse_term("ite(x + y + z <= 1, x, x + y)"))
     sites = ["0.0{0,1}", "1", "2.1"]
     new: dict[Site, Term] = {points.site(Position.parse(site)): Var("u") for site in sites}
@@ -238,7 +238,7 @@ def test_replacing_a_term_by_itself_changes_nothing(seed):
         assert points.replace({Site(point): points.terms[point]}) == term
 
 
-def test_spots_are_disjoint_if_they_share_no_point():
+def test_sites_are_disjoint_if_they_share_no_point():
     points = Points(parse_term("x + y + z * w"))
     assert points.disjoint(Site(0, (0, 1)), Site(0, (2,)))
     assert not points.disjoint(Site(0, (0, 1)), Site(0, (1, 2)))
@@ -246,7 +246,7 @@ def test_spots_are_disjoint_if_they_share_no_point():
     assert points.disjoint(Site(2), Site(3))
 
 
-def test_constants_are_not_among_the_operands_of_which_subsets_are_taken():
+def test_operand_choices_exclude_constants():
     points = Points(parse_term("x + 3 + y"))
     chosen = operand_choices(points, 0)
     assert [str(points.term_at(Site(0, (i,)))) for i in chosen] == ["x", "y"]
@@ -255,7 +255,7 @@ def test_constants_are_not_among_the_operands_of_which_subsets_are_taken():
 # Ids
 
 
-def test_an_id_tells_terms_and_places_apart():
+def test_an_id_distinguishes_terms_and_positions():
     term = parse_term("ite(x <= 1, x, x)")
     ids = {
         decomposition_id(Var("x"), [Position((1,))]),
@@ -268,14 +268,14 @@ def test_an_id_tells_terms_and_places_apart():
 
 
 def test_an_id_does_not_depend_on_the_order_of_the_positions():
-    places = [Position((1,)), Position((0, 0)), Position((), (0, 1))]
-    assert decomposition_id(Var("x"), places) == decomposition_id(Var("x"), places[::-1])
+    positions = [Position((1,)), Position((0, 0)), Position((), (0, 1))]
+    assert decomposition_id(Var("x"), positions) == decomposition_id(Var("x"), positions[::-1])
 
 
 # Origins
 
 
-def test_a_part_without_an_origin_has_that_of_the_nearest_part_around_it():
+def test_a_sub_term_without_an_origin_inherits_that_of_its_nearest_ancestor():
     term = parse_term("z + ite(x <= 1, 2, y)")
     program = Program(term, None, {0: Origin("sum"), 2: Origin(tree=0, node=0), 7: Origin(node=2)})
     origins = {
@@ -294,7 +294,7 @@ def test_a_part_without_an_origin_has_that_of_the_nearest_part_around_it():
     }
 
 
-def test_a_program_made_of_text_has_no_origins():
+def test_a_parsed_program_has_no_origins():
     assert Program.parse("x + y").origin(Position((0,))) is None
 
 
@@ -304,11 +304,11 @@ def test_a_subset_of_operands_comes_from_its_operator():
     assert program.origin(Position((0,))) == Origin("x")
 
 
-def test_an_origin_can_be_asked_for_with_the_text_of_a_position():
+def test_origin_accepts_the_text_of_a_position():
     program = Program(parse_term("x + y + z"), None, {0: Origin("sum"), 1: Origin("x")})
     assert program.origin("root{1,0}") == Origin("sum")
     assert program.origin("0") == Origin("x")
-    with pytest.raises(LanguageError, match="is not a position: write it like"):
+    with pytest.raises(LanguageError, match="is not a position; write it like"):
         program.origin("first")
 
 

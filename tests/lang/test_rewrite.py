@@ -1,4 +1,4 @@
-"""Rewriting keeps the meaning."""
+"""Rewriting preserves meaning."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from proxyuse.lang.parse import parse_term
 from proxyuse.lang.rewrite import simplify, without_missing_directions
 from proxyuse.program import Program
 
-# Terms whose kinds fit, with many constants so that there is much to fold. Values are small
-# whole numbers, for which every order of adding gives the same.
+# Terms whose kinds match, with many constants to fold. Values are small integers, so sums do not
+# depend on the order of their operands.
 
 ROWS: dict[str, list[Any]] = {
     "n": [-1.0, 0.0, 1.0, 2.0, None, 3.0],
@@ -51,7 +51,7 @@ def several(part):
 
 @cache
 def of(kind, depth):
-    """A term of a kind, at most so deep."""
+    """Return a strategy for terms of a kind with a maximum depth."""
     if depth == 0:
         return leaves[kind]
     number, boolean = of("number", depth - 1), of("boolean", depth - 1)
@@ -89,15 +89,15 @@ def of(kind, depth):
 terms = st.sampled_from(["number", "boolean", "category", "vector"]).flatmap(lambda k: of(k, 5))
 
 
-def said(program):
+def outputs(program):
     return program.predict(ROWS).tolist()
 
 
 @given(terms)
-def test_simplifying_keeps_the_meaning_does_not_grow_and_is_done_at_once(term):
+def test_simplifying_preserves_meaning_never_grows_and_is_idempotent(term):
     program = Program(term, list(ROWS))
     simple = simplify(term)
-    np.testing.assert_equal(said(Program(simple, list(ROWS))), said(program))
+    np.testing.assert_equal(outputs(Program(simple, list(ROWS))), outputs(program))
     assert simple.size <= term.size
     assert simple.points <= term.points
     assert simplify(simple) == simple
@@ -160,7 +160,7 @@ def test_constants_are_folded(text, simple):
     assert str(simplify(parse_term(text))) == simple
 
 
-def test_what_does_not_change_is_shared():
+def test_unchanged_terms_are_shared():
     term = parse_term("ite(x <= 1, y, z)")
     assert simplify(term) is term
     program = Program(term)
@@ -181,7 +181,7 @@ def unchanged(text, data):
 
 
 @pytest.mark.parametrize("text", ["x and true", "x or false", "true and missing", "x and missing"])
-def test_a_missing_truth_value_stays_what_it_was(text):
+def test_a_missing_boolean_keeps_its_value(text):
     unchanged(text, {"x": [True, None]})
 
 
@@ -189,7 +189,7 @@ def test_a_missing_truth_value_stays_what_it_was(text):
     "text",
     ["ite(table('a', {'a': true}, missing), 1, 2)", "ite(argmax([1, 0], true, missing), 1, 2)"],
 )
-def test_a_folded_truth_value_is_a_truth_value(text):
+def test_a_folded_boolean_is_a_boolean(text):
     unchanged(text, {"x": [1]})
 
 
@@ -198,7 +198,7 @@ def test_branches_that_round_differently_are_kept_apart():
     unchanged("ite(g, a + b + c, c + b + a) == 0.6", data)
 
 
-def test_a_truth_value_in_a_vector_can_be_folded():
+def test_a_boolean_in_a_vector_can_be_folded():
     unchanged("[1 == 1, x]", {"x": [1.0]})
 
 
@@ -207,11 +207,11 @@ def test_a_truth_value_in_a_vector_can_be_folded():
     ["softmax(1)", "argmax(3)", "[1, 2] + [1, 2, 3]", "1 + 'a'", "not 3", "exp('a')", "'a' == 1",
      "[1, 2] in {[1, 2]}", "table('a', {1: 2}, 3)", "1 and 2", "ite(1, x, y)", "ite('a', 1, 2)"],
 )  # fmt: skip
-def test_constants_whose_kinds_do_not_fit_are_left_alone(text):
+def test_constants_whose_kinds_do_not_match_are_not_folded(text):
     assert str(simplify(parse_term(text))) == text
 
 
-def test_marks_for_missing_values_go_where_nothing_is_missing():
+def test_missing_marks_are_removed_for_complete_variables():
     term = parse_term("x <=? 1 and y <=? 1 and x in? {1} and x + 1 <=? y and x <=? missing")
     assert str(without_missing_directions(term, {"x"})) == (
         "x <= 1 and y <=? 1 and x in {1} and x + 1 <=? y and x <=? missing"
@@ -219,7 +219,7 @@ def test_marks_for_missing_values_go_where_nothing_is_missing():
 
 
 @given(terms)
-def test_taking_marks_off_keeps_the_meaning(term):
+def test_removing_missing_marks_preserves_meaning(term):
     complete = {name for name, values in ROWS.items() if None not in values}
     again = without_missing_directions(term, complete)
-    np.testing.assert_equal(said(Program(again, list(ROWS))), said(Program(term, list(ROWS))))
+    np.testing.assert_equal(outputs(Program(again, list(ROWS))), outputs(Program(term, list(ROWS))))

@@ -106,7 +106,7 @@ def test_nothing_else_is_an_equivalence(first, second):
     assert not same(first, second)
 
 
-def test_one_is_not_true_and_not_a_word():
+def test_one_is_not_true_and_not_a_string():
     assert len({Const(1.0), Const(True), Const("1"), Const((1.0,)), Const("true")}) == 5
 
 
@@ -216,7 +216,7 @@ def test_a_program_survives_pickling_and_copying():
         lambda: Program(X, ["x", "x"]),
     ],
 )
-def test_what_the_language_does_not_allow_is_refused(build):
+def test_invalid_terms_are_refused(build):
     with pytest.raises(LanguageError):
         build()
 
@@ -261,7 +261,7 @@ def test_what_the_language_does_not_allow_is_refused(build):
         lambda: Program(X, "x"),
     ],
 )
-def test_what_is_not_a_term_is_refused(build):
+def test_arguments_of_the_wrong_type_are_refused(build):
     with pytest.raises(LanguageError):
         build()
 
@@ -269,12 +269,16 @@ def test_what_is_not_a_term_is_refused(build):
 @pytest.mark.parametrize("members", [[None], [math.nan, 1], ["a", np.float32("nan")]])
 def test_the_missing_value_is_not_a_member_of_a_set(members):
     for missing in (False, True):
-        with pytest.raises(LanguageError, match=r"no member of a set: write `in\?` to let it in"):
+        with pytest.raises(
+            LanguageError, match=r"cannot contain the missing value; write `in\?` to include it"
+        ):
             member(X, members, missing)
 
 
 def test_a_missing_member_is_refused_in_text_too():
-    with pytest.raises(ParseError, match=r"no member of a set: write `in\?` to let it in"):
+    with pytest.raises(
+        ParseError, match=r"cannot contain the missing value; write `in\?` to include it"
+    ):
         parse_term("x in {'a', missing}")
 
 
@@ -286,13 +290,13 @@ def test_members_and_tables_take_ordinary_values():
     assert str(made) == "table(x, {'a': [1, 2], missing: missing}, missing)"
 
 
-def test_one_key_given_in_two_ways_is_given_twice():
-    with pytest.raises(LanguageError, match="two entries for one key"):
+def test_keys_that_convert_to_the_same_constant_are_duplicates():
+    with pytest.raises(LanguageError, match="two entries with the same key"):
         lookup(X, [(1, 2), (1.0, 3)], 0)
     assert len(lookup(X, [(1, 2), (True, 3)], 0).entries) == 2
 
 
-def test_truth_values_in_a_vector_become_numbers():
+def test_booleans_in_a_vector_become_numbers():
     assert vector(TRUE, X) == Vector((Const(1.0), X))
     assert vector(TRUE, FALSE) == Const((1.0, 0.0))
 
@@ -325,8 +329,8 @@ def test_none_is_the_missing_value():
 
 
 def test_digests_and_ids_are_the_same_on_every_machine():
-    # Reports, judgments and certificates name computations by these. They were computed once,
-    # and a change of them means that everything ever recorded points nowhere.
+    # Reports, judgments and certificates refer to computations by these. If they change, every
+    # recorded reference breaks.
     term = parse_term(
         "ite(age <= 30 and sex == 'F' or b in? {1, -0.0}, x * y + 0.1, float32(x) <= 1)"
     )
@@ -337,7 +341,7 @@ def test_digests_and_ids_are_the_same_on_every_machine():
 
 
 def test_the_digest_of_a_name_does_not_depend_on_the_version_of_python():
-    # U+1FAE8 came with Unicode 15: printable from Python 3.12 on, not before.
+    # U+1FAE8 is new in Unicode 15: it is printable from Python 3.12 on.
     assert Var("\U0001fae8").digest.hex() == "bc5863802f9d0579e74a64acc1ea6018"
     assert Var("größe").digest.hex() == "a22d420a74d066787cda5c6616823380"
     term = parse_term(
@@ -350,7 +354,7 @@ def test_the_digest_of_a_name_does_not_depend_on_the_version_of_python():
 
 @pytest.mark.parametrize("character", ["é", "\ud800", "変", "\U0001fae8", "\n", "'", "`"])
 @pytest.mark.parametrize("make", [Var, Const])
-def test_a_name_is_not_the_one_that_spells_its_escape(make, character):
+def test_a_name_differs_from_its_escape_sequence(make, character):
     code = ord(character)
     spelled = [f"\\x{code:02x}", f"\\u{code:04x}", f"\\U{code:08x}", f"\\u{{{code:x}}}"]
     spelled += [f"\\{character}", f"\\\\{character}", repr(character)]
@@ -358,7 +362,7 @@ def test_a_name_is_not_the_one_that_spells_its_escape(make, character):
 
 
 @given(st.text(st.sampled_from("\\é変xu'e9, 1"), max_size=6), st.data())
-def test_equal_names_are_spelled_the_same(name, data):
+def test_names_are_equal_only_if_spelled_the_same(name, data):
     other = data.draw(st.text(st.sampled_from("\\é変xu'e9, 1"), max_size=6))
     escaped = name.encode("ascii", "backslashreplace").decode("ascii")
     for second in (other, escaped):
@@ -368,7 +372,7 @@ def test_equal_names_are_spelled_the_same(name, data):
 
 def test_digests_do_not_depend_on_the_process():
     code = "from proxyuse.lang import parse_term; print(parse_term('b + a * \"c\"').digest.hex())"
-    found = {
+    digests = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={"PYTHONHASHSEED": seed},
@@ -378,7 +382,7 @@ def test_digests_do_not_depend_on_the_process():
         ).stdout
         for seed in ("1", "2")
     }
-    assert found == {parse_term("'c' * a + b").digest.hex() + "\n"}
+    assert digests == {parse_term("'c' * a + b").digest.hex() + "\n"}
 
 
 # Structural sharing
@@ -406,7 +410,7 @@ def test_a_term_with_2_to_the_60_positions_can_be_used():
 
 
 def test_asking_for_2_to_the_60_positions_is_a_clear_error():
-    with pytest.raises(LanguageError, match="positions, more than 50000000: shared sub-terms"):
+    with pytest.raises(LanguageError, match="positions, more than 50000000; shared sub-terms"):
         Points(shared(60))
 
 
@@ -414,7 +418,7 @@ def test_printing_2_to_the_60_positions_is_a_clear_error():
     term = shared(60)
     program = Program(term)
     for printed in (lambda: str(term), lambda: str(program), lambda: program.text_of(term)):
-        with pytest.raises(LanguageError, match="positions is too large to print: shared sub-te"):
+        with pytest.raises(LanguageError, match="positions is too large to print; shared sub-te"):
             printed()
 
 

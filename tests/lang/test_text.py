@@ -52,14 +52,14 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def cases(name):
-    """Pairs of blocks of text; the format is told at the top of each file."""
+    """Return pairs of blocks of text; the top of each file explains its format."""
     blocks = (FIXTURES / name).read_text(encoding="utf-8").split("\n====\n")[1:]
     pairs = [block.rstrip("\n").split("\n----\n") for block in blocks]
     assert all(len(pair) == 2 for pair in pairs)
     return [pytest.param(*pair, id=pair[0].split("\n")[0]) for pair in pairs]
 
 
-# Any term, whether or not its kinds fit: text does not ask.
+# Any term, whether or not its kinds match: text does not depend on kinds.
 
 WEIRD = [
     "", " ", "'", '"', "`", "\\", "\\\\'", "\\u{41}", "\n", "\r\n", "\t", "\0", "a b", "x.y", "1",
@@ -113,7 +113,7 @@ def _deeper(depth):
 
 
 def _fit_in_a_vector(items):
-    """Vectors take no other constants; truth values are turned into numbers."""
+    """Return whether all constants are numbers or booleans, as a vector requires."""
     return all(type(item.value) in (float, bool) for item in items if isinstance(item, Const))
 
 
@@ -160,7 +160,7 @@ def test_a_program_parses_back_with_its_inputs_and_precision(term, unused):
 
 
 @given(terms())
-def test_a_part_prints_by_the_precision_of_its_program(term):
+def test_a_sub_term_is_printed_with_the_precision_of_its_program(term):
     program = Program(Ite(Compare(Relation.LE, X, Y, Precision.FLOAT32), term, FALSE))
     header = "float32:" if program.precision is Precision.FLOAT32 else ""
     assert parse_program(header + program.text_of(term)).term == term
@@ -194,7 +194,7 @@ def test_a_keyword_is_a_name_in_backquotes_only(name):
         ("9007199254740993.0", 2.0**53), ("1e22", 1e22), ("1e-400", 0.0),
     ],
 )  # fmt: skip
-def test_numbers_are_read_as_python_reads_them(text, value):
+def test_numbers_are_parsed_like_in_python(text, value):
     assert parse_term(text) == Const(value)
 
 
@@ -203,29 +203,29 @@ def test_numbers_are_read_as_python_reads_them(text, value):
     ["9007199254740993", "-9007199254740993", "1e309", "1e400", "-1e400", "1" + "0" * 400,
      "9" * 5000, "x in {9007199254740993}", "table(x, {1: 1e400}, 0)", "[x, 1e400]"],
 )  # fmt: skip
-def test_a_number_that_would_be_read_as_another_is_refused(text):
+def test_a_number_that_float64_cannot_hold_is_refused(text):
     with pytest.raises(ParseError) as caught:
         parse_term(text)
     error = caught.value
-    assert error.expected == "a number that a float can hold"
+    assert error.expected == "a number that fits in float64"
     assert text[error.column - 1].isdigit()
     assert not text[error.column - 2 : error.column - 1].isdigit()
 
 
 @pytest.mark.parametrize("text", ["x + 1", "lambda y, x . float32: x <= y", " x"])
-def test_a_mark_of_byte_order_at_the_beginning_is_skipped(text):
+def test_a_byte_order_mark_at_the_start_is_skipped(text):
     assert Program.parse("\ufeff" + text) == Program.parse(text)
 
 
-def test_a_mark_of_byte_order_elsewhere_is_refused():
+def test_a_byte_order_mark_elsewhere_is_refused():
     with pytest.raises(ParseError, match="line 1, column 5: expected a term or an operator"):
         parse_term("x + \ufeffy")
 
 
 @pytest.mark.parametrize("text", [None, 3, b"x", ["x"], Path("x")])
-def test_a_program_is_read_from_text_only(text):
+def test_only_strings_are_parsed(text):
     for read in (Program.parse, parse_program, parse_term):
-        with pytest.raises(LanguageError, match="read from text, not from"):
+        with pytest.raises(LanguageError, match="a program must be a string, not"):
             read(text)
 
 
@@ -238,14 +238,14 @@ def test_missing_is_a_number_that_equals_itself():
 
 
 @pytest.mark.parametrize(("written", "printed"), cases("text.txt"))
-def test_a_program_is_printed_in_one_way(written, printed):
+def test_printing_normalizes_a_program(written, printed):
     program = Program.parse(written)
     assert str(program) == printed
     assert Program.parse(printed) == program
 
 
 @pytest.mark.parametrize(("text", "message"), cases("errors.txt"))
-def test_an_error_says_where_and_what_was_expected(text, message):
+def test_an_error_has_a_position_and_what_was_expected(text, message):
     with pytest.raises(ParseError) as caught:
         parse_program(text)
     error = caught.value
@@ -271,7 +271,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
 @example("[true, x]")
 @example("table([x, 1], {[1, missing]: 'a', [missing, 1]: 'b'}, true)")
-def test_any_text_is_read_or_refused_with_a_reason(text):
+def test_any_text_is_parsed_or_raises_a_proxyuse_error(text):
     parsed = None
     with suppress(ParseError, LanguageError):
         parsed = parse_program(text)
@@ -280,33 +280,33 @@ def test_any_text_is_read_or_refused_with_a_reason(text):
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=30))
-def test_any_characters_are_read_or_refused_with_a_reason(text):
+def test_any_characters_are_parsed_or_raise_a_proxyuse_error(text):
     with suppress(ParseError, LanguageError):
         parse_program(text)
 
 
 @given(terms(), st.sampled_from(Precision), st.integers(0, 300))
-def test_a_beginning_is_that_of_the_whole_text(term, precision, most):
+def test_a_beginning_is_a_prefix_of_the_whole_text(term, precision, length):
     whole = term_text(term, precision, width=sys.maxsize)
-    assert beginning(term, precision, most) == whole[:most]
-    assert brief(term, precision, most + 3) == shortened(whole, most + 3)
+    assert beginning(term, precision, length) == whole[:length]
+    assert brief(term, precision, length + 3) == shortened(whole, length + 3)
 
 
 @given(terms(), st.sampled_from(Precision), st.integers(3, 100))
-def test_beginnings_of_many_terms_are_those_of_each(term, precision, most):
+def test_briefs_of_many_terms_equal_the_brief_of_each(term, precision, length):
     inside = list(postorder(term))
-    expected = [brief(part, precision, most) for part in inside]
-    assert briefs(inside, precision, most) == expected
-    assert briefs(inside[::-1], precision, most) == expected[::-1]
+    expected = [brief(part, precision, length) for part in inside]
+    assert briefs(inside, precision, length) == expected
+    assert briefs(inside[::-1], precision, length) == expected[::-1]
 
 
 @given(st.lists(terms(), min_size=1, max_size=4), st.sampled_from(Precision), st.integers(0, 300))
-def test_texts_of_terms_that_share_parts_are_those_of_each(some, precision, most):
+def test_texts_of_terms_that_share_nodes_equal_the_text_of_each(some, precision, length):
     texts = Texts(precision)
     for term in [*some, disj(*some, X), Ite(some[0], some[-1], X), *some]:
         whole = term_text(term, precision, width=sys.maxsize)
         assert texts.length(term) == len(whole)
-        assert texts.beginning(term, most) == whole[:most]
+        assert texts.beginning(term, length) == whole[:length]
 
 
 def test_the_beginning_of_a_deep_or_wide_or_shared_term_is_cheap():
@@ -315,7 +315,7 @@ def test_the_beginning_of_a_deep_or_wide_or_shared_term_is_cheap():
     shared = add(X, Y)
     for i in range(2_000):
         deep = Ite(Compare(Relation.LE, X, Const(float(i))), deep, Y)
-        shared = Ite(Compare(Relation.LE, X, Const(float(i))), shared, shared)  # 2^2,000 places
+        shared = Ite(Compare(Relation.LE, X, Const(float(i))), shared, shared)  # 2^2,000 points
     for term in (deep, wide, shared):
         first = beginning(term, Precision.FLOAT64, 100)
         assert len(first) == 100
@@ -335,7 +335,7 @@ def test_a_long_term_is_indented_by_two_for_each_level():
     )
 
 
-def test_a_line_is_no_longer_than_asked_where_there_is_a_place_to_break():
+def test_lines_that_can_be_broken_keep_to_the_width():
     term = parse_term(" + ".join(f"ite(a{i} <= {i}, {i} * b, c)" for i in range(40)))
     assert max(map(len, str(term).split("\n"))) <= 88
 
@@ -350,6 +350,6 @@ def test_indentation_stops_growing_at_depth_40():
     assert parse_term(str(term)) == term
 
 
-def test_a_representation_is_short_and_names_the_node():
+def test_repr_is_short_and_names_the_node_class():
     assert repr(Compare(Relation.LE, X, Y)) == "<Compare x <= y>"
     assert repr(add(*[X] * 300)) == "<Add ... 301 nodes ...>"

@@ -1,6 +1,6 @@
-"""The language of programs: terms, positions, rewriting, text, meaning.
+"""The language of programs: terms, positions, rewriting, text and evaluation.
 
-Knows nothing of data or models.
+Independent of tables and models.
 """
 
 from proxyuse.lang.parse import parse_term

@@ -1,4 +1,8 @@
-"""Where a monotone question about a number changes its answer, to the last float64 number."""
+"""Bisection over float64: where a monotone predicate changes its answer, exact to the last bit.
+
+Every float64 number has a *rank*, its index among all of them in ascending order, so bisecting
+ranks visits numbers that are really representable.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,24 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 
-AT_ONCE = 1024
-"""How many numbers are asked about at a time: few calls, each with a short array."""
+BATCH_SIZE = 1024
+"""How many numbers a single predicate is evaluated on per call: few calls with short arrays."""
+
+GUESS_DISTANCES = (512, 8)
+"""Distances from a guess, in ranks, at which to look for the change first."""
 
 
 def last_with_first_answer(answers: Callable[[Array], Array]) -> tuple[float, bool]:
-    """The largest number for which a monotone question is answered as for the smallest.
+    """Find the largest number with the same answer as minus infinity.
 
-    With it, that answer. A search over all float64 numbers, from minus to plus infinity.
+    Parameters
+    ----------
+    answers : a monotone predicate: it changes at most once from minus to plus infinity.
+
+    Returns
+    -------
+    tuple of float and bool
+        The number (infinity if the answer never changes), and the answer at minus infinity.
 
     Examples
     --------
@@ -27,42 +41,30 @@ def last_with_first_answer(answers: Callable[[Array], Array]) -> tuple[float, bo
     first = bool(start)
     if bool(end) == first:
         return math.inf, first
-    low, high = (0, _place(math.inf)) if bool(zero) == first else (_place(-math.inf), 0)
-    while high - low > 1:  # `low` is answered as the first one is, `high` is not
-        step = max(1, (high - low) // AT_ONCE)
-        places = np.arange(low + step, high, step, dtype=np.int64)
-        held = np.asarray(answers(_numbers(places)), dtype=np.bool_) == first
-        changed = int(np.argmin(held)) if not held.all() else len(places)
+    low, high = (0, _rank(math.inf)) if bool(zero) == first else (_rank(-math.inf), 0)
+    while high - low > 1:  # `low` has the first answer, `high` does not
+        step = max(1, (high - low) // BATCH_SIZE)
+        ranks = np.arange(low + step, high, step, dtype=np.int64)
+        unchanged = np.asarray(answers(_numbers(ranks)), dtype=np.bool_) == first
+        changed = int(np.argmin(unchanged)) if not unchanged.all() else len(ranks)
         low, high = (
-            int(places[changed - 1]) if changed else low,
-            int(places[changed]) if changed < len(places) else high,
+            int(ranks[changed - 1]) if changed else low,
+            int(ranks[changed]) if changed < len(ranks) else high,
         )
     return float(_numbers(np.array([low]))[0]), first
-
-
-def _place(number: float) -> int:
-    """The place of a float64 number among all of them."""
-    bits = int(np.float64(number).view(np.int64))
-    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
-
-
-def _numbers(places: Array) -> Array:
-    """The float64 numbers at some places."""
-    sizes = np.abs(places).view(np.float64)
-    return np.where(places < 0, -sizes, sizes)
-
-
-NEAR = (512, 8)
-"""How many float64 numbers on either side of a guess are looked at first."""
 
 
 def last_with_first_answers(
     answers: Callable[[Array, Array], Array], count: int, guess: Array | None = None
 ) -> tuple[Array, Array]:
-    """The same for many monotone questions at once.
+    """Do the same for many monotone predicates at once.
 
-    `answers` is given one number for each of some questions, and which questions these are. With
-    a `guess` near the solution few steps are needed, without or with a bad one 64.
+    Parameters
+    ----------
+    answers : takes one number per predicate and the indices of those predicates.
+    count : the number of predicates.
+    guess : numbers near the solutions. A good guess saves most of the 64 steps; a bad one does
+        no harm.
 
     Examples
     --------
@@ -74,26 +76,39 @@ def last_with_first_answers(
     first = np.asarray(answers(np.full(count, -math.inf), every), dtype=np.bool_)
     changes = np.asarray(answers(np.full(count, math.inf), every), dtype=np.bool_) != first
     positive = np.asarray(answers(np.zeros(count), every), dtype=np.bool_) == first
-    low = np.where(positive, 0, _place(-math.inf))
-    high = np.where(positive, _place(math.inf), 0)
+    low = np.where(positive, 0, _rank(-math.inf))
+    high = np.where(positive, _rank(math.inf), 0)
     if guess is not None:
         finite = np.isfinite(guess)
-        at = _places(np.where(finite, guess, 0.0))
-        for distance in NEAR:
+        guess_rank = _ranks(np.where(finite, guess, 0.0))
+        for distance in GUESS_DISTANCES:
             for side, end in ((-distance, low), (distance, high)):
-                held = np.asarray(answers(_numbers(at + side), every), dtype=np.bool_) == first
-                fits = finite & (held if side < 0 else ~held)
-                end[fits] = at[fits] + side
-    rows = np.flatnonzero(changes)
-    while len(rows):
-        middle = low[rows] + (high[rows] - low[rows]) // 2
-        held = np.asarray(answers(_numbers(middle), rows), dtype=np.bool_) == first[rows]
-        low[rows[held]], high[rows[~held]] = middle[held], middle[~held]
-        rows = rows[high[rows] - low[rows] > 1]
+                tried = guess_rank + side
+                unchanged = np.asarray(answers(_numbers(tried), every), dtype=np.bool_) == first
+                valid = finite & (unchanged if side < 0 else ~unchanged)
+                end[valid] = tried[valid]
+    active = np.flatnonzero(changes)
+    while len(active):
+        middle = low[active] + (high[active] - low[active]) // 2
+        unchanged = np.asarray(answers(_numbers(middle), active), dtype=np.bool_) == first[active]
+        low[active[unchanged]], high[active[~unchanged]] = middle[unchanged], middle[~unchanged]
+        active = active[high[active] - low[active] > 1]
     return np.where(changes, _numbers(low), math.inf), first
 
 
-def _places(numbers: Array) -> Array:
-    """The places of float64 numbers among all of them."""
+def _rank(number: float) -> int:
+    """Return the rank of a float64 number; both zeros have rank 0."""
+    bits = int(np.float64(number).view(np.int64))
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _ranks(numbers: Array) -> Array:
+    """Return the ranks of float64 numbers."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
     return np.where(bits >= 0, bits, -(bits & 0x7FFF_FFFF_FFFF_FFFF))
+
+
+def _numbers(ranks: Array) -> Array:
+    """Return the float64 numbers with the given ranks."""
+    magnitudes = np.abs(ranks).view(np.float64)
+    return np.where(ranks < 0, -magnitudes, magnitudes)

@@ -1,4 +1,4 @@
-"""Building terms from parts: flattening, sorting and converting what constructors only check."""
+"""Build terms from parts, with the flattening, sorting and conversion that constructors leave out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from proxyuse.lang.nodes import (
 
 
 def const(value: object) -> Const:
-    """A constant from a Python or NumPy scalar, a sequence of numbers, or None for missing.
+    """Make a constant from a Python or NumPy scalar, a sequence of numbers, or None for missing.
 
     Examples
     --------
@@ -51,18 +51,19 @@ def const(value: object) -> Const:
 
 
 def exact_float(value: int) -> float:
-    """A whole number as a float; an error if it would be another number."""
+    """Convert an integer to a float, or raise an error if float64 cannot hold it exactly."""
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or int(number) != value:
-        digits = str(value) if abs(value) < 10**30 else "with so many digits"
-        raise LanguageError(f"the whole number {digits} is too large to be kept exactly")
+        digits = str(value) if abs(value) < 10**30 else "with more than 30 digits"
+        raise LanguageError(f"float64 cannot hold the integer {digits} exactly; use a smaller one")
     return number
 
 
 def _flat(cls: type[Add] | type[Mul] | type[And] | type[Or], parts: Iterable[Term]) -> Term:
+    """Apply an associative operator; operands with the same operator are merged into it."""
     operands: list[Term] = []
     for part in parts:
         need_terms(cls.tag, (part,))
@@ -71,29 +72,29 @@ def _flat(cls: type[Add] | type[Mul] | type[And] | type[Or], parts: Iterable[Ter
 
 
 def add(*parts: Term) -> Term:
-    """The sum of the parts; sums among them are flattened, one part stands for itself."""
+    """Return the sum of the parts, flattened; the sum of a single part is the part itself."""
     return _flat(Add, parts)
 
 
 def mul(*parts: Term) -> Term:
-    """The product of the parts, flattened."""
+    """Return the product of the parts, flattened."""
     return _flat(Mul, parts)
 
 
 def conj(*parts: Term) -> Term:
-    """The conjunction of the parts, flattened."""
+    """Return the conjunction of the parts, flattened."""
     return _flat(And, parts)
 
 
 def disj(*parts: Term) -> Term:
-    """The disjunction of the parts, flattened."""
+    """Return the disjunction of the parts, flattened."""
     return _flat(Or, parts)
 
 
 def vector(*items: Term) -> Term:
-    """A vector; a constant when all items are."""
+    """Make a vector; it is a constant if all items are."""
     if not items:
-        raise LanguageError("a vector holds at least one number")
+        raise LanguageError("a vector needs at least one item")
     items = tuple(
         Const(float(item.value)) if isinstance(item, Const) and type(item.value) is bool else item
         for item in items
@@ -104,24 +105,24 @@ def vector(*items: Term) -> Term:
 
 
 def member(operand: Term, members: Iterable[object], missing: bool = False) -> Member:
-    """A membership test with the members sorted."""
+    """Make a membership test; members are converted and sorted."""
     values = [const(value).value for value in members]
     return Member(operand, tuple(sorted_values(values)), missing)
 
 
 def lookup(operand: Term, entries: Iterable[tuple[object, object]], default: object) -> Lookup:
-    """A table with its keys sorted; a key given twice is an error."""
+    """Make a lookup table; keys are converted and sorted, and must be distinct."""
     pairs = [(const(key).value, const(value).value) for key, value in entries]
     by_text = {value_text(key): (key, value) for key, value in pairs}
     if len(by_text) < len(pairs):
-        raise LanguageError("a table has two entries for one key")
+        raise LanguageError("a table has two entries with the same key; remove one of them")
     keys = sorted_values(key for key, _ in pairs)
     ordered = tuple(by_text[value_text(key)] for key in keys)
     return Lookup(operand, ordered, const(default).value)
 
 
 def rebuild(term: Term, parts: tuple[Term, ...]) -> Term:
-    """The same node over other children (in written order), flattened where needed."""
+    """Return the same node with other children (in written order), flattened if needed."""
     match term:
         case Const() | Var():
             return term

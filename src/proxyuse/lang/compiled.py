@@ -1,4 +1,4 @@
-"""numba's decorators, with types; importing this loads numba."""
+"""numba's decorators with type annotations; importing this module loads numba."""
 
 from __future__ import annotations
 
@@ -13,34 +13,33 @@ _INTRINSIC: Any = extending.intrinsic
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a loop when it is first called, and keep that on disk where that can be.
+    """Compile a loop on its first call, without the global interpreter lock.
 
-    It lets go of the interpreter's lock.
+    The machine code is cached on disk if there is a writable directory.
     """
     try:
         dispatcher: Callable[..., Any] = _COMPILE(nogil=True, cache=True)(function)
-    except RuntimeError:  # numba found no place to write to
+    except RuntimeError:  # numba has no directory to write to
         dispatcher = _COMPILE(nogil=True)(function)
     return dispatcher
 
 
 def called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that compiled loops call."""
+    """Compile a function that is only called from compiled loops."""
     dispatcher: Callable[..., Any] = _COMPILE(function)
     return dispatcher
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is put in place wherever a compiled loop calls it."""
+    """Inline a function wherever a compiled loop calls it."""
     dispatcher: Callable[..., Any] = _COMPILE(inline="always")(function)
     return dispatcher
 
 
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An operation of compiled loops that is written in the compiler's own terms.
+    """Define an operation of compiled loops by the LLVM code it generates.
 
-    The function is given the types of the arguments and returns the operation's signature and
-    what generates its code.
+    The function receives the argument types and returns a signature and a code generator.
     """
     operation: Callable[..., Any] = _INTRINSIC(function)
     return operation
@@ -48,9 +47,9 @@ def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @intrinsic
 def bits_of(typing: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
+    """Count the bits that are set in a 64-bit word (popcount)."""
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.ctpop(given[0])
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate

@@ -1,18 +1,17 @@
-"""What a term computes, on many rows at once.
+"""Evaluation: the value of a term on many rows at once.
 
-Values are NumPy arrays whose first axis is the rows (one row where nothing varies):
+Values are NumPy arrays whose first axis is the rows (a single row if the term is constant):
 
 ====================  =========================================================
 number                float64, NaN where missing
-boolean               bool; float64 (0, 1, NaN) where some are missing
+boolean               bool, or float64 (0, 1, NaN) if some are missing
 category              int32, an index into a `Vocabulary`, -1 where missing
 vector of k           float64 with k columns
 ====================  =========================================================
 
-This is the only definition of the operators; folding constants uses it too. It knows nothing
-of tables or files: columns come as arrays. Kinds are taken to fit (see `check_kinds`).
-Cost: one array operation for each node object and row; sub-terms that are shared as objects
-are computed once.
+This is the only definition of the operators; constant folding uses it too. Columns come in as
+arrays, and kinds are assumed to match (see `check_kinds`).
+Cost: one array operation per node object. Sub-terms that are shared as objects are computed once.
 """
 
 from __future__ import annotations
@@ -52,20 +51,20 @@ from proxyuse.lang.nodes import (
 Array = npt.NDArray[Any]
 
 NO_CATEGORY = -1
-
+"""The code of a missing category."""
 
 _ADDING = Lock()
 
 
 class Vocabulary:
-    """Categories by number; new ones are added as they are met."""
+    """Integer codes for categories; a new category gets the next code."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
         self._codes: dict[str, int] = {}
 
     def code(self, word: str) -> int:
-        """The number of a category; several threads may ask at the same time."""
+        """Return the code of a category. Thread-safe."""
         if word not in self._codes:
             with _ADDING:
                 if word not in self._codes:
@@ -74,7 +73,7 @@ class Vocabulary:
         return self._codes[word]
 
     def decode(self, codes: Array) -> Array:
-        """Numbers back to categories, as an object array; None where missing."""
+        """Turn codes back into categories, as an object array with None where missing."""
         words: Array = np.empty(len(self.words) + 1, dtype=object)
         words[: len(self.words)] = self.words
         words[-1] = None
@@ -83,7 +82,7 @@ class Vocabulary:
 
 
 Values = dict[int, Array]
-"""Values already known, by the identity of the node object."""
+"""Values by the `id()` of the node object."""
 
 
 def evaluate(
@@ -92,10 +91,10 @@ def evaluate(
     vocabulary: Vocabulary,
     known: Mapping[int, Array] | None = None,
 ) -> Array:
-    """The values of `root`, with as many rows as the columns, or one where it is constant.
+    """Return the values of `root`: one per row, or a single one if it is constant.
 
-    Values are let go when their last use is done, so that memory is needed for the depth of
-    a term and not for its size.
+    Intermediate values are freed after their last use, so memory grows with the depth of a term
+    and not with its size. `known` holds values that need not be computed.
     """
     return _evaluated(root, columns, vocabulary, known or {}, keep=False)[id(root)]
 
@@ -106,7 +105,7 @@ def evaluate_all(
     vocabulary: Vocabulary,
     known: Mapping[int, Array] | None = None,
 ) -> Values:
-    """The values of `root` and of every node object below it, except those already known."""
+    """Return the values of `root` and of every node object below it, except those in `known`."""
     return _evaluated(root, columns, vocabulary, known or {}, keep=True)
 
 
@@ -138,7 +137,7 @@ def _evaluated(
 
 
 def _schedule(root: Term, known: Mapping[int, Array]) -> list[Term]:
-    """Node objects to evaluate, children before parents; what is known is not entered."""
+    """List the node objects to evaluate, children before parents, skipping known ones."""
     order: list[Term] = []
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False)]
@@ -154,17 +153,17 @@ def _schedule(root: Term, known: Mapping[int, Array]) -> list[Term]:
 
 
 def _parts(term: Term) -> tuple[Term, ...]:
-    """The children whose values a node is computed from; a packed tree is walked instead."""
+    """Return the children that a node is computed from; a packed tree is walked instead."""
     return () if term.packed else children(term)
 
 
 def apply(
     term: Term, parts: list[Array], columns: Mapping[str, Array], vocabulary: Vocabulary
 ) -> Array:
-    """The value of one node from the values of its children."""
+    """Compute the value of one node from the values of its children."""
     match term:
         case Ite() if term.packed and not parts:
-            from proxyuse.lang.walking import tree_values  # which evaluates what tests look at
+            from proxyuse.lang.walking import tree_values  # imports this module
 
             return tree_values(term, columns, vocabulary)  # type: ignore[arg-type]
         case Const(value):
@@ -172,9 +171,9 @@ def apply(
         case Var(name):
             return columns[name]
         case Add() | Mul():
-            total = _aligned(parts)
-            result = total[0].astype(np.float64, copy=False)
-            for part in total[1:]:
+            numbers = _aligned(parts)
+            result = numbers[0].astype(np.float64, copy=False)
+            for part in numbers[1:]:
                 result = result + part if isinstance(term, Add) else result * part
             return result
         case And() | Or():
@@ -188,9 +187,9 @@ def apply(
             return compare(relation, parts[0], parts[1], precision, missing)
         case Member(_, members, missing):
             keys = _keys(members, parts[0], vocabulary)
-            lost = missing_in(parts[0])
-            found = np.isin(parts[0], keys) & ~lost
-            return found | lost if missing else found
+            absent = missing_in(parts[0])
+            is_member = np.isin(parts[0], keys) & ~absent
+            return is_member | absent if missing else is_member
         case Ite():
             then, otherwise = unified(parts[1], parts[2])
             guard = truth_of(parts[0])
@@ -199,8 +198,8 @@ def apply(
             chosen: Array = np.where(guard, then, otherwise)
             return chosen
         case Vector():
-            numbers = [part.astype(np.float64, copy=False) for part in parts]
-            return np.column_stack(np.broadcast_arrays(*numbers))
+            items = [part.astype(np.float64, copy=False) for part in parts]
+            return np.column_stack(np.broadcast_arrays(*items))
         case Argmax(_, labels):
             best: Array = np.argmax(parts[0], axis=1)
             names = (
@@ -218,7 +217,7 @@ def apply(
 
 
 def constant(value: Value, vocabulary: Vocabulary) -> Array:
-    """A constant as a value of one row."""
+    """Return a constant as an array with one row."""
     match value:
         case bool():
             return np.array([value])
@@ -233,7 +232,7 @@ def constant(value: Value, vocabulary: Vocabulary) -> Array:
 
 
 def truth_of(values: Array) -> Array:
-    """As true/false; a missing value is not true."""
+    """Convert to a bool array; a missing value is not true."""
     if values.dtype == np.bool_:
         return values
     truth: Array = values == 1.0
@@ -241,17 +240,17 @@ def truth_of(values: Array) -> Array:
 
 
 def missing_in(values: Array) -> Array:
-    """Which rows are missing."""
+    """Return a mask of the rows whose value is missing."""
     if values.dtype == np.bool_:
         return np.zeros(len(values), dtype=np.bool_)
     if values.dtype == np.int32:
-        lost: Array = values == NO_CATEGORY
-        return lost
+        absent: Array = values == NO_CATEGORY
+        return absent
     return np.isnan(values)
 
 
 def unified(first: Array, second: Array) -> tuple[Array, Array]:
-    """Two values in one representation: the missing constant takes the other side's kind."""
+    """Bring two values to one representation; a missing constant takes the other side's kind."""
     if first.dtype == second.dtype and first.ndim == second.ndim:
         return first, second
     if first.ndim != second.ndim:
@@ -271,9 +270,9 @@ def _as_codes(values: Array) -> Array:
 def compare(
     relation: Relation, left: Array, right: Array, precision: Precision, missing: bool
 ) -> Array:
-    """A comparison; the left side is rounded first, a missing value gives `missing`."""
+    """Compare; the left side is rounded to `precision`, and a missing value gives `missing`."""
     left, right = unified(left, right)
-    lost = missing_in(left) | missing_in(right)
+    absent = missing_in(left) | missing_in(right)
     if precision is Precision.FLOAT32 and left.dtype == np.float64:
         left = left.astype(np.float32).astype(np.float64)
     match relation:
@@ -291,18 +290,19 @@ def compare(
             holds = left >= right
         case _:
             assert_never(relation)
-    result: Array = (holds | lost) if missing else (holds & ~lost)
+    result: Array = (holds | absent) if missing else (holds & ~absent)
     return result
 
 
 def _aligned(parts: list[Array]) -> list[Array]:
-    """Numbers beside vectors become columns, so that they combine row by row."""
+    """Turn numbers into columns if there are vectors, so that they combine row by row."""
     if all(part.ndim == 1 for part in parts):
         return parts
     return [part if part.ndim == 2 else part[:, None] for part in parts]
 
 
 def _keys(values: tuple[Value, ...], like: Array, vocabulary: Vocabulary) -> Array:
+    """Return constants in the representation of an array, without those of another kind."""
     if like.dtype == np.int32:
         codes = [vocabulary.code(value) for value in values if isinstance(value, str)]
         return np.array(codes, dtype=np.int32)
@@ -310,7 +310,7 @@ def _keys(values: tuple[Value, ...], like: Array, vocabulary: Vocabulary) -> Arr
 
 
 def stacked_constants(values: tuple[Value, ...], vocabulary: Vocabulary) -> Array:
-    """Constants of one kind, one a row."""
+    """Return constants of one kind as an array, one per row."""
     arrays = [constant(value, vocabulary) for value in values]
     kinds = {array.dtype for array in arrays}
     if np.dtype(np.int32) in kinds:
@@ -329,11 +329,11 @@ def _looked_up(
 ) -> Array:
     results = stacked_constants((*(value for _, value in entries), default), vocabulary)
     choice = np.full(len(operand), len(entries))
-    for row, (key, _) in enumerate(entries):
+    for index, (key, _) in enumerate(entries):
         if is_missing(key):
-            choice[missing_in(operand)] = row
+            choice[missing_in(operand)] = index
         elif len(keys := _keys((key,), operand, vocabulary)):
-            choice[operand == keys] = row
+            choice[operand == keys] = index
     return np.asarray(results[choice])
 
 
@@ -368,20 +368,20 @@ def _called(function: Function, parts: list[Array]) -> Array:
 
 
 def _median(entries: Array, weights: Array) -> Array:
-    """The weighted median of each row, missing where an entry or a weight is.
+    """Return the weighted median of each row, NaN if an entry or a weight is missing.
 
-    Sorted and added as AdaBoostRegressor does it, so that rounding is the same, too.
+    Sorts and adds like scikit-learn's AdaBoostRegressor, so that rounding agrees.
     """
     order = np.argsort(entries, axis=1)
-    reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
-    place = np.argmax(reached >= 0.5 * reached[:, -1:], axis=1)
+    cumulative = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    middle = np.argmax(cumulative >= 0.5 * cumulative[:, -1:], axis=1)
     rows = np.arange(len(entries))
-    lost = np.isnan(entries).any(axis=1) | np.isnan(weights).any(axis=1)
-    return np.where(lost, np.nan, entries[rows, order[rows, place]])
+    absent = np.isnan(entries).any(axis=1) | np.isnan(weights).any(axis=1)
+    return np.where(absent, np.nan, entries[rows, order[rows, middle]])
 
 
 def first_value(values: Array, vocabulary: Vocabulary) -> Value:
-    """The value of the first row as a constant."""
+    """Return the value of the first row as a constant."""
     if values.dtype == np.bool_:
         return bool(values[0])
     if values.dtype == np.int32:

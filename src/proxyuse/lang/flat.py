@@ -1,7 +1,7 @@
-"""A term as a flat list of rows, children before parents, and back.
+"""Pickling: a term as a flat list of rows, children before parents, and back.
 
-Pickle recurses into nested objects and would stop at a depth of a few hundred; a list it can
-take at any depth. Sharing and written order are kept.
+Pickle recurses into nested objects and fails at a depth of a few hundred; a flat list works at any
+depth. Sharing and written order are preserved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CLASSES: dict[str, Any] = {cls.__name__: cls for cls in get_args(Term)}
 _PACKED = "packed tree"
 
 Row = tuple[str, tuple[tuple[str, Any], ...]]
-"""A class name and its fields, each its own value, a child's index, or several."""
+"""A class name and its fields: each a plain value, the index of a child, or several indices."""
 
 
 def pack(root: Term) -> list[Row]:
@@ -27,7 +27,7 @@ def pack(root: Term) -> list[Row]:
     for term in postorder(root, enter_packed=False):
         index[id(term)] = len(rows)
         if isinstance(term, PackedIte):
-            rows.append((_PACKED, (("own", term.forest), ("own", term.node))))
+            rows.append((_PACKED, (("value", term.forest), ("value", term.node))))
             continue
         cells: list[tuple[str, Any]] = []
         for field in fields(term):
@@ -37,13 +37,13 @@ def pack(root: Term) -> list[Row]:
             elif isinstance(value, tuple) and value and isinstance(value[0], Node):
                 cells.append(("children", tuple(index[id(item)] for item in value)))
             else:
-                cells.append(("own", value))
+                cells.append(("value", value))
         rows.append((type(term).__name__, tuple(cells)))
     return rows
 
 
 def unpack(rows: list[Row]) -> Term:
-    """Build the term that `pack` flattened."""
+    """Rebuild the term that `pack` flattened."""
     terms: list[Term] = []
     for name, cells in rows:
         arguments: list[Any] = []

@@ -1,8 +1,8 @@
-"""What kind of value each sub-term has, given the kinds of the variables.
+"""Type checking: the kind of value of each sub-term, given the kinds of the variables.
 
-Kinds are words: ``number``, ``boolean``, ``category``, ``vector of 3``, and ``missing`` for the
-missing value, which fits everywhere. A boolean counts as 0 or 1 where a number is needed; no
-other kind stands in for another.
+A kind is a string: ``number``, ``boolean``, ``category``, ``vector of 3``, or ``missing`` for the
+missing value, which is allowed everywhere. A boolean counts as 0 or 1 where a number is needed;
+there are no other conversions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PLURAL = {NUMBER: "numbers", BOOLEAN: "true/false", CATEGORY: "categories"}
 
 
 def check_kinds(root: Term, variables: Mapping[str, str]) -> str:
-    """The kind of `root`'s values; a `KindError` names the sub-term where kinds do not fit.
+    """Return the kind of `root`; a `KindError` names the sub-term in which kinds do not match.
 
     Examples
     --------
@@ -67,26 +67,26 @@ compare it with == or `in {...}`, or convert the column
 
 
 def _tree_kind(tree: PackedIte, variables: Mapping[str, str], checked: set[tuple[int, int]]) -> str:
-    """The kind of what a packed tree says; its tests are checked by shape, each once."""
+    """Return the kind of a packed tree's leaves; each shape of its tests is checked once."""
     forest = tree.forest
-    for number in forest.shapes_below(tree.node):
-        shape = forest.tests.shapes[number]
-        if (id(forest.tests), number) in checked:
+    for index in forest.shapes_below(tree.node):
+        shape = forest.tests.shapes[index]
+        if (id(forest.tests), index) in checked:
             continue
-        checked.add((id(forest.tests), number))
+        checked.add((id(forest.tests), index))
         kind = check_kinds(shape, variables)
         if kind not in (BOOLEAN, MISSING_KIND):
             raise KindError(f"{_where(shape)}: a test must be true or false, not a {kind}")
     if forest.labels:
-        said = sorted({value_kind(label) for label in forest.labels} - {MISSING_KIND})
-        if len(said) > 1:
-            raise KindError(f"the leaves of a tree are of different kinds: {' and '.join(said)}")
-        return said[0] if said else MISSING_KIND
+        kinds = sorted({value_kind(label) for label in forest.labels} - {MISSING_KIND})
+        if len(kinds) > 1:
+            raise KindError(f"the leaves of a tree have different kinds: {' and '.join(kinds)}")
+        return kinds[0] if kinds else MISSING_KIND
     return NUMBER if forest.leaves.ndim == 1 else f"vector of {forest.leaves.shape[1]}"
 
 
 def value_kind(value: Value) -> str:
-    """The kind of a constant."""
+    """Return the kind of a constant."""
     match value:
         case bool():
             return BOOLEAN
@@ -107,14 +107,16 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
             return value_kind(value)
         case Var(name):
             if name not in variables:
-                raise KindError(f"the kind of the variable {name!r} is not known")
+                raise KindError(f"the data has no column for the variable {name!r}")
             return variables[name]
         case Add() | Mul():
             vectors = {kind for kind in kinds if kind.startswith("vector")}
             if len(vectors) > 1:
-                raise KindError(f"{_where(term)}: vectors of different lengths: {sorted(vectors)}")
+                raise KindError(
+                    f"{_where(term)}: vectors have different lengths: {sorted(vectors)}"
+                )
             if isinstance(term, Add) and vectors and len({*kinds} - {MISSING_KIND}) > 1:
-                raise KindError(f"{_where(term)}: a vector and a number cannot be added")
+                raise KindError(f"{_where(term)}: cannot add a vector and a number")
             for part, kind in zip(parts, kinds, strict=True):
                 if kind not in vectors:
                     _need_number(term, part, kind)
@@ -127,17 +129,17 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
             both = {*kinds} - {MISSING_KIND}
             if CATEGORY in both and relation in (Relation.EQ, Relation.NE):
                 if len(both) > 1:
-                    held = " and ".join(_PLURAL.get(kind, kind) for kind in sorted(both))
+                    compared = " with ".join(_PLURAL.get(kind, kind) for kind in sorted(both))
                     raise KindError(
-                        f"{_where(term)}: {held} are compared, which are never equal; convert "
-                        "the column or the program"
+                        f"{_where(term)}: this compares {compared}, which are never equal; "
+                        "convert the column or change the program"
                     )
                 return BOOLEAN
             for part, kind in zip(parts, kinds, strict=True):
                 _need_number(term, part, kind)
             return BOOLEAN
         case Member(_, members):
-            _need_same(term, parts[0], kinds[0], map(value_kind, members), "its members")
+            _need_same(term, parts[0], kinds[0], map(value_kind, members), "members")
             return BOOLEAN
         case Ite(guard):
             _need_boolean(term, guard, kinds[0])
@@ -155,7 +157,7 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
             return _one_kind(term, [value_kind(v) for v in labels] or [NUMBER], "the labels")
         case Lookup(_, entries, default):
             keys = (value_kind(key) for key, _ in entries)
-            _need_same(term, parts[0], kinds[0], keys, "its keys")
+            _need_same(term, parts[0], kinds[0], keys, "keys")
             values = [value_kind(v) for _, v in entries]
             return _one_kind(term, [*values, value_kind(default)], "the entries")
         case Call(Function.SOFTMAX):
@@ -165,8 +167,8 @@ def _kind(term: Term, kinds: list[str], variables: Mapping[str, str]) -> str:
         case Call(Function.MEDIAN):
             if not kinds[0].startswith("vector") or kinds[0] != kinds[1]:
                 raise KindError(
-                    f"{_where(term)}: median needs a vector and as long a vector of weights, "
-                    f"not a {kinds[0]} and a {kinds[1]}"
+                    f"{_where(term)}: median needs two vectors of the same length (entries and "
+                    f"weights), not a {kinds[0]} and a {kinds[1]}"
                 )
             return NUMBER
         case Call(Function.DIV) if kinds[0].startswith("vector"):
@@ -192,29 +194,28 @@ def _need_number(term: Term, part: Term, kind: str) -> None:
 
 def _need_boolean(term: Term, part: Term, kind: str) -> None:
     if kind not in (BOOLEAN, MISSING_KIND):
-        held = _PLURAL.get(kind, kind)
         raise KindError(
-            f"{_where(term)}: {_shown(part)} holds {held} where true/false is needed; "
-            "compare it with a value, as in `x == 1`, or convert the column"
+            f"{_where(term)}: {_shown(part)} holds {_PLURAL.get(kind, kind)} where true/false is "
+            "needed; compare it with a value, as in `x == 1`, or convert the column"
         )
 
 
 def _need_same(term: Term, part: Term, kind: str, others: Iterable[str], what: str) -> None:
     if kind.startswith("vector"):
-        raise KindError(f"{_where(term)}: {_shown(part)} is a {kind}; look at its entries instead")
+        raise KindError(f"{_where(term)}: {_shown(part)} is a {kind}; test its entries instead")
     for other in {*others} - {MISSING_KIND}:
-        fits = other == kind or {other, kind} == {NUMBER, BOOLEAN} or kind == MISSING_KIND
-        if not fits:
+        matches = other == kind or {other, kind} == {NUMBER, BOOLEAN} or kind == MISSING_KIND
+        if not matches:
             raise KindError(
-                f"{_where(term)}: {_shown(part)} holds {_PLURAL.get(kind, kind)}, "
-                f"{what} are {_PLURAL.get(other, other)}; convert the column or the program"
+                f"{_where(term)}: {_shown(part)} holds {_PLURAL.get(kind, kind)}, but the "
+                f"{what} are {_PLURAL.get(other, other)}; convert the column or change the program"
             )
 
 
 def _one_kind(term: Term, kinds: list[str], what: str) -> str:
     distinct = sorted({*kinds} - {MISSING_KIND})
     if len(distinct) > 1:
-        raise KindError(f"{_where(term)}: {what} are of different kinds: {' and '.join(distinct)}")
+        raise KindError(f"{_where(term)}: {what} have different kinds: {' and '.join(distinct)}")
     return distinct[0] if distinct else MISSING_KIND
 
 

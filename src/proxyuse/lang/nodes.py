@@ -1,12 +1,11 @@
 """The terms of the language: a closed union of small immutable nodes.
 
-A node holds its parts in the order they were written. Two nodes are equal when they are the
-same up to the order of the operands of ``+ * and or`` (nothing else is an equivalence), which
-a digest decides in constant time; it is computed once, without recursion, when first needed.
+A node holds its children in written order. Two nodes are equal if they differ only in the order
+of the operands of ``+ * and or``; nothing else is an equivalence. Equality compares digests, which
+are computed on first use (see `digests`), so it takes constant time.
 
-Constructors check and never rewrite; `build` has functions for terms from parts that may need
-flattening (a sum inside a sum), sorting or conversion.
-This module knows nothing of data, models, or how terms are evaluated.
+Constructors check their arguments and never rewrite them. The functions in `build` also flatten
+(a sum inside a sum), sort and convert.
 """
 
 from __future__ import annotations
@@ -15,20 +14,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import blake2b
 from itertools import chain
 from typing import Any, ClassVar, TypeVar, assert_never, dataclass_transform
 
 from proxyuse.errors import LanguageError
 
 Value = float | bool | str | tuple[float, ...]
-"""A number (always a float), a truth value, a category, or a vector of numbers."""
+"""A number (always a float), a boolean, a category, or a vector of numbers."""
 
 _N = TypeVar("_N", bound="Node")
 
 
 class Precision(StrEnum):
-    """The float type to which a comparison rounds its left side first."""
+    """The float type to which a comparison rounds its left side."""
 
     FLOAT64 = "float64"
     FLOAT32 = "float32"
@@ -46,11 +44,11 @@ class Relation(StrEnum):
 
 
 class Function(StrEnum):
-    """Functions that are neither associative nor lazy.
+    """The functions of the language; they are neither associative nor lazy.
 
     ``fill(x, y)`` is x, or y where x is missing. ``median(v, w)`` is the weighted median of a
-    vector: with its entries in ascending order, the first at which their weights, added up so
-    far, reach half of all.
+    vector: the first entry, in ascending order, at which the cumulative weight reaches half of
+    the total.
     """
 
     EXP = "exp"
@@ -68,7 +66,7 @@ ARITY = {f: 2 if f in (Function.DIV, Function.FILL, Function.MEDIAN) else 1 for 
 
 
 class Node:
-    """What all terms share: a digest, a size, equality and pickling without recursion."""
+    """The base class of all terms: digest, size, equality and pickling, without recursion."""
 
     __slots__ = ("_digest", "_order", "_points", "_size")
     _digest: bytes
@@ -77,22 +75,34 @@ class Node:
     _size: int
 
     tag: ClassVar[str]
-    packed: ClassVar[bool] = False  # whether children are made when they are asked for
+    packed: ClassVar[bool] = False  # whether children are created on demand
 
     @property
     def digest(self) -> bytes:
-        """16 bytes, the same for equal terms on every machine."""
-        return _summarized(self)._digest
+        """A hash of 16 bytes that equal terms share, on every machine."""
+        if not hasattr(self, "_digest"):
+            from proxyuse.lang.digests import fill_digests
+
+            fill_digests(self)
+        return self._digest
 
     @property
     def size(self) -> int:
         """The number of nodes; a literal set or table counts as one constant."""
-        return _counted(self)._size
+        if not hasattr(self, "_size"):
+            from proxyuse.lang.digests import fill_sizes
+
+            fill_sizes(self)
+        return self._size
 
     @property
     def points(self) -> int:
-        """The number of positions, that is, occurrences of sub-terms (the term itself too)."""
-        return _counted(self)._points
+        """The number of points: occurrences of sub-terms, including the term itself."""
+        if not hasattr(self, "_points"):
+            from proxyuse.lang.digests import fill_sizes
+
+            fill_sizes(self)
+        return self._points
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -127,7 +137,7 @@ def _node(cls: type[_N]) -> type[_N]:
 
 @_node
 class Const(Node):
-    """A constant. Numbers are floats, so that 1 and 1.0 are one constant, and 1 is not true."""
+    """A constant. Numbers are floats, so 1 and 1.0 are the same constant, and 1 is not true."""
 
     value: Value
     tag: ClassVar[str] = "const"
@@ -138,26 +148,26 @@ class Const(Node):
             return
         if not (isinstance(value, tuple) and value and all(type(v) is float for v in value)):
             raise LanguageError(
-                f"{value!r} ({type(value).__name__}) is not a constant of the language: "
+                f"{value!r} ({type(value).__name__}) is not a constant of the language; "
                 "use a float, bool, str or a non-empty tuple of floats, or build it with const()"
             )
 
 
 @_node
 class Var(Node):
-    """A variable: a column of the data, by name."""
+    """A variable: the name of a column."""
 
     name: str
     tag: ClassVar[str] = "var"
 
     def __post_init__(self) -> None:
         if type(self.name) is not str:
-            raise LanguageError(f"a variable is named by a string, not {self.name!r}")
+            raise LanguageError(f"a variable name must be a string, not {self.name!r}")
 
 
 @_node
 class Associative(Node):
-    """An associative and commutative operator over two or more operands, flat."""
+    """An associative and commutative operator over two or more operands, flattened."""
 
     operands: tuple[Term, ...]
 
@@ -166,7 +176,7 @@ class Associative(Node):
         if len(self.operands) < 2:
             raise LanguageError(f"'{self.tag}' needs at least two operands")
         if any(type(operand) is type(self) for operand in self.operands):
-            raise LanguageError(f"'{self.tag}' directly inside '{self.tag}': flatten it")
+            raise LanguageError(f"'{self.tag}' directly inside '{self.tag}'; flatten it")
 
 
 @_node
@@ -210,9 +220,9 @@ class Not(Node):
 
 @_node
 class Compare(Node):
-    """A comparison; the left side is rounded to `precision` first.
+    """A comparison; the left side is first rounded to `precision`.
 
-    A missing value on either side makes it `missing`, by default false.
+    If a side is missing, the result is `missing` (false by default).
     """
 
     relation: Relation
@@ -230,7 +240,7 @@ class Compare(Node):
 
 @_node
 class Member(Node):
-    """Whether a value is one of a set of constants; a missing value gives `missing`."""
+    """A membership test in a set of constants; a missing value gives `missing`."""
 
     operand: Term
     members: tuple[Value, ...]
@@ -241,16 +251,16 @@ class Member(Node):
         need_terms("in", (self.operand,))
         _need_constants("members", self.members)
         if not self.members:
-            raise LanguageError("a set of categories cannot be empty")
+            raise LanguageError("a set needs at least one member")
         if any(map(is_missing, self.members)):
-            raise LanguageError("the missing value is no member of a set: write `in?` to let it in")
+            raise LanguageError("a set cannot contain the missing value; write `in?` to include it")
         if list(self.members) != sorted_values(self.members):
-            raise LanguageError("members must be sorted and distinct: build the term with member()")
+            raise LanguageError("members must be sorted and distinct; build the term with member()")
 
 
 @_node
 class Ite(Node):
-    """If `guard` then `then`, else `otherwise`; only the branch taken is evaluated."""
+    """If `guard` then `then`, else `otherwise`; lazy, only one branch is evaluated."""
 
     guard: Term
     then: Term
@@ -263,7 +273,7 @@ class Ite(Node):
 
 @_node
 class Vector(Node):
-    """Numbers side by side, at least one of them not constant."""
+    """A vector of numbers, at least one of which is not constant."""
 
     items: tuple[Term, ...]
     tag: ClassVar[str] = "vector"
@@ -273,13 +283,13 @@ class Vector(Node):
         constants = [item.value for item in self.items if isinstance(item, Const)]
         if len(constants) == len(self.items) or any(type(v) is not float for v in constants):
             raise LanguageError(
-                "a vector holds numbers, not all of them constant: build it with vector()"
+                "the items of a vector must be numbers, and not all constant; build it with vector()"
             )
 
 
 @_node
 class Argmax(Node):
-    """The label of the first largest entry of a vector; without labels, its index from 0."""
+    """The label of the largest entry of a vector (the first, if tied), or its index from 0."""
 
     operand: Term
     labels: tuple[Value, ...] = ()
@@ -292,7 +302,7 @@ class Argmax(Node):
 
 @_node
 class Lookup(Node):
-    """A number (or any constant) for each listed value of the operand, else `default`."""
+    """A table that maps values of the operand to constants; other values map to `default`."""
 
     operand: Term
     entries: tuple[tuple[Value, Value], ...]
@@ -304,18 +314,22 @@ class Lookup(Node):
         if type(self.entries) is not tuple or not all(
             type(entry) is tuple and len(entry) == 2 for entry in self.entries
         ):
-            raise LanguageError("a table's entries are a tuple of pairs: build it with lookup()")
+            raise LanguageError(
+                "table entries must be a tuple of pairs; build the term with lookup()"
+            )
         _need_constants("entries", (*chain.from_iterable(self.entries), self.default))
         keys = [key for key, _ in self.entries]
         if not keys:
             raise LanguageError("a table needs at least one entry")
         if keys != sorted_values(keys):
-            raise LanguageError("table keys must be sorted and distinct: build it with lookup()")
+            raise LanguageError(
+                "table keys must be sorted and distinct; build the term with lookup()"
+            )
 
 
 @_node
 class Call(Node):
-    """A function of the closed list `Function` applied to its arguments."""
+    """A `Function` applied to its arguments."""
 
     function: Function
     arguments: tuple[Term, ...]
@@ -324,7 +338,9 @@ class Call(Node):
     def __post_init__(self) -> None:
         need_terms("a function", self.arguments)
         if type(self.function) is not Function:
-            raise LanguageError(f"{self.function!r} is not one of the language's functions")
+            raise LanguageError(
+                f"{self.function!r} is not a function of the language; use a Function"
+            )
         if len(self.arguments) != ARITY[self.function]:
             raise LanguageError(f"{self.function} takes {ARITY[self.function]} argument(s)")
 
@@ -340,36 +356,36 @@ MISSING = Const(math.nan)
 
 
 def need_terms(what: str, parts: object) -> None:
-    """Refuse parts that are not terms in a tuple."""
+    """Raise an error unless `parts` is a tuple of terms."""
     if type(parts) is tuple:
         for part in parts:
             if not isinstance(part, Node):
                 break
         else:
             return
-    raise LanguageError(f"{what} is made of terms, given in a tuple, not {parts!r}")
+    raise LanguageError(f"{what}: expected a tuple of terms, got {parts!r}")
 
 
 def _need_constants(what: str, values: object) -> None:
     if type(values) is not tuple:
-        raise LanguageError(f"{what} are given in a tuple, not {values!r}")
+        raise LanguageError(f"{what}: expected a tuple of constants, got {values!r}")
     for value in values:
         Const(value)
 
 
 def is_missing(value: Value) -> bool:
-    """Whether a value is the missing value."""
+    """Return whether a value is the missing value."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def compares_words(comparison: Compare) -> bool:
-    """Whether a comparison is with a category, so that there is nothing to round."""
+    """Return whether a side of a comparison is a category, so that there is nothing to round."""
     sides = (comparison.left, comparison.right)
     return any(isinstance(side, Const) and isinstance(side.value, str) for side in sides)
 
 
 def value_text(value: Value) -> str:
-    """How a constant is written.
+    """Write a constant as text.
 
     Examples
     --------
@@ -393,7 +409,7 @@ def value_text(value: Value) -> str:
 
 
 def quoted(text: str, mark: str) -> str:
-    """Text between two marks, with what cannot be printed escaped."""
+    """Put text between quotation marks and escape unprintable characters."""
     escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
     if not escaped.isprintable():
         escaped = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped)
@@ -401,9 +417,9 @@ def quoted(text: str, mark: str) -> str:
 
 
 def sorted_values(values: Iterable[Value]) -> list[Value]:
-    """Constants sorted by type and value, duplicates taken out, the missing value last."""
+    """Sort constants by type and value and drop duplicates; the missing value comes last."""
     values = list(values)
-    if all(type(value) is str for value in values):  # often, and many
+    if all(type(value) is str for value in values):  # a fast path for the most common case
         return sorted(set(values))
     rank = {bool: 0, float: 1, str: 2, tuple: 3}
     distinct = {value_text(v): v for v in values}.values()
@@ -417,8 +433,8 @@ def sorted_values(values: Iterable[Value]) -> list[Value]:
 
 
 def children(term: Term) -> tuple[Term, ...]:
-    """The direct sub-terms, in written order."""
-    match term:  # most terms are made of these three
+    """Return the direct sub-terms in written order."""
+    match term:  # the most frequent classes come first
         case Const() | Var():
             return ()
         case Ite():
@@ -437,52 +453,10 @@ def children(term: Term) -> tuple[Term, ...]:
             assert_never(term)
 
 
-def label(term: Term) -> str:
-    """What a node says apart from its children: the first word of its canonical text.
-
-    Plain ASCII, so that it does not depend on which characters a Python version can print.
-    """
-    escaped = _label(term).replace("\\", "\\\\")
-    return escaped.encode("ascii", "backslashreplace").decode("ascii")
-
-
-def _label(term: Term) -> str:
-    match term:
-        case Const(str() as value):
-            return f"'{value}"
-        case Const(value):
-            return value_text(value)
-        case Var(name):
-            return f"`{name}"
-        case Add() | Mul() | And() | Or():
-            return f"{term.tag} {len(term.operands)}"
-        case Not() | Ite():
-            return term.tag
-        case Compare(relation, _, _, precision, missing):
-            return f"{relation}{'?' if missing else ''} {precision}"
-        case Member(_, members, missing):
-            return f"in{'?' if missing else ''} {_stable(members)}"
-        case Vector(items):
-            return f"vector {len(items)}"
-        case Argmax(_, labels):
-            return f"argmax {_stable(labels)}"
-        case Lookup(_, entries, default):
-            return f"table {_stable(chain.from_iterable(entries))} {_stable([default])}"
-        case Call(function, _):
-            return function.value
-        case _:
-            assert_never(term)
-
-
-def _stable(values: Iterable[Value]) -> str:
-    """Constants as text; strings by their length, so that no quoting is needed."""
-    return ", ".join(f"{len(v)}'{v}" if isinstance(v, str) else value_text(v) for v in values)
-
-
 def postorder(root: Term, *, enter_packed: bool = True) -> Iterator[Term]:
-    """Every node object below `root` once, children before parents, without recursion.
+    """Yield every node object of `root` once, children before parents, without recursion.
 
-    Packed trees are unpacked on the way, or stand for themselves if they are not entered.
+    The nodes of packed trees are yielded too, unless `enter_packed` is false.
     """
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False)]
@@ -498,60 +472,17 @@ def postorder(root: Term, *, enter_packed: bool = True) -> Iterator[Term]:
 
 
 def variables(term: Term) -> tuple[str, ...]:
-    """The names of the variables a term uses, in order of first appearance."""
-    found: dict[str, None] = {}
+    """Return the names of the variables in a term, in order of first appearance."""
+    names: dict[str, None] = {}
     seen: set[int] = set()
     stack: list[Term] = [term]
     while stack:
         node = stack.pop()
         if type(node) is Var:
-            found[node.name] = None
+            names[node.name] = None
         elif node.packed:
-            found.update(dict.fromkeys(node.forest.names(node.node)))  # type: ignore[union-attr]
+            names.update(dict.fromkeys(node.forest.names(node.node)))  # type: ignore[union-attr]
         elif (parts := children(node)) and id(node) not in seen:
             seen.add(id(node))
             stack.extend(parts[::-1])
-    return tuple(found)
-
-
-def _counted(root: Node) -> Node:
-    """Fill in size and number of points of `root` and all below it that is not packed."""
-    if hasattr(root, "_points"):
-        return root
-    stack: list[Any] = [root]
-    while stack:
-        term = stack[-1]
-        parts = children(term)
-        pending = [part for part in parts if not (part.packed or hasattr(part, "_points"))]
-        if pending:
-            stack.extend(pending)
-            continue
-        stack.pop()
-        literal = isinstance(term, Member | Lookup)
-        object.__setattr__(term, "_size", 1 + literal + sum(part.size for part in parts))
-        object.__setattr__(term, "_points", 1 + sum(part.points for part in parts))
-    return root
-
-
-def _summarized(root: Node) -> Node:
-    """Fill in the digest of `root` and all below it that is not packed."""
-    if hasattr(root, "_digest"):
-        return root
-    stack: list[Any] = [root]
-    while stack:
-        term = stack[-1]
-        parts = children(term)
-        pending = [part for part in parts if not (part.packed or hasattr(part, "_digest"))]
-        if pending:
-            stack.extend(pending)
-            continue
-        stack.pop()
-        digests = [part.digest for part in parts]
-        if isinstance(term, Associative):
-            digests.sort()
-        text = label(term).encode("ascii")
-        hasher = blake2b(len(text).to_bytes(8, "little"), digest_size=16)
-        hasher.update(text)
-        hasher.update(b"".join(digests))
-        object.__setattr__(term, "_digest", hasher.digest())
-    return root
+    return tuple(names)

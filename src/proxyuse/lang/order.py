@@ -1,7 +1,7 @@
-"""The canonical order of operands, in which equal terms are the same however they were written.
+"""The canonical order of operands, in which equal terms look the same however they were written.
 
-It compares the operands' canonical texts (prefix form, word by word). Sub-terms that are equal are
-skipped, so a comparison costs no more than the distance to the first difference.
+Operands are sorted by canonical text (prefix form, label by label). Equal sub-terms are skipped, so
+a comparison costs no more than the distance to the first difference.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cmp_to_key
 
-from proxyuse.lang.nodes import Associative, Term, children, label, postorder
+from proxyuse.lang.digests import label
+from proxyuse.lang.nodes import Associative, Term, children, postorder
 
 
 def canonical_order(root: Term) -> tuple[int, ...]:
-    """For each child in canonical order, its place in written order."""
+    """Return the written index of each child, in canonical order."""
     if not hasattr(root, "_order"):
         for term in postorder(root, enter_packed=False):
             if not hasattr(term, "_order"):
@@ -27,16 +28,16 @@ def canonical_order(root: Term) -> tuple[int, ...]:
 
 
 def _compare(first: Term, second: Term) -> int:
-    """-1, 0 or 1 by canonical text; both terms' inner orders are known already."""
+    """Compare by canonical text (-1, 0 or 1); the orders inside both terms are already known."""
     stack = [(first, second)]
     while stack:
         a, b = stack.pop()
-        # A digest of a packed tree takes a look at all of it, a difference is seldom far.
+        # The digest of a packed tree reads all of it; a difference is usually found sooner.
         if a is b or (not (a.packed and b.packed) and a.digest == b.digest):
             continue
-        word_a, word_b = label(a), label(b)
-        if word_a != word_b:
-            return -1 if word_a < word_b else 1
+        label_a, label_b = label(a), label(b)
+        if label_a != label_b:
+            return -1 if label_a < label_b else 1
         parts_a, parts_b = children(a), children(b)
         pairs = zip(a._order, b._order, strict=True)
         stack.extend(reversed([(parts_a[i], parts_b[j]) for i, j in pairs]))

@@ -1,13 +1,13 @@
-"""Trees stored as columns: what a forest of a million nodes is kept in.
+"""Packed trees: a forest stored as columns, so that a million nodes are not a million objects.
 
-A `Forest` holds the inner nodes of its trees, one column for each of their properties, numbered
-tree by tree in preorder (the branch of a true test first), and the leaves in the same order. A
-node of it is seen from outside as a `PackedIte`: a term that means the nested ``ite``, prints and
-hashes like it, and makes its children when they are asked for. Cost: arrays are linear in the
-number of nodes; an object is made only for what somebody looks at.
+A `Forest` has one array per property of its inner nodes, which are numbered tree by tree in
+preorder (the branch of a true test first), and its leaves in the same order. Each node can be viewed
+as a `PackedIte`: a term that means the nested ``ite``, prints and hashes like it, and creates its
+children on demand. Memory is linear in the number of nodes; objects exist only for the nodes that
+are looked at.
 
-Tests are columns too. Most are a comparison with a number, so a test is a *shape* (what is
-compared with what, in which precision) and a cut.
+Tests are columns, too. Most of them compare something with a number, so a test consists of a
+*shape* (left side, relation, precision) and a *cut* (the number).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from proxyuse.lang.digests import label_hasher
 from proxyuse.lang.nodes import Compare, Const, Ite, Term, Value, variables
 from proxyuse.lang.order import canonical_order
 
 if TYPE_CHECKING:
-    from proxyuse.lang.walking import Wiring
+    from proxyuse.lang.walking import CodeRanges
 
 Array = npt.NDArray[Any]
 
@@ -36,9 +36,9 @@ class Tests:
 
     Attributes
     ----------
-    shapes : a comparison whose constant is not meant, or a whole test.
-    shape : which shape each test has.
-    cut : the number it compares with; missing where the shape is the whole test.
+    shapes : comparisons with a placeholder instead of the cut, or whole tests.
+    shape : the index of each test's shape.
+    cut : the number each test compares with; NaN if the shape is the whole test.
     """
 
     shapes: tuple[Term, ...]
@@ -48,7 +48,7 @@ class Tests:
 
     @classmethod
     def distinct(cls, shapes: Sequence[Term], shape: Array, cut: Array) -> tuple[Tests, Array]:
-        """The distinct tests among many, and which one each of the many is. O(n log n)."""
+        """Return the distinct tests, and the index among them of each given test. O(n log n)."""
         bits = np.ascontiguousarray(cut, dtype=np.float64).view(np.int64)
         order = np.lexsort((bits, shape))
         new = np.ones(len(order), dtype=np.bool_)
@@ -67,7 +67,7 @@ class Tests:
         return Tests, (self.shapes, self.shape, self.cut)
 
     def term(self, test: int) -> Term:
-        """A test as a term; made once."""
+        """Return a test as a term; cached."""
         if test not in self._terms:
             shape, cut = self.shapes[self.shape[test]], float(self.cut[test])
             if cut == cut:
@@ -80,21 +80,22 @@ class Tests:
         return self._terms[test]
 
     def with_shapes(self, shapes: Sequence[Term]) -> tuple[Tests, Array]:
-        """The same tests in other shapes; those that become equal are one."""
-        numbers: dict[bytes, int] = {}
-        kept: list[Term] = []
+        """Return the same tests with new shapes; tests that become equal are merged."""
+        index_of: dict[bytes, int] = {}
+        distinct: list[Term] = []
         new = np.empty(len(shapes), dtype=np.int32)
         for index, shape in enumerate(shapes):
-            new[index] = numbers.setdefault(shape.digest, len(numbers))
-            if new[index] == len(kept):
-                kept.append(shape)
-        return Tests.distinct(kept, new[self.shape], self.cut)
+            new[index] = index_of.setdefault(shape.digest, len(index_of))
+            if new[index] == len(distinct):
+                distinct.append(shape)
+        return Tests.distinct(distinct, new[self.shape], self.cut)
 
 
 class Spans(NamedTuple):
-    """For each inner node: the leaves below it, one past its subtree, and the node above it.
+    """The extent of the subtree at each inner node, and the parents of nodes and leaves.
 
-    `leaf_parent` is the node above each leaf; a root has -1 above it.
+    A subtree has the leaves from `first_leaf` to `last_leaf` (exclusive) and the inner nodes up to
+    `end` (exclusive). The parent of a root is -1.
     """
 
     first_leaf: Array
@@ -105,7 +106,7 @@ class Spans(NamedTuple):
 
 
 class Location(NamedTuple):
-    """What stands at a point inside a packed tree: a node, a leaf, or a point of a node's test."""
+    """A point in a packed tree: an inner node, a leaf, or a point in the test of a node."""
 
     node: int = -1
     leaf: int = -1
@@ -118,14 +119,14 @@ class Forest:
 
     Attributes
     ----------
-    tests, test : the distinct tests, and which one each node has.
-    then, otherwise : children of a node: an inner node, or -1 - leaf.
-    starts : each tree's first node, or -1 - leaf.
-    first_node, first_leaf : where each tree's nodes and leaves begin, and the end of the last.
-    leaves : what each leaf says: numbers, rows of numbers, or indices of `labels`.
+    tests, test : the distinct tests, and the index of each node's test.
+    then, otherwise : the children of each node: an inner node, or -1 - leaf.
+    starts : the root of each tree: an inner node, or -1 - leaf.
+    first_node, first_leaf : the first node and leaf of each tree, followed by the total number.
+    leaves : the value of each leaf: a number, a row of numbers, or an index into `labels`.
     labels : constants, if leaves are indices.
-    step, trees, sources, leaf_sources : where they came from in the model: its step, and the
-        model's own numbers of trees, inner nodes and leaves.
+    step, trees, sources, leaf_sources : the origin in the model: the name of its step, and the
+        model's numbers of the trees, inner nodes and leaves.
     """
 
     tests: Tests
@@ -152,10 +153,10 @@ class Forest:
             self.leaf_sources,
         )  # fmt: skip
 
-    # Terms, made when they are asked for
+    # Terms, created on demand
 
     def term(self, child: int) -> Term:
-        """The subtree at an inner node, or the constant at leaf ``-1 - child``; made once."""
+        """Return the subtree at an inner node, or the constant at leaf ``-1 - child``; cached."""
         if child not in self._views:
             view: Term = PackedIte(self, child) if child >= 0 else Const(self.value(-1 - child))
             canonical_order(view)
@@ -163,18 +164,18 @@ class Forest:
         return self._views[child]
 
     def tree(self, number: int) -> Term:
-        """One of the trees."""
+        """Return one of the trees as a term."""
         return self.term(int(self.starts[number]))
 
     def value(self, leaf: int) -> Value:
-        """What a leaf says."""
+        """Return the value of a leaf."""
         if self.labels:
             return self.labels[int(self.leaves[leaf])]
         value: float | list[float] = self.leaves[leaf].tolist()
         return tuple(value) if isinstance(value, list) else float(value)
 
     def with_tests(self, shapes: Sequence[Term]) -> Forest:
-        """The same trees with tests in other shapes."""
+        """Return the same trees with new shapes of tests."""
         tests, index = self.tests.with_shapes(shapes)
         return Forest(
             tests, index[self.test], self.then, self.otherwise, self.starts, self.first_node,
@@ -183,13 +184,13 @@ class Forest:
         )  # fmt: skip
 
     def only(self, node: int) -> Forest:
-        """The subtree at a node as a forest of its own, with the tests that it has; made once."""
-        if node not in self._parts:
-            self._parts[node] = self._only(node)
-        return self._parts[node]
+        """Return the subtree at a node as a forest with only its own tests; cached."""
+        if node not in self._subtrees:
+            self._subtrees[node] = self._only(node)
+        return self._subtrees[node]
 
     @cached_property
-    def _parts(self) -> dict[int, Forest]:
+    def _subtrees(self) -> dict[int, Forest]:
         return {}
 
     def _only(self, node: int) -> Forest:
@@ -201,14 +202,14 @@ class Forest:
             for side in (self.then[nodes], self.otherwise[nodes])
         )
         tree = int(np.searchsorted(self.first_node, node, side="right")) - 1
-        kept, test = np.unique(self.test[nodes], return_inverse=True)
+        used_tests, test = np.unique(self.test[nodes], return_inverse=True)
         used = self.shapes_below(node)
         renumbered = np.zeros(len(self.tests.shapes), dtype=np.int32)
         renumbered[used] = np.arange(len(used))
         tests = Tests(
-            tuple(self.tests.shapes[number] for number in used),
-            renumbered[self.tests.shape[kept]],
-            self.tests.cut[kept],
+            tuple(self.tests.shapes[index] for index in used),
+            renumbered[self.tests.shape[used_tests]],
+            self.tests.cut[used_tests],
         )
         return Forest(
             tests, test.astype(np.int32), then, otherwise, np.zeros(1, dtype=np.int32),
@@ -219,29 +220,29 @@ class Forest:
         )  # fmt: skip
 
     def mapped(self, function: Callable[[Value], Value]) -> Forest:
-        """The same trees with a function of what their leaves say."""
-        codes, said = self.leaves, list(self.labels)
+        """Return the same trees with a function applied to the value of each leaf."""
+        codes, values = self.leaves, list(self.labels)
         if not self.labels:
             bits = np.ascontiguousarray(self.leaves).view(np.int64).reshape(len(self.leaves), -1)
             first, codes = np.unique(bits, axis=0, return_index=True, return_inverse=True)[1:]
-            said = [self.value(leaf) for leaf in first.tolist()]
-        new = [function(value) for value in said]
+            values = [self.value(leaf) for leaf in first.tolist()]
+        new = [function(value) for value in values]
         leaves, labels = codes.ravel(), tuple(new)
         if {type(value) for value in new} in ({float}, {tuple}):
             leaves, labels = np.array(new)[leaves], ()
-        return self.saying(leaves, labels)
+        return self.with_leaves(leaves, labels)
 
-    def saying(self, leaves: Array, labels: tuple[Value, ...] = ()) -> Forest:
-        """The same trees whose leaves say something else."""
+    def with_leaves(self, leaves: Array, labels: tuple[Value, ...] = ()) -> Forest:
+        """Return the same trees with new values at their leaves."""
         return replace(
             self, leaves=leaves, labels=labels, _views={}, _digests={}, encoded=self.encoded
         )
 
-    # Columns that follow from the others
+    # Derived columns
 
     @cached_property
     def spans(self) -> Spans:
-        """Where each subtree begins and ends. Linear."""
+        """The extent of each subtree. Linear in the number of nodes."""
         from proxyuse.lang import packed_loops  # loads numba
 
         nodes, leaves = len(self.test), len(self.leaves)
@@ -253,55 +254,57 @@ class Forest:
 
     @cached_property
     def lists(self) -> tuple[list[int], list[int]]:
-        """The node above each node, and its first child, for walks that Python takes."""
+        """The parent and the first child of each node as lists, for loops in Python."""
         return self.spans.parent.tolist(), self.then.tolist()
 
     @cached_property
-    def wiring(self) -> Wiring:
-        """The trees joined to the columns that their tests look at."""
-        from proxyuse.lang.walking import wired
+    def code_ranges(self) -> CodeRanges:
+        """The test of each node as a range of integer codes."""
+        from proxyuse.lang.walking import code_ranges
 
-        return wired(self)
+        return code_ranges(self)
 
     @cached_property
     def _before(self) -> tuple[Array, Array]:
-        """How many points, and how many nodes, inner nodes and their tests have before each one."""
+        """The cumulative points and sizes of the inner nodes with their tests, without leaves."""
         counts = []
         for measure in ("points", "size"):
-            own = np.array([getattr(shape, measure) for shape in self.tests.shapes], dtype=np.int64)
-            each = 1 + own[self.tests.shape[self.test]]
+            of_shape = np.array(
+                [getattr(shape, measure) for shape in self.tests.shapes], dtype=np.int64
+            )
+            each = 1 + of_shape[self.tests.shape[self.test]]
             counts.append(np.concatenate([[0], np.cumsum(each)]))
         return counts[0], counts[1]
 
     @cached_property
     def offsets(self) -> Array:
-        """How many points come before each inner node, over all trees."""
+        """The number of points before each inner node, over all trees."""
         return np.asarray(self._before[0][:-1] + self.spans.first_leaf)
 
     def leaf_offset(self, leaf: int) -> int:
-        """How many points come before a leaf."""
+        """Return the number of points before a leaf."""
         nodes = int(np.searchsorted(self.spans.first_leaf, leaf, side="right"))
         return int(self._before[0][nodes]) + leaf
 
     def extent(self, node: int, *, size: bool = False) -> int:
-        """How many points (or nodes of the term) the subtree at a node has."""
+        """Return the number of points (or, with `size`, of nodes) in the subtree at a node."""
         before, spans = self._before[int(size)], self.spans
         inner = before[spans.end[node]] - before[node]
         return int(inner + spans.last_leaf[node] - spans.first_leaf[node])
 
     def locate(self, node: int, inside: int) -> Location:
-        """What stands so many points after the first one of the subtree at a node."""
+        """Find the point with an offset of `inside` in the subtree at a node. O(log n)."""
         target = int(self.offsets[node]) + inside
         end = int(self.spans.end[node])
-        found = node + int(np.searchsorted(self.offsets[node:end], target, side="right")) - 1
-        past = target - int(self.offsets[found])
-        guard = int(self._before[0][found + 1] - self._before[0][found]) - 1
-        if past <= guard:
-            return Location(node=found, inside=past)
-        return Location(leaf=int(self.spans.first_leaf[found]) + past - 1 - guard)
+        last = node + int(np.searchsorted(self.offsets[node:end], target, side="right")) - 1
+        past = target - int(self.offsets[last])
+        test_points = int(self._before[0][last + 1] - self._before[0][last]) - 1
+        if past <= test_points:
+            return Location(node=last, inside=past)
+        return Location(leaf=int(self.spans.first_leaf[last]) + past - 1 - test_points)
 
     def shapes_below(self, node: int) -> list[int]:
-        """The shapes of the tests of a subtree, in order of first appearance."""
+        """Return the indices of the shapes in a subtree, in order of first appearance; cached."""
         if node not in self._shapes:
             shape = self.tests.shape[self.test[node : self.spans.end[node]]]
             first = np.full(len(self.tests.shapes), len(shape))
@@ -316,16 +319,16 @@ class Forest:
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables that any of the trees looks at, sorted."""
+        """The variables that any of the trees tests, sorted."""
         return tuple(sorted({name for shape in self.tests.shapes for name in variables(shape)}))
 
     def names(self, node: int) -> Iterator[str]:
-        """The variables of a subtree, in order of first appearance."""
-        for number in self.shapes_below(node):
-            yield from variables(self.tests.shapes[number])
+        """Yield the variables of a subtree in order of first appearance; some may repeat."""
+        for index in self.shapes_below(node):
+            yield from variables(self.tests.shapes[index])
 
     def digest(self, node: int) -> bytes:
-        """The digest of the subtree at a node; those below it are kept as well."""
+        """Return the digest of the subtree at a node; the digests below it are cached."""
         known = self._digests
         if node in known:
             return known[node]
@@ -333,7 +336,7 @@ class Forest:
             column[node : self.spans.end[node]].tolist()
             for column in (self.then, self.otherwise, self.test)
         )
-        head = _heading("ite")
+        head = label_hasher("ite")
         for inner in range(len(test) - 1, -1, -1):
             hasher = head.copy()
             hasher.update(self.tests.term(test[inner]).digest)
@@ -354,14 +357,8 @@ class Forest:
         return {}
 
 
-def _heading(text: str) -> Any:
-    hasher = blake2b(len(text).to_bytes(8, "little"), digest_size=16)
-    hasher.update(text.encode("ascii"))
-    return hasher
-
-
 class PackedIte(Ite):
-    """A node of a packed tree, seen as a term."""
+    """A node of a packed tree, viewed as a term."""
 
     __slots__ = ("forest", "node")
     forest: Forest
@@ -380,17 +377,17 @@ class PackedIte(Ite):
 
     @property
     def then(self) -> Term:
-        """What is said where the test holds."""
+        """The branch for rows that pass the test."""
         return self.forest.term(int(self.forest.then[self.node]))
 
     @property
     def otherwise(self) -> Term:
-        """What is said elsewhere."""
+        """The branch for all other rows."""
         return self.forest.term(int(self.forest.otherwise[self.node]))
 
     @property
     def digest(self) -> bytes:
-        """16 bytes, the same as for the nested ites."""
+        """The digest of the nested ``ite``."""
         return self.forest.digest(self.node)
 
     @property

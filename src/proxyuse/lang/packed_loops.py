@@ -1,4 +1,4 @@
-"""Loops over packed trees, compiled when they are first called; importing this loads numba."""
+"""Compiled loops over packed trees; importing this module loads numba."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from proxyuse.lang.compiled import compiled
 from proxyuse.lang.evaluate import Array
 
 ALWAYS_TRUE = -2
-"""In place of a test: every row leaves the node to the same side. Other negative numbers: false."""
+"""Stands for a test that every row passes; any other negative number, one that no row passes."""
 
 
 @compiled
@@ -19,8 +19,9 @@ def lay_out(
 ) -> None:  # fmt: skip
     """Number inner nodes and leaves tree by tree in preorder, the branch of a true test first.
 
-    `left` and `right` are -1 at a leaf. Nodes that decide nothing are skipped. The results are
-    written to the arrays from `new_test` on; `starts` gets each tree's first node, or -1 - leaf.
+    `left` and `right` are -1 at a leaf. Nodes whose test is constant are skipped. The results are
+    written to `new_test` and the arrays after it; `starts` gets each tree's root, or -1 - leaf.
+    Linear in the number of nodes.
     """
     stack = [(0, 0, 0)]
     nodes = leaves = 0
@@ -29,7 +30,7 @@ def lay_out(
         stack.clear()
         stack.append((roots[tree], -1, 0))
         while len(stack) > 0:
-            old, above, side = stack.pop()
+            old, parent, side = stack.pop()
             while left[old] >= 0 and test[old] < 0:
                 taken = (test[old] == ALWAYS_TRUE) != opposite[old]
                 old = left[old] if taken else right[old]
@@ -47,12 +48,12 @@ def lay_out(
                 else:
                     stack.append((right[old], new, 1))
                     stack.append((left[old], new, 0))
-            if above < 0:
+            if parent < 0:
                 starts[tree] = new
             elif side == 0:
-                then[above] = new
+                then[parent] = new
             else:
-                otherwise[above] = new
+                otherwise[parent] = new
     first_node[len(roots)], first_leaf[len(roots)] = nodes, leaves
 
 
@@ -61,7 +62,7 @@ def measure_subtrees(
     then: Array, otherwise: Array, first_leaf: Array, last_leaf: Array, end: Array, parent: Array,
     leaf_parent: Array,
 ) -> None:  # fmt: skip
-    """For each node the leaves below it, the node after its subtree, and the node above it."""
+    """Write the leaves, the end and the parent of the subtree at each node (see `Spans`)."""
     for node in range(len(then) - 1, -1, -1):
         a, b = then[node], otherwise[node]
         end[node] = node + 1
@@ -77,29 +78,27 @@ def measure_subtrees(
 
 @compiled
 def find_leaves(nodes: Array, codes: Array, start: int, leaves: Array) -> None:
-    """The leaf at which each row ends that starts at a node.
+    """Find the leaf that each row reaches from a node (see `CodeRanges.nodes`).
 
-    A row of `nodes` holds a column of codes, the first code for which the test holds, how many
-    codes that are, and the two children. All rows take a step before any takes the next one, so
-    that memory is waited for once.
+    All rows take a step before any takes the next one, so that their memory accesses overlap.
     """
     rows = len(codes)
     active = np.arange(rows).astype(np.int32)
-    at = np.full(rows, start, dtype=np.int32)
+    current = np.full(rows, start, dtype=np.int32)
     count = rows if start >= 0 else 0
     if start < 0:
         leaves[:] = -1 - start
     while count > 0:
-        kept = 0
+        remaining = 0
         for i in range(count):
-            row, node = active[i], at[i]
+            row, node = active[i], current[i]
             code = codes[row, nodes[node, 0]] - nodes[node, 1]
             inside = np.uint32(code) < np.uint32(nodes[node, 2])
             node = nodes[node, 3] if inside else nodes[node, 4]
-            active[kept] = row
-            at[kept] = node
+            active[remaining] = row
+            current[remaining] = node
             if node < 0:
                 leaves[row] = -1 - node
             else:
-                kept += 1
-        count = kept
+                remaining += 1
+        count = remaining

@@ -1,4 +1,4 @@
-"""Packing terms: nested ites with constants at their ends, laid out as one `Forest`."""
+"""Pack nested ites with constant leaves into one `Forest`, and unpack them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from proxyuse.lang.packed import Array, Forest, PackedIte, Tests
 
 
 def pack_trees(terms: Sequence[Term]) -> Forest | None:
-    """Trees as one forest, in their order; None if one has something else than ites and constants.
+    """Pack trees into one forest; None if one contains anything but ites and constant leaves.
 
-    Trees that are packed together already, all of them, stay as they are. Else linear in the
+    Returns the existing forest if the trees are exactly those of one. Otherwise linear in the
     number of nodes, and slow for ites that are not packed.
     """
     first = terms[0]
@@ -32,11 +32,11 @@ def pack_trees(terms: Sequence[Term]) -> Forest | None:
 
 
 class _Layout:
-    """Columns of a forest while they are put together."""
+    """The columns of a forest under construction."""
 
     def __init__(self) -> None:
         self.shapes: list[Term] = []
-        self._numbers: dict[bytes, int] = {}
+        self._shape_index: dict[bytes, int] = {}
         self.shape: list[int] = []
         self.cut: list[float] = []
         self.sides: tuple[list[int], list[int]] = [], []
@@ -45,10 +45,10 @@ class _Layout:
         self.first_node, self.first_leaf = [0], [0]
 
     def add(self, root: Term) -> bool:
-        """Lay out one tree; whether it is one."""
+        """Append one tree; return false if the term is not a tree."""
         stack: list[tuple[Term, int, int]] = [(root, -1, 0)]
         while stack:
-            term, above, side = stack.pop()
+            term, parent, side = stack.pop()
             if isinstance(term, Const):
                 child = -1 - len(self.leaves)
                 self.leaves.append(term.value)
@@ -60,10 +60,10 @@ class _Layout:
                 stack += [(term.otherwise, child, 1), (term.then, child, 0)]
             else:
                 return False
-            if above < 0:
+            if parent < 0:
                 self.starts.append(child)
             else:
-                self.sides[side][above] = child
+                self.sides[side][parent] = child
         self.first_node.append(len(self.shape))
         self.first_leaf.append(len(self.leaves))
         return True
@@ -74,14 +74,14 @@ class _Layout:
             case Compare(relation, left, Const(float() as number), precision, missing):
                 if number == number:
                     test, cut = Compare(relation, left, Const(0.0), precision, missing), number
-        number_of = self._numbers.setdefault(test.digest, len(self.shapes))
-        if number_of == len(self.shapes):
+        index = self._shape_index.setdefault(test.digest, len(self.shapes))
+        if index == len(self.shapes):
             self.shapes.append(test)
-        self.shape.append(number_of)
+        self.shape.append(index)
         self.cut.append(cut)
 
     def forest(self) -> Forest:
-        """The columns."""
+        """Return the finished forest."""
         tests, test = Tests.distinct(
             self.shapes, np.array(self.shape, dtype=np.int32), np.array(self.cut, dtype=np.float64)
         )
@@ -94,23 +94,23 @@ class _Layout:
 
 
 def _leaf_columns(values: list[Value]) -> tuple[Array, tuple[Value, ...]]:
-    """What leaves say: numbers, rows of as many numbers, or indices of constants."""
+    """Return leaf values as numbers, as rows of numbers, or as indices of constants."""
     kinds = {type(value) for value in values}
     widths = {len(value) for value in values if isinstance(value, tuple)}
     if kinds == {float} or (kinds == {tuple} and len(widths) == 1):
         return np.array(values, dtype=np.float64), ()
-    numbers: dict[bytes, int] = {}
+    label_index: dict[bytes, int] = {}
     labels: list[Value] = []
     index = np.empty(len(values), dtype=np.int64)
     for leaf, value in enumerate(values):
-        index[leaf] = numbers.setdefault(Const(value).digest, len(labels))
+        index[leaf] = label_index.setdefault(Const(value).digest, len(labels))
         if index[leaf] == len(labels):
             labels.append(value)
     return index, tuple(labels)
 
 
 def unpack_trees(root: Term) -> Term:
-    """The same term with nested ites in place of packed trees. Linear in the number of nodes."""
+    """Replace packed trees by nested ites. Linear in the number of nodes."""
     new: dict[int, Term] = {}
     for term in postorder(root):
         parts = tuple(new[id(part)] for part in children(term))

@@ -1,4 +1,4 @@
-"""Text to terms, by precedence climbing over an explicit stack.
+"""The parser: text to terms, by precedence climbing over an explicit stack.
 
 The grammar, loosest binding first::
 
@@ -12,14 +12,14 @@ The grammar, loosest binding first::
                | "table(" term "," "{" value ":" value ("," value ":" value)* "}" "," value ")"
     relation ::= "==" | "!=" | "<" | "<=" | ">" | ">="
 
-``float32(x) <= 3`` is a comparison that rounds its left side, not a term in a comparison; after
-the header ``float32:`` every comparison does, but for those with a string, where there is nothing
-to round, and ``float64(x) <= 3`` is the exception. ``?``
-behind a relation or ``in`` means "true when a value is missing". ``a - b`` is ``a + -1 * b``.
-Names that are not plain words stand in backquotes, strings in single or double quotes.
+``float32(x) <= 3`` is a comparison that rounds its left side; ``float32(x)`` alone is not a term.
+After the header ``float32:`` every comparison rounds, except those with a string and those written
+``float64(x) <= 3``. A ``?`` after a relation or ``in`` means "true if a value is missing".
+``a - b`` is ``a + -1 * b``. Names that are not plain words are written in backquotes, strings in
+single or double quotes.
 
-Each grammar rule is a generator that yields the rules it needs, so nesting costs memory and
-not stack depth. Cost: linear in the text.
+Each grammar rule is a generator that yields the rules it needs, so nesting uses memory and not the
+call stack. Cost: linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -82,21 +82,21 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A program's text, read: the term, and the inputs if a lambda names them."""
+    """A parsed program: the term, and the inputs if there is a lambda."""
 
     term: Term
     inputs: tuple[str, ...] | None
 
 
 def parse_program(text: str) -> Parsed:
-    """Read a program: an optional ``lambda ... .``, an optional ``float32:``, and a term."""
+    """Parse a program: an optional ``lambda ... .``, an optional ``float32:``, and a term."""
     parser = _Parser(text)
     inputs = parser.header()
     return Parsed(parser.whole(), inputs)
 
 
 def parse_term(text: str) -> Term:
-    """Read a term.
+    """Parse a term.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def parse_term(text: str) -> Term:
     True
     >>> parse_term("ite(age <= 30, 1)")
     Traceback (most recent call last):
-    proxyuse.errors.ParseError: line 1, column 17: expected ',', found ')'
+    proxyuse.errors.ParseError: line 1, column 17: expected ',', got ')'
     """
     return _Parser(text).whole()
 
@@ -112,7 +112,7 @@ def parse_term(text: str) -> Term:
 class _Parser:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
-            raise LanguageError(f"a program is read from text, not from {type(text).__name__}")
+            raise LanguageError(f"a program must be a string, not {type(text).__name__}")
         self.text = text.removeprefix("\ufeff")
         self.tokens = self._tokens()
         self.at = 0
@@ -135,25 +135,25 @@ class _Parser:
         tokens.append(_Token("end", "", len(self.text)))
         return tokens
 
-    def _error_at(self, start: int, expected: str, found: str) -> ParseError:
+    def _error_at(self, start: int, expected: str, got: str) -> ParseError:
         line = self.text.count("\n", 0, start) + 1
         column = start - (self.text.rfind("\n", 0, start) + 1) + 1
-        return ParseError(line, column, expected, found)
+        return ParseError(line, column, expected, got)
 
     def _unexpected(self, expected: str) -> ParseError:
         token = self.tokens[self.at]
         shown = token.text if len(token.text) <= 40 else token.text[:37] + "..."
-        found = "the end of the text" if token.kind == "end" else f"'{shown}'"
-        return self._error_at(token.start, expected, found)
+        got = "the end of the text" if token.kind == "end" else f"'{shown}'"
+        return self._error_at(token.start, expected, got)
 
     def _peek(self, text: str) -> bool:
         token = self.tokens[self.at]
         return token.text == text and token.kind in ("sign", "word")
 
     def _accept(self, text: str) -> bool:
-        found = self._peek(text)
-        self.at += found
-        return found
+        accepted = self._peek(text)
+        self.at += accepted
+        return accepted
 
     def _expect(self, text: str) -> None:
         if not self._accept(text):
@@ -172,7 +172,7 @@ class _Parser:
                 inputs.append(self._name())
                 if inputs[-1] in seen:
                     self.at -= 1
-                    raise self._unexpected("an input that was not named before")
+                    raise self._unexpected("an input that is not listed yet")
                 seen.add(inputs[-1])
         after = self.tokens[self.at + 1 : self.at + 2]
         if after and after[0].text == ":" and self._accept("float32"):
@@ -218,7 +218,7 @@ class _Parser:
         return term
 
     def _term(self, loosest: int) -> _Rule:
-        """A term whose outermost operator binds at least as tightly as `loosest`."""
+        """Parse a term whose outermost operator binds at least as tightly as `loosest`."""
         compared = loosest <= COMPARE and self.tokens[self.at].text in set(Precision)
         left: Term = yield (self._rounded() if compared else self._operand())
         while True:
@@ -244,7 +244,7 @@ class _Parser:
     def _continues(self, operator: str, binding: int) -> bool:
         return any(self._peek(sign) for sign in (("+", "-") if binding == ADD else (operator,)))
 
-    def _comparison(self, sign: str, left: Term, own: Precision | None = None) -> _Rule:
+    def _comparison(self, sign: str, left: Term, marked: Precision | None = None) -> _Rule:
         missing = self._accept("?")
         if sign == "in":
             start = self.tokens[self.at].start
@@ -255,10 +255,10 @@ class _Parser:
             self._expect("}")
             return self._built(start, lambda: member(left, members, missing))
         right: Term = yield self._term(COMPARE + 1)
-        made = Compare(Relation(sign), left, right, own or Precision(self.precision), missing)
-        if own is None and compares_words(made):
-            return Compare(made.relation, left, right, Precision.FLOAT64, missing)
-        return made
+        comparison = Compare(Relation(sign), left, right, marked or self.precision, missing)
+        if marked is None and compares_words(comparison):
+            return Compare(comparison.relation, left, right, Precision.FLOAT64, missing)
+        return comparison
 
     def _operand(self) -> _Rule:
         token = self.tokens[self.at]
@@ -311,10 +311,10 @@ class _Parser:
             return (yield self._table(start))
         arguments = yield self._terms(")")
         function = Function(word)
-        if len(arguments) != ARITY[function]:
-            raise self._error_at(
-                start, f"{ARITY[function]} argument(s) for {word}", f"{len(arguments)}"
-            )
+        arity = ARITY[function]
+        if len(arguments) != arity:
+            expected = f"{arity} argument{'s' * (arity > 1)} for {word}"
+            raise self._error_at(start, expected, f"{len(arguments)}")
         return Call(function, tuple(arguments))
 
     def _terms(self, closing: str) -> _Rule:
@@ -353,7 +353,7 @@ class _Parser:
         return key, self._value()
 
     def _rounded(self) -> _Rule:
-        """`float32(left) <= right`: only a comparison may follow."""
+        """Parse `float32(left) <= right`; only a comparison may follow."""
         precision = Precision(self.tokens[self.at].text)
         self.at += 1
         self._expect("(")
@@ -366,7 +366,7 @@ class _Parser:
         return (yield self._comparison(token.text, left, precision))
 
     def _value(self) -> Value:
-        """A constant: a literal, a negated number, or a vector of numbers."""
+        """Parse a constant: a literal, a negated number, or a vector of numbers."""
         token = self.tokens[self.at]
         if self._accept("["):
             numbers = [self._number()]
@@ -383,7 +383,7 @@ class _Parser:
         return self._number()
 
     def _number(self) -> float:
-        """A number, negated or not, or the missing value."""
+        """Parse a number, negated or not, or the missing value."""
         if self._accept("missing"):
             return float("nan")
         sign = -1.0 if self._accept("-") else 1.0
@@ -394,16 +394,17 @@ class _Parser:
         return sign * (self._float(token) if token.kind == "number" else math.inf)
 
     def _float(self, token: _Token) -> float:
-        """A number as written; one that a float cannot hold, or not exactly, is an error."""
+        """Return the value of a number; it is an error if float64 cannot hold it exactly."""
         try:
             number = exact_float(int(token.text)) if token.text.isdecimal() else float(token.text)
         except (LanguageError, ValueError):
             number = math.inf
         if number == math.inf:
-            raise self._error_at(token.start, "a number that a float can hold", "a larger one")
+            raise self._error_at(token.start, "a number that fits in float64", "a larger one")
         return number
 
     def _built(self, start: int, build: Callable[[], Term]) -> Term:
+        """Build a term; an error gets the position in the text."""
         try:
             return build()
         except LanguageError as error:
@@ -411,7 +412,7 @@ class _Parser:
 
 
 def negate(term: Term) -> Term:
-    """What ``-term`` stands for: a negative number, or a product with one in front."""
+    """Return ``-term``: a negative number, or a product with a negative first factor."""
     match term:
         case Const(float() as value):
             return Const(-value)

@@ -1,8 +1,9 @@
-"""Where things stand in a term: canonical order, program points and positions.
+"""Program points, sites and positions.
 
-Equal terms at two places are two program points. `Points` lists them all, once, in preorder,
-with the operands of ``+ * and or`` in canonical order, so that equal terms have equal points
-however they were written; see `order`.
+A *point* is one occurrence of a sub-term; equal sub-terms at two points are two occurrences.
+`Points` numbers them in preorder, with the operands of ``+ * and or`` in canonical order (see
+`order`), so that equal terms have equal points however they were written. A *site* is a point, or
+some of the operands of an operator there. A *position* is a site as a printable path.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import Associative, Const, Term, children
 from proxyuse.lang.order import canonical_order
 from proxyuse.lang.packed import Array, Forest, PackedIte
-from proxyuse.lang.text import MOST_POINTS
+from proxyuse.lang.text import MAX_POINTS
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A path from the root (children counted from 0 in canonical order), or some operands there.
+    """A path from the root of a program, or some of the operands there.
+
+    Children are numbered from 0 in canonical order.
 
     Examples
     --------
@@ -39,12 +42,12 @@ class Position:
 
     def __post_init__(self) -> None:
         if type(self.path) is not tuple or type(self.operands) is not tuple:
-            raise LanguageError("a position is made of two tuples of whole numbers from 0 on")
+            raise LanguageError("a position needs two tuples of non-negative integers")
         numbers = (*self.path, *self.operands)
         if any(type(number) is not int or number < 0 for number in numbers):
-            raise LanguageError("a position is made of whole numbers from 0 on")
+            raise LanguageError("the steps of a position must be non-negative integers")
         if len(set(self.operands)) < len(self.operands):
-            raise LanguageError("a position names an operand twice")
+            raise LanguageError("a position lists the same operand twice; remove the duplicate")
         object.__setattr__(self, "operands", tuple(sorted(self.operands)))
 
     def __str__(self) -> str:
@@ -52,10 +55,10 @@ class Position:
 
     @classmethod
     def parse(cls, text: str) -> Position:
-        """Read what `str` prints."""
+        """Parse the text that `str` prints."""
         match = re.fullmatch(r"(root|\d+(?:\.\d+)*)(?:\{(\d+(?:,\d+)*)\})?", text)
         if match is None or any(len(number) > 18 for number in re.findall(r"\d+", text)):
-            raise LanguageError(f"{text!r} is not a position: write it like 2.0.1 or 2.0{{0,2}}")
+            raise LanguageError(f"{text!r} is not a position; write it like 2.0.1 or 2.0{{0,2}}")
         path = () if match[1] == "root" else tuple(map(int, match[1].split(".")))
         return cls(path, tuple(map(int, match[2].split(","))) if match[2] else ())
 
@@ -66,14 +69,14 @@ def _position_text(path: Sequence[int], operands: Sequence[int]) -> str:
 
 
 class Site(NamedTuple):
-    """A position inside one `Points`: a point's number, and the operands if only some."""
+    """A point of a program, or some operands of the operator there."""
 
     point: int
     operands: tuple[int, ...] = ()
 
 
 class SiteColumn(Sequence[Site]):
-    """Single points as sites, each made when it is asked for."""
+    """An array of points, viewed as a sequence of sites that are created on demand."""
 
     __slots__ = ("points",)
 
@@ -99,9 +102,9 @@ class SiteColumn(Sequence[Site]):
 
 
 class _Index:
-    """What stands at a point of a term that has packed trees in it.
+    """Looks up the points of a term that contains packed trees. O(log n) per point.
 
-    `starts` are the points of all nodes that are not in a tree, and of the trees.
+    `starts` are the points outside of packed trees, and the first point of each packed tree.
     """
 
     def __init__(
@@ -111,7 +114,7 @@ class _Index:
         self.parents, self.steps, self.numbers = columns
 
     def _tree(self, point: int) -> tuple[int, int, PackedIte | None]:
-        """The last start up to a point, how far the point is past it, and the tree it is in."""
+        """Return the index of the last start at or before a point, the offset, and the packed tree."""
         if not 0 <= point < self.size:
             raise IndexError(point)
         index = bisect_right(self.starts, point) - 1
@@ -137,8 +140,8 @@ class _Index:
         at = forest.locate(tree.node, past)
         base = self.starts[index] - int(forest.offsets[tree.node])
         if at.inside:
-            above = _points_of_test(forest, at.node).parents[at.inside - 1]
-            return base + int(forest.offsets[at.node]) + (1 + above if above >= 0 else 0)
+            parent = _points_of_test(forest, at.node).parents[at.inside - 1]
+            return base + int(forest.offsets[at.node]) + (1 + parent if parent >= 0 else 0)
         spans = forest.spans
         node = spans.leaf_parent[at.leaf] if at.leaf >= 0 else spans.parent[at.node]
         return base + int(forest.offsets[node])
@@ -153,13 +156,13 @@ class _Index:
             return _points_of_test(forest, at.node).steps[at.inside - 1]
         child = at.node if at.leaf < 0 else -1 - at.leaf
         spans = forest.spans
-        above = spans.parent[at.node] if at.leaf < 0 else spans.leaf_parent[at.leaf]
-        return 1 if forest.then[above] == child else 2
+        parent = spans.parent[at.node] if at.leaf < 0 else spans.leaf_parent[at.leaf]
+        return 1 if forest.then[parent] == child else 2
 
     def path(self, point: int) -> tuple[int, list[int]] | None:
-        """The first point of the tree that a point is in, and the steps from there, last first.
+        """Return the first point of the packed tree around a point, and the reversed steps from it.
 
-        None if the point is in no tree, or is its first.
+        None if the point is outside of packed trees, or the first of one.
         """
         index, past, tree = self._tree(point)
         if tree is None:
@@ -176,9 +179,9 @@ class _Index:
             node = int(forest.spans.leaf_parent[at.leaf])
         parents, then = forest.lists
         while node != tree.node:
-            above = parents[node]
-            steps.append(1 if then[above] == node else 2)
-            node = above
+            parent = parents[node]
+            steps.append(1 if then[parent] == node else 2)
+            node = parent
         return self.starts[index], steps
 
     def written(self, point: int) -> int:
@@ -186,7 +189,7 @@ class _Index:
         if tree is None:
             return self.numbers[index]
         at = tree.forest.locate(tree.node, past)
-        if at.inside:  # only inside a test may the written order be another one
+        if at.inside:  # only tests can differ from written order
             inside = _points_of_test(tree.forest, at.node).written[at.inside - 1]
             past += inside - (at.inside - 1)
         return self.numbers[index] + past
@@ -200,7 +203,7 @@ T = TypeVar("T")
 
 
 class _Column(Sequence[T]):
-    """A column over all points, of which an entry is worked out when it is asked for."""
+    """A sequence with one entry per point, computed on demand."""
 
     def __init__(self, index: _Index, at: Callable[[int], T]) -> None:
         self._index, self._at = index, at
@@ -230,20 +233,22 @@ class Points:
     Attributes
     ----------
     terms : the sub-term at each point.
-    parents : the point above (-1 for the root).
-    steps : which child of its parent, in canonical order.
-    written : the number the point would have if children stood in written order.
+    parents : the parent of each point (-1 for the root).
+    steps : the index of each point among its siblings, in canonical order.
+    written : the number of each point if children were in written order.
     trees : the packed trees, each with its first point.
 
-    Linear in the number of points that are not in packed trees, time and memory. Those in packed
-    trees are worked out when they are asked for, O(log n) each.
+    Notes
+    -----
+    Time and memory are linear in the number of points outside of packed trees. Points in packed
+    trees are computed on demand, O(log n) each.
     """
 
     def __init__(self, root: Term) -> None:
-        if root.points > MOST_POINTS:
+        if root.points > MAX_POINTS:
             raise LanguageError(
-                f"the program has {root.points} positions, more than {MOST_POINTS}: "
-                "shared sub-terms make it far larger than it looks"
+                f"the program has {root.points} positions, more than {MAX_POINTS}; "
+                "shared sub-terms count once per occurrence"
             )
         canonical_order(root)
         self.terms: Sequence[Term]
@@ -266,10 +271,10 @@ class Points:
                 point += term.points
                 continue
             parts = children(term)
-            at = [written + 1]
+            starts_of = [written + 1]
             for part in parts[:-1]:
-                at.append(at[-1] + part.points)
-            below = [(parts[i], point, step, at[i]) for step, i in enumerate(term._order)]
+                starts_of.append(starts_of[-1] + part.points)
+            below = [(parts[i], point, step, starts_of[i]) for step, i in enumerate(term._order)]
             stack.extend(reversed(below))
             point += 1
         columns = [list(column) for column in zip(*rows, strict=True)]
@@ -287,21 +292,21 @@ class Points:
         return len(self.terms)
 
     def end(self, point: int) -> int:
-        """One past the last point inside the sub-term at `point`."""
+        """Return the first point after the sub-term at `point`."""
         return point + self.terms[point].points
 
     def below(self, point: int) -> list[int]:
-        """The points of the children, in canonical order."""
+        """Return the points of the children, in canonical order."""
         term, child = self.terms[point], point + 1
         parts = children(term)
-        found = []
-        for step in term._order:
-            found.append(child)
-            child += parts[step].points
-        return found
+        points = []
+        for index in term._order:
+            points.append(child)
+            child += parts[index].points
+        return points
 
     def path(self, point: int) -> tuple[int, ...]:
-        """The steps from the root."""
+        """Return the steps from the root to a point."""
         steps = []
         while point > 0:
             if self.trees and (inside := self.terms.path(point)) is not None:  # type: ignore[attr-defined]
@@ -313,15 +318,15 @@ class Points:
         return tuple(reversed(steps))
 
     def position(self, site: Site) -> Position:
-        """A site as a path."""
+        """Return the position of a site."""
         return Position(self.path(site.point), site.operands)
 
     def text(self, site: Site) -> str:
-        """A site as its position is printed."""
+        """Return the text of a site's position."""
         return _position_text(self.path(site.point), site.operands)
 
     def site(self, position: Position) -> Site:
-        """A path as a site; an error if there is no such position."""
+        """Return the site at a position, or raise an error if the program has no such position."""
         point = 0
         for step in position.path:
             below = self.below(point)
@@ -335,7 +340,7 @@ class Points:
         return Site(point, position.operands)
 
     def term_at(self, site: Site) -> Term:
-        """The sub-term at a site; for some operands, the operator over them, as written."""
+        """Return the sub-term at a site; for some operands, the operator applied to them."""
         term = self.terms[site.point]
         if not site.operands:
             return term
@@ -344,14 +349,14 @@ class Points:
         return rebuild(term, tuple(parts[i] for i in chosen))
 
     def covers(self, site: Site) -> list[tuple[int, int]]:
-        """The ranges of points that a site replaces."""
+        """Return the ranges of points that a site covers."""
         if not site.operands:
             return [(site.point, self.end(site.point))]
         below = self.below(site.point)
         return [(below[i], self.end(below[i])) for i in site.operands]
 
     def disjoint(self, first: Site, second: Site) -> bool:
-        """Whether two sites share no point."""
+        """Return whether two sites have no point in common."""
         return all(
             a_end <= b or b_end <= a
             for a, a_end in self.covers(first)
@@ -359,52 +364,52 @@ class Points:
         )
 
     def replace(self, new: Mapping[Site, Term]) -> Term:
-        """The whole term with new terms at disjoint sites.
+        """Return the whole term with new terms at disjoint sites.
 
-        Some operands of an operator become one operand behind the rest: ``(the rest) op new``.
-        Only the nodes above the sites are built anew: linear in their number and width.
+        Some operands of an operator become one operand at the end: ``(the others) op new``.
+        Only the nodes above the sites are rebuilt: linear in their number and width.
         """
         return self.rebuilt(new)[0] if new else self.terms[0]
 
     def rebuilt(
         self, new: Mapping[Site, Term], rule: Callable[[Term], Term] | None = None
     ) -> dict[int, Term]:
-        """What stands at each point that `replace` changes: new terms, and the nodes above them.
+        """Return the new term at each point that `replace` changes, and at the points above.
 
-        A rule is applied to each node that is built anew, those inside it first.
+        A rule is applied to each rebuilt node, innermost first.
         """
         changed: dict[int, Term] = {}
-        removed: dict[int, list[int]] = {}  # operator -> its operands to take out
-        added: dict[int, list[Term]] = {}  # operator -> what is put behind the rest
+        removed: dict[int, list[int]] = {}  # operator -> operands to remove
+        added: dict[int, list[Term]] = {}  # operator -> operands to append
         dirty: set[int] = set()
         for site, term in new.items():
             if site.operands:
                 removed.setdefault(site.point, []).extend(site.operands)
                 added.setdefault(site.point, []).append(term)
-                above = site.point
+                ancestor = site.point
             else:
                 changed[site.point] = term
-                above = self.parents[site.point]
-            while above >= 0 and above not in dirty:
-                dirty.add(above)
-                above = self.parents[above]
+                ancestor = self.parents[site.point]
+            while ancestor >= 0 and ancestor not in dirty:
+                dirty.add(ancestor)
+                ancestor = self.parents[ancestor]
         for point in sorted(dirty, reverse=True):
             term = self.terms[point]
             parts = list(children(term))
             for step, child in enumerate(self.below(point)):
                 if child in changed:
                     parts[term._order[step]] = changed[child]
-            gone = {term._order[i] for i in removed.get(point, ())}
-            kept = [part for i, part in enumerate(parts) if i not in gone]
-            built = rebuild(term, (*kept, *added.get(point, ())))
+            dropped = {term._order[i] for i in removed.get(point, ())}
+            remaining = [part for i, part in enumerate(parts) if i not in dropped]
+            built = rebuild(term, (*remaining, *added.get(point, ())))
             changed[point] = built if rule is None else rule(built)
         return changed
 
 
 class Cover:
-    """The points that some sites replace, to be asked whether they hold others.
+    """The points covered by a set of sites.
 
-    Asking costs the depth of a point, however many sites there are.
+    A query takes time linear in the depth of a point, however many sites there are.
     """
 
     def __init__(self, points: Points, sites: Iterable[Site]) -> None:
@@ -413,11 +418,11 @@ class Cover:
         self._roots = {start for site in sites for start, _ in points.covers(site)}
 
     def holds(self, site: Site) -> bool:
-        """Whether everything that a site replaces is replaced."""
+        """Return whether the sites cover all of another site."""
         return all(self._inside(start) for start, _ in self._points.covers(site))
 
     def touches(self, site: Site) -> bool:
-        """Whether something at or above the parts of a site is replaced."""
+        """Return whether the sites cover another site, or at least one of its operands."""
         return any(self._inside(start) for start, _ in self._points.covers(site))
 
     def _inside(self, point: int) -> bool:
@@ -428,81 +433,27 @@ class Cover:
         return False
 
 
-def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
-    """For each point of a term that was rebuilt the point it was before, -1 for what is new.
-
-    `built` says what became of each point that changed (see `Points.rebuilt`); what stands below
-    the others is as it was.
-    """
-    found = [-1] * len(new)
-    stack = [(0, 0)]  # a point of the new term, and a point of the old one that led to it
-    while stack:
-        point, before = stack.pop()
-        term = new.terms[point]
-        if before not in built:
-            size = new.end(point) - point
-            found[point : point + size] = range(before, before + size)
-            continue
-        inside = [(built.get(child, old.terms[child]), child) for child in old.below(before)]
-        taken = next((child for part, child in inside if part is term), None)
-        if taken is not None:  # what stood around it is gone
-            stack.append((point, taken))
-            continue
-        if isinstance(term, Const):
-            continue
-        found[point] = before
-        for child in new.below(point):
-            match = next((pair for pair in inside if pair[0] is new.terms[child]), None)
-            if match is not None:
-                inside.remove(match)
-                stack.append((child, match[1]))
-            else:
-                stack += _flattened(old, built, inside, child, new.terms[child])
-    return found
-
-
-def _flattened(
-    old: Points, built: Mapping[int, Term], inside: list[tuple[Term, int]], child: int, term: Term
-) -> list[tuple[int, int]]:
-    """Where an operand came from that stood in an operator inside the operator."""
-    for _, before in inside:
-        while before in built:
-            below = [(built.get(p, old.terms[p]), p) for p in old.below(before)]
-            match = next((p for part, p in below if part is term), None)
-            if match is not None:
-                return [(child, match)]
-            same = [p for part, p in below if part is built[before]]
-            if not same:
-                break
-            before = same[0]
-        else:
-            match = next((p for p in old.below(before) if old.terms[p] is term), None)
-            if match is not None:
-                return [(child, match)]
-    return []
-
-
 def operand_choices(points: Points, point: int) -> list[int]:
-    """The operands of an associative operator of which subsets are taken: all but constants."""
+    """Return the operands of an associative operator that can form partial sums: no constants."""
     parts = children(points.terms[point])
     order = points.terms[point]._order
     return [step for step, i in enumerate(order) if not isinstance(parts[i], Const)]
 
 
 def decomposition_id(term: Term, positions: Iterable[Position | str]) -> str:
-    """A hash of a term and its positions (or their texts), the same on every machine."""
+    """Return a hash of a term and its positions (or their texts), the same on every machine."""
     hasher = blake2b(term.digest, digest_size=8)
     for text in sorted(map(str, positions)):
         hasher.update(text.encode() + b";")
     return hasher.hexdigest()
 
 
-MOST_TEXTS = 256
-"""Positions up to which an id is made of their texts; of more, of their points' numbers."""
+MAX_HASHED_TEXTS = 256
+"""An id hashes the texts of up to this many positions; of more, the numbers of their points."""
 
 
 def sites_id(term: Term, points: Points, sites: Sequence[Site]) -> str:
-    """The same for sites. Of very many, the numbers of their points take the place of texts."""
-    if len(sites) <= MOST_TEXTS:
+    """Return the id of a term at some sites; see `MAX_HASHED_TEXTS`."""
+    if len(sites) <= MAX_HASHED_TEXTS:
         return decomposition_id(term, map(points.text, sites))
     return decomposition_id(term, (f"#{site.point}{site.operands or ''}" for site in sites))

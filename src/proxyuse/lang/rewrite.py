@@ -1,7 +1,7 @@
-"""Rewriting that keeps the meaning: constant folding and its consequences.
+"""Rewriting that preserves meaning: constant folding and its consequences.
 
-Nothing is rounded differently by it: a sum with constants and variables in it stays as it is,
-for ``(2 + x) + 3`` and ``x + 5`` may differ in the last bit.
+Rounding is preserved, too: a sum of constants and variables stays as it is, because
+``(2 + x) + 3`` and ``x + 5`` can differ in the last bit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from proxyuse.lang.packed import Forest, PackedIte
 
 
 def rewritten(root: Term, rule: Callable[[Term], Term], *, enter_packed: bool = True) -> Term:
-    """Apply a rule to every node, children first; what does not change is shared.
+    """Apply a rule to every node, children first; unchanged nodes are shared.
 
-    The rule is applied to packed trees as they are, if they are not entered.
+    Unless `enter_packed`, the rule is applied to each packed tree as a whole.
     """
     new: dict[int, Term] = {}
     for term in postorder(root, enter_packed=enter_packed):
@@ -49,7 +49,7 @@ def rewritten(root: Term, rule: Callable[[Term], Term], *, enter_packed: bool = 
 
 
 def simplify(root: Term) -> Term:
-    """Fold constants; drop branches never taken, and guards that decide nothing.
+    """Fold constants, and drop branches that are never taken and guards that decide nothing.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def simplify(root: Term) -> Term:
     >>> print(simplify(parse_term("ite(1 + 1 == 2 and not false, ite(x <= 3, y, y), z)")))
     y
     """
-    return rewritten(root, simpler)
+    return rewritten(root, simplify_node)
 
 
-def simpler(term: Term) -> Term:
-    """One node simplified, given that what is inside it is."""
+def simplify_node(term: Term) -> Term:
+    """Simplify one node whose children are simplified."""
     folded = _folded(term)
-    if not all(_fits_truth(part) for part in _truths(folded)):
+    if not all(_can_be_boolean(part) for part in _booleans(folded)):
         return folded
     match folded:
         case Ite(Const(value), then, otherwise):
@@ -82,8 +82,8 @@ def simpler(term: Term) -> Term:
             return folded
 
 
-def _truths(term: Term) -> tuple[Term, ...]:
-    """The parts of a node that stand for true or false."""
+def _booleans(term: Term) -> tuple[Term, ...]:
+    """Return the children of a node that must be boolean."""
     match term:
         case And(operands) | Or(operands):
             return operands
@@ -93,22 +93,22 @@ def _truths(term: Term) -> tuple[Term, ...]:
             return ()
 
 
-def _fits_truth(part: Term) -> bool:
+def _can_be_boolean(part: Term) -> bool:
     return not isinstance(part, Const) or type(part.value) is bool or is_missing(part.value)
 
 
-def _without(term: And | Or, operands: tuple[Term, ...], idle: Term) -> Term:
-    """Without operands that decide nothing; one that may be missing does not stand alone."""
-    kept = tuple(part for part in operands if part != idle)
-    if len(kept) == len(operands):
+def _without(term: And | Or, operands: tuple[Term, ...], neutral: Term) -> Term:
+    """Drop neutral operands, unless a single operand that may be missing would remain."""
+    remaining = tuple(part for part in operands if part != neutral)
+    if len(remaining) == len(operands):
         return term
-    if len(kept) == 1 and not isinstance(kept[0], And | Or | Not | Compare | Member):
+    if len(remaining) == 1 and not isinstance(remaining[0], And | Or | Not | Compare | Member):
         return term
-    return rebuild(term, kept)
+    return rebuild(term, remaining)
 
 
 def _folded(term: Term) -> Term:
-    """A node over constants as a constant; where kinds do not fit it stays as it is."""
+    """Fold a node whose children are constants, unless their kinds do not match."""
     parts = children(term)
     constants = [part.value for part in parts if isinstance(part, Const)]
     if not parts or len(constants) < len(parts):
@@ -122,15 +122,15 @@ def _folded(term: Term) -> Term:
         values = [constant(value, vocabulary) for value in constants]
         value = first_value(apply(term, values, {}, vocabulary), vocabulary)
     if kind == BOOLEAN and isinstance(value, float) and not is_missing(value):
-        value = value == 1.0  # a truth value that stood beside missing ones
+        value = value == 1.0  # booleans beside missing values are stored as floats
     return Const(value)
 
 
 def without_missing_directions(root: Term, complete: Container[str]) -> Term:
-    """Take the "true when missing" mark off the tests of variables that are never missing.
+    """Remove the "true if missing" mark from tests of variables that are never missing.
 
-    Where nothing is missing the mark says nothing, and with it two equal tests look different:
-    scikit-learn marks every node of a tree, by chance where no value was missing in training.
+    The mark has no effect there, but makes equal tests look different: scikit-learn marks every
+    node of a tree, with an arbitrary direction if no value was missing in training.
     """
 
     def never_missing(term: Term) -> bool:

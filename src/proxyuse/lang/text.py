@@ -1,8 +1,8 @@
-"""Terms as text: infix, the fewest parentheses, indented where a line would be too long.
+"""Terms as text: infix, with as few parentheses as possible, broken over lines if too long.
 
-Printing lays a term out by one template a node; the template's breaks are spaces while the
-term fits on the line and new lines otherwise. What is printed parses back to an equal term.
-Cost: linear in the length of the text. No recursion.
+Each node has a template; its breaks are printed as spaces if the node fits on the line and as line
+breaks otherwise. The text parses back to an equal term. Cost: linear in the length of the text,
+without recursion.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.packed import Forest, PackedIte
 
 LINE_WIDTH = 88
-MOST_POINTS = 50_000_000
-DEEPEST_INDENT = 40
-MOST_SHORT = 200  # characters of a text that is kept whole
+MAX_POINTS = 50_000_000
+MAX_INDENT_LEVEL = 40
+MAX_CACHED_LENGTH = 200  # characters; `Texts` caches whole texts up to this length
 
 KEYWORDS = frozenset(
     ["ite", "and", "or", "not", "in", "true", "false", "missing", "inf", "argmax", "table",
      "lambda", *Function, *Precision]
 )  # fmt: skip
 
-# How tightly an operator binds; a child that binds less tightly stands in parentheses.
+# Precedence of the operators; a child that binds less tightly needs parentheses.
 OR, AND, NOT, COMPARE, ADD, MUL, ATOM = range(7)
 
 _NAME = re.compile(r"[^\W\d]\w*\Z")
@@ -58,7 +58,7 @@ _NAME = re.compile(r"[^\W\d]\w*\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Break:
-    """A space (or nothing) on one line; a new line, one level in or out, when broken."""
+    """A space (or nothing), or a line break that indents by `shift` levels."""
 
     flat: str = " "
     shift: int = 0
@@ -66,7 +66,7 @@ class _Break:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A child, in parentheses or not."""
+    """A child, with or without parentheses."""
 
     term: Term
     parentheses: bool = False
@@ -80,7 +80,7 @@ _LINE = _Break(" ")
 
 
 def name_text(name: str) -> str:
-    """How a variable is written: bare if it is a plain word, else in backquotes.
+    """Write a variable name, in backquotes unless it is a plain word.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def name_text(name: str) -> str:
 
 
 def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int = LINE_WIDTH) -> str:
-    """Print a term; only comparisons in another than the given precision say theirs.
+    """Write a term as text; comparisons that do not have `precision` are marked with their own.
 
     Examples
     --------
@@ -99,16 +99,16 @@ def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int =
     >>> term_text(parse_term("ite(not(age>30), 1, -2*x + y)"))
     'ite(not age > 30, 1, -2 * x + y)'
     """
-    if term.points > MOST_POINTS:
+    if term.points > MAX_POINTS:
         raise LanguageError(
-            f"a term with {term.points} positions is too large to print: shared sub-terms make "
-            "it far larger than it looks"
+            f"a term with {term.points} positions is too large to print; shared sub-terms count "
+            "once per occurrence"
         )
     templates, widths = _laid_out(term, precision)
     out: list[str] = []
     column = 0
-    # Pieces still to be printed, each with the level of a line that starts there and whether
-    # the term it belongs to is broken over lines.
+    # The remaining pieces, each with its indentation level and whether its term is broken over
+    # several lines.
     stack: list[tuple[_Piece, int, bool]] = [(_Slot(term), 0, False)]
     while stack:
         piece, level, broken = stack.pop()
@@ -118,7 +118,7 @@ def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int =
                 column += len(piece)
             case _Break(flat):
                 if broken:
-                    column = 2 * min(level, DEEPEST_INDENT)
+                    column = 2 * min(level, MAX_INDENT_LEVEL)
                     out.append("\n" + " " * column)
                 else:
                     out.append(flat)
@@ -137,7 +137,7 @@ def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int =
 
 
 def _laid_out(root: Term, precision: Precision) -> tuple[dict[int, list[_Piece]], dict[int, int]]:
-    """The template and the one-line width of every node below `root`."""
+    """Return the template and the one-line width of every node of `root`."""
     templates: dict[int, list[_Piece]] = {}
     widths: dict[int, int] = {}
     for term in postorder(root):
@@ -148,7 +148,7 @@ def _laid_out(root: Term, precision: Precision) -> tuple[dict[int, list[_Piece]]
 
 
 def _width(pieces: Iterable[_Piece], widths: Mapping[int, int]) -> int:
-    """How many characters a template takes on one line, from those of its children."""
+    """Return the one-line width of a template, given the widths of its children."""
     total = 0
     for piece in pieces:
         match piece:
@@ -164,7 +164,7 @@ def _width(pieces: Iterable[_Piece], widths: Mapping[int, int]) -> int:
 
 
 def binding(term: Term) -> int:
-    """How tightly a term's outermost operator binds."""
+    """Return the precedence of a term's outermost operator."""
     match term:
         case Or():
             return OR
@@ -189,7 +189,7 @@ def _slot(term: Term, at_least: int) -> _Slot:
 
 
 def _template(term: Term, precision: Precision) -> Iterable[_Piece]:
-    """How a term is written, piece by piece; what is wide is made as it is asked for."""
+    """Return the pieces of a term's text; long ones are generated lazily."""
     match term:
         case Const(value):
             return [value_text(value)]
@@ -201,11 +201,11 @@ def _template(term: Term, precision: Precision) -> Iterable[_Piece]:
             return _chain(term.operands, f"{term.tag} ", binding(term) + 1)
         case Not(operand):
             return ["not ", _slot(operand, NOT)]
-        case Compare(relation, left, right, own_precision, missing):
+        case Compare(relation, left, right, compared_in, missing):
             sign = f" {relation}{'?' if missing else ''} "
-            if own_precision is (Precision.FLOAT64 if compares_words(term) else precision):
+            if compared_in is (Precision.FLOAT64 if compares_words(term) else precision):
                 return [_slot(left, ADD), sign, _slot(right, ADD)]
-            return [f"{own_precision}(", _Slot(left), ")", sign, _slot(right, ADD)]
+            return [f"{compared_in}(", _Slot(left), ")", sign, _slot(right, ADD)]
         case Member(operand, members, missing):
             inside = ", ".join(map(value_text, members))
             return [_slot(operand, ADD), f" in{'?' if missing else ''} {{{inside}}}"]
@@ -246,7 +246,7 @@ def _call(head: str, arguments: tuple[Term, ...], tail: str) -> Iterator[_Piece]
 
 
 def _sum(operands: tuple[Term, ...]) -> Iterator[_Piece]:
-    """The operands after the first with a minus sign where they start with a negative number."""
+    """Write a sum, with a minus sign before operands that start with a negative number."""
     yield _slot(operands[0], MUL)
     for operand in islice(operands, 1, None):
         yield _LINE
@@ -266,13 +266,13 @@ def _sum(operands: tuple[Term, ...]) -> Iterator[_Piece]:
                 yield _slot(operand, MUL)
 
 
-def shortened(text: str, most: int = 60) -> str:
-    """A text that may be long, for a message or a note."""
-    return text if len(text) <= most else text[: most - 3] + "..."
+def shortened(text: str, max_length: int = 60) -> str:
+    """Shorten a text for a message or a note."""
+    return text if len(text) <= max_length else text[: max_length - 3] + "..."
 
 
-def brief(term: Term, precision: Precision, most: int = 60) -> str:
-    """The beginning of a term's text, for a message or a note; cheap however large the term.
+def brief(term: Term, precision: Precision, max_length: int = 60) -> str:
+    """Return the start of a term's text, for a message or a note; fast for terms of any size.
 
     Examples
     --------
@@ -282,11 +282,11 @@ def brief(term: Term, precision: Precision, most: int = 60) -> str:
     >>> brief(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64, 16)
     'ite(age <= 30...'
     """
-    return shortened(beginning(term, precision, most + 1), most)
+    return shortened(beginning(term, precision, max_length + 1), max_length)
 
 
-def briefs(terms: Sequence[Term], precision: Precision, most: int = 60) -> list[str]:
-    """What `brief` says of each of many terms; what is said of a term is used for those around it.
+def briefs(terms: Sequence[Term], precision: Precision, max_length: int = 60) -> list[str]:
+    """Return `brief` of many terms; the text of a term is reused in the terms around it.
 
     Examples
     --------
@@ -296,14 +296,14 @@ def briefs(terms: Sequence[Term], precision: Precision, most: int = 60) -> list[
     """
     known: dict[int, str] = {}
     for term in sorted(terms, key=lambda term: term.size):
-        known[id(term)] = _first(term, precision, most + 1, known)
-    return [shortened(known[id(term)], most) for term in terms]
+        known[id(term)] = _first(term, precision, max_length + 1, known)
+    return [shortened(known[id(term)], max_length) for term in terms]
 
 
-def beginning(term: Term, precision: Precision, most: int) -> str:
-    """The first characters of a term's text on one line.
+def beginning(term: Term, precision: Precision, length: int) -> str:
+    """Return the first characters of a term's text on one line.
 
-    Written from the left and only as far as asked, so it costs the same however large the term.
+    The text is generated only as far as needed, so the cost does not depend on the term's size.
 
     Examples
     --------
@@ -311,19 +311,19 @@ def beginning(term: Term, precision: Precision, most: int) -> str:
     >>> beginning(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64, 13)
     'ite(age <= 30'
     """
-    return _first(term, precision, most, {})
+    return _first(term, precision, length, {})
 
 
-def _first(term: Term, precision: Precision, most: int, known: Mapping[int, str]) -> str:
-    """The beginning of a term's text; that of some nodes is `known`, by their identity."""
+def _first(term: Term, precision: Precision, length: int, known: Mapping[int, str]) -> str:
+    """Return the start of a term's text; `known` has the texts of some nodes by `id()`."""
     out: list[str] = []
-    room = most
-    waiting: list[Iterator[_Piece]] = [iter((_Slot(term),))]
-    while waiting and room > 0:
-        piece = next(waiting[-1], None)
+    remaining = length
+    pending: list[Iterator[_Piece]] = [iter((_Slot(term),))]
+    while pending and remaining > 0:
+        piece = next(pending[-1], None)
         match piece:
             case None:
-                waiting.pop()
+                pending.pop()
                 continue
             case str():
                 text = piece
@@ -332,20 +332,20 @@ def _first(term: Term, precision: Precision, most: int, known: Mapping[int, str]
             case _Slot(child, parentheses):
                 text = "(" if parentheses else ""
                 if parentheses:
-                    waiting.append(iter(")"))
+                    pending.append(iter(")"))
                 if id(child) in known:
-                    waiting.append(iter((known[id(child)],)))
+                    pending.append(iter((known[id(child)],)))
                 else:
-                    waiting.append(iter(_template(child, precision)))
+                    pending.append(iter(_template(child, precision)))
             case _:
                 assert_never(piece)
         out.append(text)
-        room -= len(text)
-    return "".join(out)[:most]
+        remaining -= len(text)
+    return "".join(out)[:length]
 
 
 class Texts:
-    """Beginnings and lengths of many terms that share parts; each node object is looked at once.
+    """The starts and lengths of the texts of many terms that share nodes; each node is read once.
 
     Examples
     --------
@@ -359,10 +359,12 @@ class Texts:
         self._precision = precision
         self._widths: dict[int, int] = {}
         self._short: dict[int, str] = {}  # whole texts
-        self._kept: list[Term] = []  # while a node is alive, no other has its `id`
+        self._alive: list[
+            Term
+        ] = []  # keeps nodes alive, because Python may reuse the `id()` of a collected one
 
     def length(self, term: Term) -> int:
-        """How many characters a term has on one line."""
+        """Return the length of a term's text on one line."""
         widths = self._widths
         stack = [] if id(term) in widths else [term]
         while stack:
@@ -376,18 +378,18 @@ class Texts:
                 self._add(node)
         return widths[id(term)]
 
-    def beginning(self, term: Term, most: int) -> str:
-        """The same as the function of this name."""
+    def beginning(self, term: Term, length: int) -> str:
+        """Return the first characters of a term's text, like the function `beginning`."""
         self.length(term)
-        return _first(term, self._precision, most, self._short)
+        return _first(term, self._precision, length, self._short)
 
     def _add(self, node: Term) -> None:
-        """A node whose parts are known."""
+        """Add a node whose children have been added."""
         pieces = list(_template(node, self._precision))
         width = self._widths[id(node)] = _width(pieces, self._widths)
-        if width <= MOST_SHORT:
+        if width <= MAX_CACHED_LENGTH:
             self._short[id(node)] = "".join(map(self._whole, pieces))
-        self._kept.append(node)
+        self._alive.append(node)
 
     def _whole(self, piece: _Piece) -> str:
         match piece:
@@ -403,7 +405,7 @@ class Texts:
 
 
 def _tests(root: Term) -> Iterator[Term]:
-    """Every node object, with the shapes of tests for what is in packed trees."""
+    """Yield every node object outside of packed trees, and the shapes of the tests inside them."""
     forests: dict[int, Forest] = {}
     for term in postorder(root, enter_packed=False):
         if isinstance(term, PackedIte):
@@ -415,7 +417,7 @@ def _tests(root: Term) -> Iterator[Term]:
 
 
 def precision_of(term: Term) -> Precision:
-    """The precision to print by: float32 if every comparison of numbers has it, else float64."""
+    """Return float32 if all comparisons of numbers have that precision, otherwise float64."""
     used = {
         node.precision
         for node in _tests(term)

@@ -1,10 +1,10 @@
-"""Walking through packed trees: every test becomes a range of whole numbers.
+"""Walking through packed trees: every test becomes a range of integer codes.
 
-A test looks at one *column*: a number cut at the constants it is compared with, a category, or,
-for anything else, the truth of the test itself. On a column a row has a code from 0 on, -1 where
-the value is missing, and a test holds for a range of codes. So a step through a tree is one
-comparison of whole numbers, whatever the test. What the codes mean follows from the trees alone,
-so rows can be encoded in blocks, in any order.
+Each test reads one *code column*: a number, cut at the constants it is compared with; a category;
+or, for any other test, the result of the test. A row has one code per column (-1 if the value is
+missing), and a test is true for a contiguous range of codes. A step through a tree is therefore a
+single comparison of integers, whatever the test. The codes depend on the trees alone, so rows can
+be encoded in blocks and in any order.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term, Var
 from proxyuse.lang.packed import Forest, PackedIte
 
 _UPPER = (Relation.GT, Relation.GE, Relation.NE)
-"""Relations whose opposite is a range that begins with the smallest codes, or is one code."""
+"""Relations whose negation is a range that starts at the smallest code, or a single code."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeColumn:
-    """What some tests look at.
+    """A value that tests read, and its encoding as integers.
 
     Attributes
     ----------
     operand : the term whose values are encoded; the test itself if there are no cuts or words.
-    precision : numbers are rounded to it first.
-    cuts : numbers, ascending; a code is how many of them are below the value.
-    words : categories; a code is the index of one, the number of words for any other.
+    precision : the float type to which numbers are rounded first.
+    cuts : ascending numbers; the code is the number of cuts below the value.
+    words : categories; the code is the index of the value, or ``len(words)`` for any other.
     """
 
     operand: Term
@@ -49,19 +49,19 @@ class CodeColumn:
 
     @property
     def variable(self) -> str | None:
-        """The variable whose values are encoded, if it is one."""
+        """The name of the variable, if the operand is one."""
         plain = self.cuts is not None or self.words is not None
         return self.operand.name if plain and isinstance(self.operand, Var) else None
 
     @property
     def count(self) -> int:
-        """How many codes there are from 0 on."""
+        """The number of codes, not counting -1."""
         if self.cuts is not None:
             return len(self.cuts) + 1
         return 2 if self.words is None else len(self.words) + 1
 
     def encode(self, columns: Mapping[str, Array], vocabulary: Vocabulary) -> Array:
-        """The code of each row. O(log cuts) for each."""
+        """Return the code of each row. O(log cuts) per row."""
         values = evaluate(self.operand, columns, vocabulary)
         if self.cuts is not None:
             with np.errstate(all="ignore"):
@@ -74,24 +74,25 @@ class CodeColumn:
             return np.where(truth_of(values), np.int32(0), np.int32(1))
         if values.dtype != np.int32:  # nothing but missing values
             return np.full(len(values), -1, dtype=np.int32)
-        places = [vocabulary.code(word) for word in self.words]  # which may add words
-        known = np.full(len(vocabulary.words) + 1, len(self.words), dtype=np.int32)
-        known[places] = np.arange(len(self.words))
-        known[-1] = -1
+        codes = [vocabulary.code(word) for word in self.words]  # may extend the vocabulary
+        recoded = np.full(len(vocabulary.words) + 1, len(self.words), dtype=np.int32)
+        recoded[codes] = np.arange(len(self.words))
+        recoded[-1] = -1
         assert NO_CATEGORY == -1
-        return known[values]
+        return recoded[values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wiring:
-    """Trees joined to columns of codes.
+class CodeRanges:
+    """The test of each inner node of a forest as a range of integer codes.
 
     Attributes
     ----------
-    columns : what tests look at.
-    nodes : for each inner node, side by side: its column, the first code for which a row goes to
-        the first child, how many codes do, and the two children (an inner node, or -1 - leaf).
-    swapped : for each inner node whether the first child is where the test does not hold.
+    columns : the code columns that the tests read.
+    nodes : one row per inner node: its code column, the first code of the range, the length of
+        the range, the child for codes in the range and the other child (an inner node, or
+        -1 - leaf).
+    swapped : for each inner node, whether codes in the range fail the test.
     """
 
     columns: tuple[CodeColumn, ...]
@@ -99,15 +100,15 @@ class Wiring:
     swapped: Array
 
     def encode(self, columns: Mapping[str, Array], vocabulary: Vocabulary, n_rows: int) -> Array:
-        """The codes of each row on each column, row by row."""
+        """Return the codes as an array with one row per row and one column per code column."""
         codes = np.empty((n_rows, len(self.columns)), dtype=np.int32)
         for index, column in enumerate(self.columns):
             codes[:, index] = column.encode(columns, vocabulary)
         return codes
 
 
-def wired(forest: Forest) -> Wiring:
-    """Join trees to the columns that their tests look at. O(n log n) for n tests."""
+def code_ranges(forest: Forest) -> CodeRanges:
+    """Turn every test of a forest into a range of codes. O(n log n) for n tests."""
     tests = forest.tests
     column_of = np.zeros(len(tests), dtype=np.int32)
     first = np.zeros(len(tests), dtype=np.int64)
@@ -117,37 +118,37 @@ def wired(forest: Forest) -> Wiring:
     by_shape = np.argsort(tests.shape, kind="stable")
     ends = np.searchsorted(tests.shape[by_shape], np.arange(len(tests.shapes) + 1))
     groups: dict[tuple[bytes, Precision, bool], list[int]] = {}
-    for number, shape in enumerate(tests.shapes):
+    for shape_index, shape in enumerate(tests.shapes):
         key = _column_key(shape)
         if key is None:
-            for test in by_shape[ends[number] : ends[number + 1]].tolist():
+            for test in by_shape[ends[shape_index] : ends[shape_index + 1]].tolist():
                 column_of[test] = len(columns)
                 columns.append(CodeColumn(tests.term(test)))
         else:
-            groups.setdefault(key, []).append(number)
-    for (_, precision, words), numbers in groups.items():
-        own = [by_shape[ends[number] : ends[number + 1]] for number in numbers]
-        shapes = [tests.shapes[number] for number in numbers]
-        index = len(columns)
+            groups.setdefault(key, []).append(shape_index)
+    for (_, precision, words), indices in groups.items():
+        members = [by_shape[ends[i] : ends[i + 1]] for i in indices]
+        shapes = [tests.shapes[i] for i in indices]
+        column_index = len(columns)
         operand = shapes[0].left  # type: ignore[union-attr]
-        made = _words_column if words else _numbers_column
-        columns.append(made(operand, precision, shapes, own, tests.cut, first, count, swapped))
-        column_of[np.concatenate(own)] = index
-        # What no range can say becomes a column of its own.
-        for test in (t for some in own for t in some.tolist() if count[t] < 0):
+        make = _words_column if words else _numbers_column
+        columns.append(make(operand, precision, shapes, members, tests.cut, first, count, swapped))
+        column_of[np.concatenate(members)] = column_index
+        # A test that is not a range of codes gets a column of its own.
+        for test in (t for some in members for t in some.tolist() if count[t] < 0):
             first[test], count[test], swapped[test] = 0, 1, False
             column_of[test] = len(columns)
             columns.append(CodeColumn(tests.term(test)))
-    at = forest.test
-    exchanged = swapped[at]
+    test_of = forest.test
+    exchanged = swapped[test_of]
     left = np.where(exchanged, forest.otherwise, forest.then)
     right = np.where(exchanged, forest.then, forest.otherwise)
-    nodes = np.column_stack([column_of[at], first[at], count[at], left, right])
-    return Wiring(tuple(columns), np.ascontiguousarray(nodes, dtype=np.int32), exchanged)
+    nodes = np.column_stack([column_of[test_of], first[test_of], count[test_of], left, right])
+    return CodeRanges(tuple(columns), np.ascontiguousarray(nodes, dtype=np.int32), exchanged)
 
 
 def _column_key(shape: Term) -> tuple[bytes, Precision, bool] | None:
-    """What a test looks at: equal for tests of one column. None for what no range can say."""
+    """Return the key of the code column that a test reads; None if it needs one of its own."""
     match shape:
         case Compare(_, left, Const(str()), _, _):
             return left.digest, Precision.FLOAT64, True
@@ -158,12 +159,16 @@ def _column_key(shape: Term) -> tuple[bytes, Precision, bool] | None:
 
 
 def _numbers_column(
-    operand: Term, precision: Precision, shapes: Sequence[Term], own: Sequence[Array],
+    operand: Term, precision: Precision, shapes: Sequence[Term], members: Sequence[Array],
     cuts: Array, first: Array, count: Array, swapped: Array,
 ) -> CodeColumn:  # fmt: skip
-    """A column of numbers; where each test's codes begin, and how many they are, is written."""
-    uppers, edges = [], []
-    for shape, tests in zip(shapes, own, strict=True):
+    """Make a column of numbers, and write each test's range to `first`, `count` and `swapped`.
+
+    The cuts are the largest numbers on the lower side of each boundary. A count of -1 marks a test
+    that is not a range.
+    """
+    compared, edges = [], []
+    for shape, tests in zip(shapes, members, strict=True):
         assert isinstance(shape, Compare)
         numbers = cuts[tests]
         if isinstance(shape.right, Const) and np.isnan(numbers).any():  # the shape is the test
@@ -176,65 +181,65 @@ def _numbers_column(
                 edges.append(below)
             case _:
                 edges += [below, numbers]
-        uppers.append(numbers)
+        compared.append(numbers)
     boundaries = np.unique(np.concatenate(edges))
-    for shape, tests, numbers in zip(shapes, own, uppers, strict=True):
+    for shape, tests, numbers in zip(shapes, members, compared, strict=True):
         assert isinstance(shape, Compare)
         relation, missing = shape.relation, shape.missing
-        turned = relation in _UPPER
-        lost = missing != turned  # whether missing values belong to the range
+        negated = relation in _UPPER
+        with_missing = missing != negated  # whether missing values belong to the range
         if relation in (Relation.EQ, Relation.NE):
-            at = np.searchsorted(boundaries, numbers)
-            first[tests], count[tests] = at - lost, 1 + lost
-            if lost:
-                count[tests[at > 0]] = -1
+            codes = np.searchsorted(boundaries, numbers)
+            first[tests], count[tests] = codes - with_missing, 1 + with_missing
+            if with_missing:
+                count[tests[codes > 0]] = -1
         else:
             edge = numbers
             if relation in (Relation.LT, Relation.GE):
                 edge = np.nextafter(numbers, -np.inf)
             codes = np.searchsorted(boundaries, edge) + 1
             if relation in (Relation.LT, Relation.GE):
-                codes = np.where(numbers == -np.inf, 0, codes)  # nothing is below it
-            first[tests], count[tests] = -int(lost), codes + lost
-        swapped[tests] = turned
+                codes = np.where(numbers == -np.inf, 0, codes)  # no number is below it
+            first[tests], count[tests] = -int(with_missing), codes + with_missing
+        swapped[tests] = negated
     return CodeColumn(operand, precision, cuts=boundaries)
 
 
 def _words_column(
-    operand: Term, precision: Precision, shapes: Sequence[Term], own: Sequence[Array],
+    operand: Term, precision: Precision, shapes: Sequence[Term], members: Sequence[Array],
     cuts: Array, first: Array, count: Array, swapped: Array,
 ) -> CodeColumn:  # fmt: skip
-    """A column of categories; each test of it is its shape."""
+    """Make a column of categories, and write each test's range; see `_numbers_column`."""
     words: dict[str, int] = {}
-    for shape, tests in zip(shapes, own, strict=True):
+    for shape, tests in zip(shapes, members, strict=True):
         assert isinstance(shape, Compare)
         assert isinstance(shape.right, Const)
         index = words.setdefault(str(shape.right.value), len(words))
-        turned = shape.relation is Relation.NE
-        lost = shape.missing != turned
-        first[tests], count[tests] = index - lost, 1 + lost
-        if (lost and index > 0) or shape.relation not in (Relation.EQ, Relation.NE):
+        negated = shape.relation is Relation.NE
+        with_missing = shape.missing != negated
+        first[tests], count[tests] = index - with_missing, 1 + with_missing
+        if (with_missing and index > 0) or shape.relation not in (Relation.EQ, Relation.NE):
             count[tests] = -1
-        swapped[tests] = turned
+        swapped[tests] = negated
     return CodeColumn(operand, words=tuple(words))
 
 
 def codes_of(
     forest: Forest, columns: Mapping[str, Array], vocabulary: Vocabulary, n_rows: int
 ) -> Array:
-    """The codes of rows; kept for the last rows asked for, as long as the arrays are the same."""
+    """Return the codes of rows; cached for the arrays of the last call."""
     arrays = [columns[name] for name in forest.variables]
-    kept = forest.encoded
-    if kept and kept[0] is vocabulary and all(map(operator.is_, kept[1], arrays)):
-        codes: Array = kept[2]
+    cached = forest.encoded
+    if cached and cached[0] is vocabulary and all(map(operator.is_, cached[1], arrays)):
+        codes: Array = cached[2]
         return codes
-    codes = forest.wiring.encode(columns, vocabulary, n_rows)
+    codes = forest.code_ranges.encode(columns, vocabulary, n_rows)
     forest.encoded[:] = [vocabulary, arrays, codes]
     return codes
 
 
 def tree_values(term: PackedIte, columns: Mapping[str, Array], vocabulary: Vocabulary) -> Array:
-    """What a packed tree says of each row."""
+    """Return the value of a packed tree for each row. O(depth) per row."""
     from proxyuse.lang import packed_loops  # loads numba
 
     forest, node = term.forest, term.node
@@ -243,12 +248,12 @@ def tree_values(term: PackedIte, columns: Mapping[str, Array], vocabulary: Vocab
     n_rows = max((len(columns[name]) for name in forest.variables), default=1)
     codes = codes_of(forest, columns, vocabulary, n_rows)
     leaves = np.empty(len(codes), dtype=np.int32)
-    packed_loops.find_leaves(forest.wiring.nodes, codes, node, leaves)
+    packed_loops.find_leaves(forest.code_ranges.nodes, codes, node, leaves)
     return leaf_values(forest, vocabulary)[leaves]
 
 
 def leaf_values(forest: Forest, vocabulary: Vocabulary) -> Array:
-    """What each leaf says, as the values that terms have."""
+    """Return the value of each leaf in the representation of `evaluate`."""
     if forest.labels:
         return stacked_constants(forest.labels, vocabulary)[forest.leaves]
     return forest.leaves

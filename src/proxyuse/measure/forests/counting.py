@@ -90,7 +90,7 @@ def stand(plan: ForestPlan, block: Block) -> Standing:
 
     forest, decision, rows = plan.forest, plan.decision, len(block)
     ends = np.empty((len(forest.starts), rows), dtype=np.int32)
-    loops.find_all_leaves(plan.wiring.nodes, block.codes, forest.starts, ends)
+    loops.find_all_leaves(plan.code_ranges.nodes, block.codes, forest.starts, ends)
     standing = Standing(
         ends,
         np.empty((rows, len(decision.base)), dtype=np.int64),
@@ -234,7 +234,7 @@ def count_held(
     decision = plan.decision
     changed = np.zeros(len(rows), dtype=np.bool_)
     hole_loops.count_held(
-        plan.wiring.nodes, block.codes, rows, others, chosen, hole.mask, hole.first, hole.trees,
+        plan.code_ranges.nodes, block.codes, rows, others, chosen, hole.mask, hole.first, hole.trees,
         plan.forest.starts, decision.sums, decision.scores, decision.slack, standing.ends,
         standing.leads, standing.classes, first_totals(standing), changed,
     )  # fmt: skip
@@ -309,7 +309,7 @@ def count_values(plan: ForestPlan, block: Block, graft: Graft) -> Array:
 
     leaves = np.empty(len(block), dtype=np.int32)
     node = int(graft.nodes[0])
-    packed_loops.find_leaves(plan.wiring.nodes, block.codes, node, leaves)
+    packed_loops.find_leaves(plan.code_ranges.nodes, block.codes, node, leaves)
     return np.asarray(graft.value_of[leaves - plan.forest.spans.first_leaf[node]])
 
 

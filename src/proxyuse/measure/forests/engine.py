@@ -128,7 +128,7 @@ class ForestEngine:
     def codes(self) -> Array:
         """The codes of all rows."""
         sample = self.sample
-        return self.plan.wiring.encode(sample.frame.arrays, sample.vocabulary, sample.n_rows)
+        return self.plan.code_ranges.encode(sample.frame.arrays, sample.vocabulary, sample.n_rows)
 
     @cached_property
     def blocks(self) -> list[tuple[Block, Standing]]:
@@ -212,10 +212,10 @@ class ForestEngine:
         """A number for each row; where it is the same, the computation does the same."""
         if target.kind == "subtree":
             return self.values_of(Graft.at(self.plan, target.nodes))
-        wiring = self.plan.wiring.nodes[target.nodes, :3]
+        ranges = self.plan.code_ranges.nodes[target.nodes, :3]
         kinds = [
-            counting.cells_between(self.codes[:, column], wiring[wiring[:, 0] == column, 1:])
-            for column in np.unique(wiring[:, 0]).tolist()
+            counting.cells_between(self.codes[:, column], ranges[ranges[:, 0] == column, 1:])
+            for column in np.unique(ranges[:, 0]).tolist()
         ]
         if len(kinds) == 1:
             return kinds[0]
@@ -381,7 +381,7 @@ class ForestEngine:
     def _count_test(self, nodes: Array) -> Counted:
         plan = self.plan
         hole = Hole.at(plan, nodes, opposite=True)
-        column, first, count = plan.wiring.nodes[nodes[0], :3].tolist()
+        column, first, count = plan.code_ranges.nodes[nodes[0], :3].tolist()
         others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
         others[0, column], others[1, column] = first, first + count  # in the range, and behind it
         own = self.codes[:, column] - first
@@ -407,7 +407,7 @@ class ForestEngine:
 
     def _count_variable(self, nodes: Array) -> Counted:
         plan, hole = self.plan, Hole.at(self.plan, nodes)
-        columns = np.unique(plan.wiring.nodes[nodes, 0]).tolist()
+        columns = np.unique(plan.code_ranges.nodes[nodes, 0]).tolist()
         if len(columns) == 1:
             codes = self.codes[:, columns[0]]
             cells = Cells.of(plan, columns[0], codes, self.masses)

@@ -18,7 +18,7 @@ from proxyuse.lang.nodes import Const
 from proxyuse.lang.packed import Forest, Location
 from proxyuse.lang.packing import pack_trees
 from proxyuse.lang.positions import Points
-from proxyuse.lang.walking import Wiring
+from proxyuse.lang.walking import CodeRanges
 from proxyuse.measure.forests.decision import Decision, Form, decision_of, form_of
 from proxyuse.program import Program, kept
 
@@ -57,9 +57,9 @@ class ForestPlan:
     points: Array
 
     @property
-    def wiring(self) -> Wiring:
-        """The trees joined to columns of codes."""
-        return self.forest.wiring
+    def code_ranges(self) -> CodeRanges:
+        """The test of each node as a range of integer codes."""
+        return self.forest.code_ranges
 
     @cached_property
     def tree_of(self) -> Array:
@@ -142,7 +142,7 @@ class ForestPlan:
     @cached_property
     def variable_of_column(self) -> list[str | None]:
         """The variable that each column of codes holds, if it holds one."""
-        return [column.variable for column in self.wiring.columns]
+        return [column.variable for column in self.code_ranges.columns]
 
 
 @kept

@@ -104,7 +104,7 @@ def count_subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Array
     slot[batch.roots] = np.arange(len(batch.roots))
     tally = np.zeros((len(batch.values), batch.width), dtype=np.int64)
     subtree_loops.tally_subtrees(
-        plan.wiring.nodes, block.codes, batch.roots, slot, plan.forest.spans.first_leaf,
+        plan.code_ranges.nodes, block.codes, batch.roots, slot, plan.forest.spans.first_leaf,
         batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, tally,
     )  # fmt: skip
     return tally

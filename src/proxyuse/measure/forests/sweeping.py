@@ -35,13 +35,13 @@ class Kinds(NamedTuple):
     @classmethod
     def of(cls, plan: ForestPlan, nodes: Array, codes: Array, masses: Array) -> Kinds:
         """The kinds of rows for the tests of some nodes. O(n log n) for n rows."""
-        columns = np.unique(plan.wiring.nodes[nodes, 0])
+        columns = np.unique(plan.code_ranges.nodes[nodes, 0])
         first, kind = np.unique(codes[:, columns], axis=0, return_index=True, return_inverse=True)[
             1:
         ]
         others = codes[first]
         tests, at = np.unique(plan.forest.test[nodes], return_index=True)
-        column, start, count = plan.wiring.nodes[nodes[at], :3].T
+        column, start, count = plan.code_ranges.nodes[nodes[at], :3].T
         own = others[:, column] - start
         held = (own >= 0) & (own < count)  # by kind and test
         words = -(-len(others) // 64)
@@ -70,7 +70,7 @@ def count_kinds(
     for word in range(kinds.holds.shape[1]):
         own = slice(64 * word, 64 * (word + 1))
         sweep_loops.sweep_sets(
-            plan.wiring.nodes, block.codes, rows, hole.mask, hole.first, hole.trees,
+            plan.code_ranges.nodes, block.codes, rows, hole.mask, hole.first, hole.trees,
             plan.forest.starts, kinds.slot, np.ascontiguousarray(kinds.holds[:, word]),
             kinds.others[own], kinds.masses[own], decision.sums, decision.scores, decision.slack,
             standing.ends, standing.leads, standing.classes, first_totals(standing),
@@ -98,7 +98,7 @@ class Cells(NamedTuple):
     @classmethod
     def of(cls, plan: ForestPlan, column: int, codes: Array, masses: Array) -> Cells:
         """From the codes of all rows on one column. Linear."""
-        count = plan.wiring.columns[column].count
+        count = plan.code_ranges.columns[column].count
         by_code = np.bincount(codes + 1, masses, minlength=count + 1).astype(np.int64)
         occur = np.bincount(codes + 1, minlength=count + 1) > 0
         below = np.concatenate([[0], np.cumsum(occur)]).astype(np.int64)
@@ -117,7 +117,7 @@ def count_cells(
     by_row = np.zeros(len(block), dtype=np.int64)
     turns = np.zeros(len(cells.codes) + 1, dtype=np.int64)
     sweep_loops.sweep_ranges(
-        plan.wiring.nodes, block.codes, rows, hole.mask, hole.first, hole.trees,
+        plan.code_ranges.nodes, block.codes, rows, hole.mask, hole.first, hole.trees,
         plan.forest.starts, cells.column, cells.below, cells.codes, cells.upto, decision.sums,
         decision.scores, decision.slack, standing.ends, standing.leads, standing.classes,
         first_totals(standing), block.masses, by_row, turns,

@@ -34,14 +34,14 @@ def test_associations(
 
     O(n) for each column of codes, and one small table for each distinct split of the rows.
     """
-    nodes, forest = plan.wiring.nodes, plan.forest
+    nodes, forest = plan.code_ranges.nodes, plan.forest
     first_node = np.empty(len(forest.tests), dtype=np.int64)
     first_node[forest.test[::-1]] = np.arange(len(forest.test))[::-1]
     column, first, count = nodes[first_node, :3].astype(np.int64).T
-    turned = plan.wiring.swapped[first_node]
+    turned = plan.code_ranges.swapped[first_node]
     result = np.zeros((len(forest.tests), len(attributes)))
     for index, attribute in enumerate(attributes):
-        for number, kind in enumerate(plan.wiring.columns):
+        for number, kind in enumerate(plan.code_ranges.columns):
             own = np.flatnonzero(column == number)
             if len(own) == 0:
                 continue

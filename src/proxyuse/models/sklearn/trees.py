@@ -34,7 +34,7 @@ def translate_tree(model: Any, inputs: Inputs) -> ModelTerms:
     (shares,), origins = tree_terms([tree], [leaf_shares(tree)], inputs, origin)
     if isinstance(shares, PackedIte):
         forest = shares.forest
-        best = forest.saying(np.argmax(forest.leaves, axis=1), classes)
+        best = forest.with_leaves(np.argmax(forest.leaves, axis=1), classes)
         return ModelTerms(best.tree(0), classes, shares, origins=origins)
     term = Const(classes[int(np.argmax(tree.value[0, 0, :]))])
     return ModelTerms(term, classes, shares, origins=origins | {id(term): origins[id(shares)]})
