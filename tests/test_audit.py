@@ -326,10 +326,11 @@ def test_delta_is_not_negative(delta):
 
 
 def test_a_missing_column_is_named():
-    refused(match="the program needs the column 'pay' which the data lacks; columns: 'age'",
-            X=PEOPLE.drop(columns="pay"))  # fmt: skip
-    refused(match="the protected attribute 'Sex' is not a column .* close: 'sex'", protected="Sex")
-    refused(match="weights: the data lacks the column 'w'", weights="w")
+    message = "the program reads the column 'pay', but the data has no such column; columns: 'age'"
+    refused(match=message, X=PEOPLE.drop(columns="pay"))
+    message = r"the protected attribute 'Sex' is not a column .* did you mean 'sex'\?"
+    refused(match=message, protected="Sex")
+    refused(match="weights: the data has no column 'w'", weights="w")
 
 
 def test_values_of_another_index_are_refused():

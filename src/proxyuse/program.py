@@ -1,7 +1,6 @@
-"""A program: a term, the inputs it is a function of, and where its parts came from.
+"""Programs: a term, its inputs, and the origins of its sub-terms in a model.
 
-It joins the language with columns of data so that a program can be run. It knows nothing of
-models, populations or measures.
+This module joins the language with columns of data, so that a program can be evaluated.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a part of a program came from in the model.
+    """The part of a model that a sub-term came from.
 
     Examples
     --------
@@ -56,13 +55,14 @@ class Origin:
 
 
 class Origins(Mapping[int, Origin]):
-    """Where parts of a term came from, by the number of their point in written order.
+    """The origins of points, by their number in written order.
 
-    Those of packed trees are worked out from the trees' own columns.
+    Origins in packed trees are looked up in the columns of the forest.
     """
 
-    def __init__(self, term: Term, given: Mapping[int, Origin]) -> None:
-        self._given: dict[int, Origin] = dict(given._given if isinstance(given, Origins) else given)
+    def __init__(self, term: Term, origins: Mapping[int, Origin]) -> None:
+        explicit = origins._explicit if isinstance(origins, Origins) else origins
+        self._explicit: dict[int, Origin] = dict(explicit)
         self._trees = _packed_trees(term)
         self._starts = [written for written, _ in self._trees]
 
@@ -72,7 +72,7 @@ class Origins(Mapping[int, Origin]):
             start, tree = self._trees[index]
             if written < start + tree.points and len(tree.forest.sources):
                 return self._in_tree(tree, written - start, written)
-        return self._given[written]
+        return self._explicit[written]
 
     def _in_tree(self, tree: PackedIte, past: int, written: int) -> Origin:
         forest = tree.forest
@@ -80,37 +80,37 @@ class Origins(Mapping[int, Origin]):
         if at.inside:
             raise KeyError(written)
         first = forest.first_node if at.leaf < 0 else forest.first_leaf
-        number = int(np.searchsorted(first, max(at.node, at.leaf), side="right")) - 1
+        index = int(np.searchsorted(first, max(at.node, at.leaf), side="right")) - 1
         source = forest.sources[at.node] if at.leaf < 0 else forest.leaf_sources[at.leaf]
-        return Origin(forest.step, int(forest.trees[number]), int(source))
+        return Origin(forest.step, int(forest.trees[index]), int(source))
 
     def __iter__(self) -> Iterator[int]:
-        own = dict.fromkeys(self._given)
+        points = dict.fromkeys(self._explicit)
         for start, tree in self._trees:
             forest, base = tree.forest, start - int(tree.forest.offsets[tree.node])
             if not len(forest.sources):
                 continue
             spans = forest.spans
             nodes = range(tree.node, int(spans.end[tree.node]))
-            own.update((base + int(forest.offsets[node]), None) for node in nodes)
+            points.update((base + int(forest.offsets[node]), None) for node in nodes)
             leaves = range(int(spans.first_leaf[tree.node]), int(spans.last_leaf[tree.node]))
-            own.update((base + forest.leaf_offset(leaf), None) for leaf in leaves)
-        yield from own
+            points.update((base + forest.leaf_offset(leaf), None) for leaf in leaves)
+        yield from points
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     @property
     def steps(self) -> tuple[Origin, ...]:
-        """One origin of each part of the model, trees and nodes not told apart."""
+        """The distinct origins; a packed forest counts as one, without trees and nodes."""
         trees = {id(tree.forest): tree.forest for _, tree in self._trees}
         packed = (Origin(forest.step) for forest in trees.values())
-        return tuple(dict.fromkeys((*self._given.values(), *packed)))
+        return tuple(dict.fromkeys((*self._explicit.values(), *packed)))
 
 
 def _packed_trees(term: Term) -> list[tuple[int, PackedIte]]:
-    """The packed trees of a term, each with the number of its first point in written order."""
-    around: set[int] = set()  # node objects that are packed, or have something packed in them
+    """Return the packed trees of a term, each with the written number of its first point."""
+    around: set[int] = set()  # ids of packed trees and of the nodes around them
     for node in postorder(term, enter_packed=False):
         if node.packed or not around.isdisjoint(map(id, children(node))):
             around.add(id(node))
@@ -130,17 +130,17 @@ def _packed_trees(term: Term) -> list[tuple[int, PackedIte]]:
 
 
 class Program:
-    """A function of named inputs, given by a term.
+    """A function of named inputs, defined by a term.
 
     Parameters
     ----------
     term : Term
     inputs : sequence of str, optional
-        The columns a row consists of, in order; by default the variables of the term in order
-        of appearance. An input need not be used.
+        The columns of a row, in order; by default the variables of the term in order of
+        appearance. Inputs may be unused.
     origins : mapping, optional
-        Where parts came from: for the number of a point in written preorder, its `Origin`.
-        Points without one share that of the nearest point above.
+        The `Origin` of points, by their number in written preorder. A point without one inherits
+        that of its nearest ancestor.
 
     Examples
     --------
@@ -158,35 +158,39 @@ class Program:
         origins: Mapping[int, Origin] | None = None,
     ) -> None:
         if not isinstance(term, Node):
-            raise LanguageError(f"a program is made of a term, not {type(term).__name__}")
+            raise LanguageError(
+                f"term: expected a term, got {type(term).__name__}; for text use Program.parse"
+            )
         if isinstance(inputs, str) or any(type(name) is not str for name in inputs or ()):
-            raise LanguageError(f"inputs are a sequence of strings, not {inputs!r}")
+            raise LanguageError(f"inputs: expected a sequence of strings, got {inputs!r}")
         self.term = term
         self.variables = variables(term)
         self.inputs = self.variables if inputs is None else tuple(inputs)
         self.origins = Origins(term, {} if origins is None else origins)
-        self.fitting_kinds: set[frozenset[tuple[str, str]]] = set()
+        self.checked_kinds: set[frozenset[tuple[str, str]]] = set()
         self._specialized: dict[frozenset[str], Program] = {}
-        self._kept: dict[tuple[object, ...], Any] = {}
+        self._cache: dict[tuple[object, ...], Any] = {}
         known = set(self.inputs)
         if len(known) < len(self.inputs):
-            twice = next(name for name, count in Counter(self.inputs).items() if count > 1)
-            raise LanguageError(f"the input {twice!r} is named twice")
+            duplicate = next(name for name, count in Counter(self.inputs).items() if count > 1)
+            raise LanguageError(f"the input {duplicate!r} appears twice")
         unknown = [name for name in self.variables if name not in known]
         if unknown:
-            raise LanguageError(f"the variable {unknown[0]!r} is not among the inputs")
+            raise LanguageError(
+                f"the variable {unknown[0]!r} is not an input; add it to the inputs"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Program:
-        """Read a program; an error names line, column and what was expected."""
+        """Parse the text of a program; a `ParseError` has the line and the column."""
         parsed = parse_program(text)
         return cls(parsed.term, parsed.inputs)
 
     @classmethod
     def traced(cls, term: Term, inputs: Sequence[str], origins: Mapping[int, Origin]) -> Program:
-        """A program whose origins are given by the identity of node objects, ``id(node)``.
+        """Make a program with origins by node object (``id(node)``).
 
-        Each node object with an origin must stand at one place in the term.
+        Each node object with an origin must occur once in the term.
         """
         by_point: dict[int, Origin] = {}
         stack, point = [term], 0
@@ -204,12 +208,12 @@ class Program:
 
     @cached_property
     def points(self) -> Points:
-        """Every program point."""
+        """All program points."""
         return Points(self.term)
 
     @cached_property
     def precision(self) -> Precision:
-        """The precision that comparisons have unless their text says another."""
+        """The precision of comparisons that are not marked with another one."""
         return precision_of(self.term)
 
     @property
@@ -218,7 +222,7 @@ class Program:
         return self.term.size
 
     def origin(self, position: Position | str) -> Origin | None:
-        """Where the sub-term at a position came from."""
+        """Return the origin of the sub-term at a position."""
         if isinstance(position, str):
             position = Position.parse(position)
         point = self.points.site(position).point
@@ -229,22 +233,22 @@ class Program:
         return None
 
     def text_of(self, term: Term) -> str:
-        """A part of this program on one line, as it would stand in the program's text."""
+        """Return the text of a sub-term on one line, as it appears in the program's text."""
         return term_text(term, self.precision, width=sys.maxsize)
 
-    def brief(self, term: Term, most: int = 60) -> str:
-        """The beginning of a part of this program on one line, with at most so many characters."""
-        return brief(term, self.precision, most)
+    def brief(self, term: Term, max_length: int = 60) -> str:
+        """Return the text of a sub-term on one line, shortened to `max_length` characters."""
+        return brief(term, self.precision, max_length)
 
-    def briefs(self, terms: Sequence[Term], most: int = 60) -> list[str]:
-        """The beginnings of many parts of this program; faster than one by one."""
-        return briefs(terms, self.precision, most)
+    def briefs(self, terms: Sequence[Term], max_length: int = 60) -> list[str]:
+        """Return the shortened texts of many sub-terms; faster than one by one."""
+        return briefs(terms, self.precision, max_length)
 
     def without_missing(self, complete: frozenset[str]) -> Program:
-        """The program for data in which some variables are never missing; origins stay.
+        """Return the program for data in which some variables are never missing.
 
-        Tests of these variables lose their mark for missing values, which says nothing there.
-        Kept, for many audits of one program ask for the same.
+        Tests of these variables lose their mark for missing values, which has no effect there.
+        Origins are preserved. The result is cached, because audits of one program share it.
         """
         if complete not in self._specialized:
             term = without_missing_directions(self.term, complete)
@@ -253,15 +257,15 @@ class Program:
         return self._specialized[complete]
 
     def simplified(self) -> Program:
-        """The program with constants folded; parts lose their origins if anything changed."""
+        """Return the program with constants folded; origins are lost if anything changes."""
         term = simplify(self.term)
         return self if term is self.term else Program(term, self.inputs)
 
     def replaced(self, new: Mapping[Site, Const]) -> Program:
-        """The program with constants at disjoint sites, and what that makes superfluous left out.
+        """Return the program with constants at disjoint sites, simplified.
 
-        What remains keeps its origin. A constant has that of what it replaced; one in place of
-        several operands that of the first of them. Linear in the number of points.
+        Remaining sub-terms keep their origins. A constant gets the origin of the sub-term it
+        replaces, or of the first of several operands. Linear in the number of points.
 
         Examples
         --------
@@ -273,10 +277,7 @@ class Program:
         return self._replaced(new)[0]
 
     def replaced_points(self, new: Mapping[Site, Const]) -> tuple[Program, list[int]]:
-        """The same, with the point of this program that each point of the new one is.
-
-        -1 for constants that are new.
-        """
+        """Do the same, and return the old point of each new point (-1 for new constants)."""
         program, built = self._replaced(new)
         return program, survivors(self.points, built, program.points)
 
@@ -287,7 +288,7 @@ class Program:
         by_number = {written: point for point, written in enumerate(points.written)}
         at = {by_number[written]: origin for written, origin in self.origins.items()}
         origins = {id(points.terms[point]): origin for point, origin in at.items()}
-        fresh = {site: Const(value.value) for site, value in new.items()}  # one object a place
+        fresh = {site: Const(value.value) for site, value in new.items()}  # one object per site
         for site, value in fresh.items():
             first = points.covers(site)[0][0]
             if first in at:
@@ -297,17 +298,18 @@ class Program:
             if point in at:
                 origins.setdefault(id(term), at[point])
         program = Program.traced(built[0], self.inputs, origins)
-        own = (known for known, specialized in self._specialized.items() if specialized is self)
-        program._specialized = dict.fromkeys(own, program)  # constants ask nothing of the data
+        # Constants are never missing, so these cached results stay valid.
+        same = (complete for complete, cached in self._specialized.items() if cached is self)
+        program._specialized = dict.fromkeys(same, program)
         return program, built
 
     def predict(self, X: object) -> Array:
-        """What the program says for each row of a table.
+        """Evaluate the program on each row of a table.
 
         Parameters
         ----------
         X : data frame, mapping of columns, or 2-D array
-            Columns are found by name; those of an array by position among `inputs`.
+            Columns are matched by name; those of an array are the `inputs`, in order.
 
         Returns
         -------
@@ -342,29 +344,32 @@ class Program:
         return hash((self.term, self.inputs))
 
     def __reduce__(self) -> tuple[type[Program], tuple[object, ...]]:
-        return Program, (self.term, self.inputs, self.origins._given)
+        return Program, (self.term, self.inputs, self.origins._explicit)
 
 
-def kept(analysis: Callable[Concatenate[Program, P], T]) -> Callable[Concatenate[Program, P], T]:
-    """Have what an analysis finds kept with the program it was found of, and not to be changed.
+def cached_per_program(
+    analysis: Callable[Concatenate[Program, P], T],
+) -> Callable[Concatenate[Program, P], T]:
+    """Cache the results of an analysis in the program; callers must not modify them.
 
-    With the object itself: what is found names its node objects, not those of an equal program.
+    The cache belongs to the program object, because results refer to its node objects and not to
+    those of an equal program.
     """
 
     @wraps(analysis)
-    def found(program: Program, /, *given: P.args, **named: P.kwargs) -> T:
-        key = (analysis, *given, *named.items())
-        if key not in program._kept:
-            program._kept[key] = analysis(program, *given, **named)
-        return program._kept[key]  # type: ignore[no-any-return]
+    def cached(program: Program, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (analysis, *args, *kwargs.items())
+        if key not in program._cache:
+            program._cache[key] = analysis(program, *args, **kwargs)
+        return program._cache[key]  # type: ignore[no-any-return]
 
-    return found
+    return cached
 
 
 class Frame:
-    """Columns as the arrays that terms are evaluated on, with one vocabulary for all.
+    """Columns as arrays for evaluation, with a common vocabulary of categories.
 
-    It may be that of another frame, so that categories have the same numbers in both.
+    Frames that share a vocabulary have the same codes for categories.
     """
 
     def __init__(self, columns: Iterable[Column], vocabulary: Vocabulary | None = None) -> None:
@@ -372,24 +377,24 @@ class Frame:
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, str] = {}
         for column in columns:
-            empty = column.kind is Kind.NUMBER and column.all_missing
-            self.kinds[column.name] = MISSING_KIND if empty else str(column.kind)
+            untyped = column.kind is Kind.NUMBER and column.all_missing
+            self.kinds[column.name] = MISSING_KIND if untyped else str(column.kind)
             self.arrays[column.name] = self._array(column)
 
     def _array(self, column: Column) -> Array:
         if column.kind is not Kind.CATEGORY:
             return column.values
         codes = [self.vocabulary.code(word) for word in column.categories]
-        shared = np.array([*codes, -1], dtype=np.int32)[column.values]
-        return np.asarray(shared)
+        recoded = np.array([*codes, -1], dtype=np.int32)[column.values]
+        return np.asarray(recoded)
 
     def check(self, term: Term) -> str:
-        """The kind of the term's values; a `KindError` where kinds do not fit."""
+        """Return the kind of a term; raise a `KindError` if kinds do not match."""
         return check_kinds(term, self.kinds)
 
     def check_program(self, program: Program) -> None:
-        """A `KindError` where kinds do not fit; what fitted once is not looked at again."""
+        """Raise a `KindError` if kinds do not match; kinds that passed are not checked again."""
         key = frozenset(self.kinds.items())
-        if not any(key <= known for known in program.fitting_kinds):
+        if not any(key <= checked for checked in program.checked_kinds):
             self.check(program.term)
-            program.fitting_kinds.add(key)
+            program.checked_kinds.add(key)

@@ -41,7 +41,7 @@ def frame_makers():
 each_table = pytest.mark.parametrize("make", frame_makers())
 
 
-# What a table is
+# Tables
 
 
 @each_table
@@ -75,11 +75,11 @@ def test_missing_values_stay_missing_in_every_table(make):
 
 
 @each_table
-def test_a_column_that_nobody_asks_for_never_stands_in_the_way(make):
+def test_an_unused_column_may_have_an_unsupported_type(make):
     when = [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]
     table = Table.of(make({"age": [1, 2], "when": when}))
     assert table.column("age").decode() == [1.0, 2.0]
-    with pytest.raises(KindError, match=r"'when'.*turn dates into numbers, e\.g\. days since"):
+    with pytest.raises(KindError, match=r"'when'.*convert dates to numbers, e\.g\. days since"):
         table.column("when")
 
 
@@ -91,10 +91,10 @@ def test_a_table_may_have_no_rows(make):
 
 
 @each_table
-def test_an_unknown_column_is_answered_with_close_names(make):
+def test_an_unknown_column_gets_a_suggestion(make):
     table = Table.of(make({"hours": [1], "sex": [1]}))
     with pytest.raises(
-        DataError, match=r"lacks the column 'Hour'; columns: 'hours', 'sex'; close: 'hours'"
+        DataError, match=r"has no column 'Hour'; columns: 'hours', 'sex'; did you mean 'hours'\?"
     ):
         table.column("Hour")
     with pytest.raises(DataError, match=r"columns: 'hours', 'sex'$"):
@@ -125,7 +125,9 @@ def test_an_array_names_its_columns_by_position():
 
 
 def test_an_array_must_have_as_many_columns_as_there_are_names():
-    with pytest.raises(DataError, match=r"2 columns but 3 names.*in their order"):
+    with pytest.raises(
+        DataError, match=r"expected 3 columns, got 2; .*'a', 'b', 'c' in this order"
+    ):
         Table.of(np.zeros((1, 2)), names=["a", "b", "c"])
 
 
@@ -156,9 +158,9 @@ def test_a_number_may_be_a_column_name():
 
 def test_names_that_become_equal_text_are_refused():
     for X in (pd.DataFrame({3: [7], "3": [1]}), {3: [7], "3": [1]}):
-        with pytest.raises(DataError, match=r"two columns are called '3'.*rename"):
+        with pytest.raises(DataError, match=r"two columns have the name '3'.*rename"):
             Table.of(X)
-    with pytest.raises(DataError, match=r"two columns are called 'a'"):
+    with pytest.raises(DataError, match=r"two columns have the name 'a'"):
         Table.of(np.zeros((1, 2)), names=["a", "a"])
 
 
@@ -171,7 +173,7 @@ def test_names_that_become_equal_text_are_refused():
     ids=["pandas", "pyarrow"],
 )
 def test_duplicate_names_are_refused(X):
-    with pytest.raises(DataError, match=r"two columns of one name; rename one .*'a'"):
+    with pytest.raises(DataError, match=r"two columns of the same name; rename one .*'a'"):
         Table.of(X)
 
 
@@ -181,7 +183,7 @@ def test_a_frame_without_columns_still_has_rows():
 
 def test_columns_of_different_length_are_refused():
     with pytest.raises(
-        DataError, match=r"'a' and 'c' differ in length: 2 and 3; pass one value a row"
+        DataError, match=r"'a' and 'c' have different lengths \(2 and 3\); pass one value per row"
     ):
         Table.of({"a": [1, 2], "b": [1, 2], "c": [1, 2, 3]})
 
@@ -199,32 +201,37 @@ def test_a_mapping_may_mix_libraries():
 
 
 @pytest.mark.parametrize("values", [3, "text", None, np.array(3), {1: 2}, {1, 2}])
-def test_a_column_of_a_mapping_must_have_one_value_a_row(values):
-    with pytest.raises(DataError, match=r"column 'a' is of type \w+; pass one value a row"):
+def test_a_column_of_a_mapping_must_have_one_value_per_row(values):
+    with pytest.raises(
+        DataError, match=r"column 'a': expected one value per row, got \w+; pass a list"
+    ):
         Table.of({"a": values})
 
 
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[1, 2]], "type list; pass a pandas, polars or pyarrow table"),
-        (((1, 2),), "type tuple; pass a pandas"),
-        (3, "type int; pass a pandas"),
-        (np.float64(3), "type float64; pass a pandas"),
-        (None, "type NoneType; pass a pandas"),
-        ("data.csv", "type str; pass a pandas"),
+        ([[1, 2]], "got list; pass a pandas, polars or pyarrow table"),
+        (((1, 2),), "got tuple; pass a pandas"),
+        (3, "got int; pass a pandas"),
+        (np.float64(3), "got float64; pass a pandas"),
+        (None, "got NoneType; pass a pandas"),
+        ("data.csv", "got str; pass a pandas"),
         (object(), "builtins object; pass a pandas"),
         (pd.Series([1]), "pandas Series; pass a pandas"),
         (pl.Series([1]), "polars Series; pass a pandas"),
-        (np.zeros(3), r"1 dimension; pass a 2-D array \(for a single column X.reshape\(-1, 1\)\)"),
-        (np.zeros((1, 1, 1)), "3 dimensions; pass a 2-D array"),
-        ({}, "without columns; pass at least one"),
+        (
+            np.zeros(3),
+            r"expected a 2-D array, got 1 dimension; .*X.reshape\(-1, 1\) for a single column",
+        ),
+        (np.zeros((1, 1, 1)), "expected a 2-D array, got 3 dimensions"),
+        ({}, "empty mapping; pass at least one"),
         (scipy.sparse.csr_matrix(np.eye(2)), r"sparse matrix; pass X.toarray\(\)"),
         (scipy.sparse.dok_array(np.eye(2)), r"sparse matrix; pass X.toarray\(\)"),
         (pl.LazyFrame({"a": [1]}), r"lazy polars LazyFrame; call .collect\(\)"),
     ],
 )
-def test_what_is_not_a_table_is_told_what_to_pass(X, message):
+def test_an_error_for_anything_but_a_table_lists_what_to_pass(X, message):
     with pytest.raises(DataError, match=message):
         Table.of(X)
 
@@ -319,7 +326,7 @@ def test_large_whole_numbers_that_float64_holds_are_kept(n):
 )
 def test_a_whole_number_that_float64_would_change_is_refused(values):
     with pytest.raises(
-        DataError, match=r"column 'id' holds .*beyond 2\*\*53.*identifiers into strings"
+        DataError, match=r"column 'id' has .*beyond 2\*\*53.*identifiers to strings"
     ):
         as_column("id", values)
 
@@ -358,7 +365,7 @@ def test_a_column_does_not_change_with_the_callers_array():
         pd.Series([None] * 5, dtype=object),
     ],
 )
-def test_a_column_of_nothing_but_missing_values_is_a_number(values):
+def test_a_column_with_only_missing_values_is_numeric(values):
     column = as_column("a", values)
     assert column.kind is Kind.NUMBER
     assert column.decode() == [None] * 5
@@ -468,7 +475,7 @@ def test_the_empty_string_is_a_category_like_any_other(make):
         pd.Series(["a\ud800", "b"], dtype="string[python]"),
     ],
 )
-def test_a_lone_surrogate_does_no_harm(values):
+def test_a_lone_surrogate_is_kept(values):
     assert as_column("a", values).decode() == ["a\ud800", "b"]
 
 
@@ -524,29 +531,35 @@ def test_libraries_agree_on_strings(values):
     assert all(column.decode() == values for column in columns)
 
 
-# What cannot be used
+# Unsupported values
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1, "a"], r"mixes category and number, e\.g\. 'a' \(str\) and 1 \(int\); turn them all"),
-        ([True, 2], r"mixes boolean and number, e\.g\. True \(bool\) and 2 \(int\); turn them all"),
-        ([True, 1.5], r"mixes boolean and number"),
-        (["a", True], r"mixes boolean and category, e\.g\. True \(bool\) and 'a' \(str\)"),
-        (pd.Series([1, "a", None], dtype=object), r"mixes category and number"),
-        (pd.Series([1, "a"], dtype="category"), r"mixes category and number"),
+        (
+            [1, "a"],
+            r"mixes kinds category and number, e\.g\. 'a' \(str\) and 1 \(int\); convert all",
+        ),
+        (
+            [True, 2],
+            r"mixes kinds boolean and number, e\.g\. True \(bool\) and 2 \(int\); convert all",
+        ),
+        ([True, 1.5], r"mixes kinds boolean and number"),
+        (["a", True], r"mixes kinds boolean and category, e\.g\. True \(bool\) and 'a' \(str\)"),
+        (pd.Series([1, "a", None], dtype=object), r"mixes kinds category and number"),
+        (pd.Series([1, "a"], dtype="category"), r"mixes kinds category and number"),
     ],
 )
-def test_a_mixture_is_refused_with_an_example_of_each(values, message):
+def test_mixed_kinds_are_refused_with_an_example_of_each(values, message):
     with pytest.raises(KindError, match=f"column 'odd' {message}"):
         as_column("odd", values)
 
 
-dates = "turn dates into numbers, e.g. days since a reference date"
-durations = "turn durations into numbers"
-parts = "give the parts, or the absolute value"
-elements = "give each element a column of its own"
+dates = "convert dates to numbers, e.g. days since a reference date"
+durations = "convert durations to numbers"
+parts = "pass the real and imaginary parts, or the absolute value"
+elements = "pass each element as a separate column"
 day = datetime.date(2020, 1, 2)
 delta = datetime.timedelta(hours=3)
 
@@ -572,11 +585,11 @@ delta = datetime.timedelta(hours=3)
         (pd.Series([pd.Timedelta(1)]), durations),
         (pl.Series([delta]), durations),
         (pa.chunked_array([[delta]]), durations),
-        (pl.Series([datetime.time(1)]), "turn times into numbers"),
-        ([b"x"], "decode bytes into strings"),
-        (np.array([b"x"]), "decode bytes into strings"),
-        (pl.Series([b"x"]), "decode bytes into strings"),
-        (pa.chunked_array([[b"x"]]), "decode bytes into strings"),
+        (pl.Series([datetime.time(1)]), "convert times to numbers"),
+        ([b"x"], "decode bytes to strings"),
+        (np.array([b"x"]), "decode bytes to strings"),
+        (pl.Series([b"x"]), "decode bytes to strings"),
+        (pa.chunked_array([[b"x"]]), "decode bytes to strings"),
         ([1j], parts),
         (np.array([1j]), parts),
         (pd.Series([1j]), parts),
@@ -586,32 +599,43 @@ delta = datetime.timedelta(hours=3)
         (pl.Series([[1, 2]]), elements),
         (pl.Series([{"a": 1}]), elements),
         (pa.chunked_array([[[1, 2]]]), elements),
-        ([object()], "turn them into numbers, booleans or strings"),
-        (pd.Series(pd.interval_range(0, 1)), "turn them into numbers, booleans or strings"),
-        (pl.Series([object()], dtype=pl.Object), "turn them into numbers, booleans or strings"),
+        ([object()], "convert them to numbers, booleans or strings"),
+        (pd.Series(pd.interval_range(0, 1)), "convert them to numbers, booleans or strings"),
+        (pl.Series([object()], dtype=pl.Object), "convert them to numbers, booleans or strings"),
     ],
 )
-def test_other_values_are_refused_with_what_to_do(values, advice):
+def test_unsupported_types_are_refused_with_advice(values, advice):
     with pytest.raises(KindError) as caught:
         as_column("odd", values)
-    assert str(caught.value).startswith("column 'odd' holds values ")
+    assert str(caught.value).startswith(
+        "column 'odd': expected numbers, booleans or strings, got values "
+    )
     assert str(caught.value).split("; ")[-1].startswith(advice)
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.zeros((2, 1)), r"has 2 dimensions; pass one value a row, e\.g\. values\.ravel"),
-        (pd.DataFrame({"a": [1]}), "is a whole table; pass one of its columns"),
-        (pl.DataFrame({"a": [1]}), "is a whole table; pass one of its columns"),
-        (pl.col("a"), "is of type Expr; pass one value a row"),
-        ("text", "is of type str; pass one value a row"),
-        (None, "is of type NoneType; pass one value a row"),
-        (2.5, "is of type float; pass one value a row"),
+        (
+            np.zeros((2, 1)),
+            r"expected a 1-D array, got 2 dimensions; pass one value per row, e\.g\. values\.ravel",
+        ),
+        (
+            pd.DataFrame({"a": [1]}),
+            "expected one column, got a whole table; pass one of its columns",
+        ),
+        (
+            pl.DataFrame({"a": [1]}),
+            "expected one column, got a whole table; pass one of its columns",
+        ),
+        (pl.col("a"), "expected one value per row, got Expr"),
+        ("text", "expected one value per row, got str"),
+        (None, "expected one value per row, got NoneType"),
+        (2.5, "expected one value per row, got float"),
     ],
 )
-def test_what_is_not_a_column_is_told_what_to_pass(values, message):
-    with pytest.raises(DataError, match=f"column 'odd' {message}"):
+def test_an_error_for_anything_but_a_column_lists_what_to_pass(values, message):
+    with pytest.raises(DataError, match=f"column 'odd': {message}"):
         as_column("odd", values)
 
 

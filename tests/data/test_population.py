@@ -1,4 +1,4 @@
-"""Data becomes a finite weighted sample with protected attributes."""
+"""A population is a finite weighted sample with protected attributes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_column_name_may_be_a_number():
         (("x", "y", "x"), "protected"),
     ],
 )
-def test_bare_values_are_called_by_their_own_name_if_they_have_one(values, name):
+def test_values_are_named_after_their_series(values, name):
     people = Population.build(DATA, protected=values)
     assert described(people) == [(name, name, ["x", "y", "x"], None)]
 
@@ -94,7 +94,7 @@ def test_a_list_of_numbers_is_a_list_of_values_unless_all_are_columns():
     assert described(people) == [("protected", "protected", [0.0, 1.0, 1.0], None)]
     X = pd.DataFrame(np.eye(3))
     assert [p.name for p in Population.build(X, protected=[0, 1]).protected] == ["0", "1"]
-    with pytest.raises(DataError, match=r"'0' is given twice.*to give values, pass a mapping"):
+    with pytest.raises(DataError, match=r"'0' appears twice.*to pass values, use a mapping"):
         Population.build(X, protected=[0, 1, 0])
 
 
@@ -106,33 +106,35 @@ def test_a_protected_attribute_may_have_one_value():
 
 @pytest.mark.parametrize("protected", [None, [], (), {}])
 def test_there_must_be_a_protected_attribute(protected):
-    with pytest.raises(DataError, match=r"no protected attribute is given; name a column, or give"):
+    with pytest.raises(
+        DataError, match=r"there is no protected attribute; name a column or pass values"
+    ):
         Population.build(DATA, protected=protected)
 
 
 def test_a_protected_attribute_is_given_once():
     with pytest.raises(
-        DataError, match=r"protected attribute 'sex' is given twice; name each once"
+        DataError, match=r"protected attribute 'sex' appears twice; list each attribute once"
     ):
         Population.build(DATA, protected=["sex", "sex"])
-    with pytest.raises(DataError, match=r"'1' is given twice"):
+    with pytest.raises(DataError, match=r"'1' appears twice"):
         Population.build(DATA, protected={1: "sex", "1": "race"})
 
 
 @pytest.mark.parametrize("protected", ["Sexx", ["Sexx"], ["race", "Sexx"], {"z": "Sexx"}])
-def test_an_unknown_protected_column_is_answered_with_close_names(protected):
-    message = r"'Sexx' is not a column of the data; name a column or give values.*close: 'sex'"
+def test_an_unknown_protected_column_gets_a_suggestion(protected):
+    message = r"'Sexx' is not a column of the data; name a column or pass .*did you mean 'sex'\?"
     with pytest.raises(DataError, match=message):
         Population.build(DATA, protected=protected)
 
 
-def test_a_list_that_names_a_known_column_is_names_even_with_one_entry_a_row():
-    with pytest.raises(DataError, match=r"'rase' is not a column.*close: 'race'"):
+def test_a_list_that_names_a_known_column_is_names_even_with_one_entry_per_row():
+    with pytest.raises(DataError, match=r"'rase' is not a column.*did you mean 'race'"):
         Population.build(DATA, protected=["sex", "rase", "age"])
 
 
 @pytest.mark.parametrize("protected", [[0, 1], np.array(["x", "y"]), {"protected": ["x", "y"]}])
-def test_protected_values_have_one_entry_a_row(protected):
+def test_protected_values_have_one_entry_per_row(protected):
     with pytest.raises(
         DataError, match=r"'protected' has 2 values but the data has 3 rows; pass one"
     ):
@@ -142,13 +144,16 @@ def test_protected_values_have_one_entry_a_row(protected):
 def test_a_whole_table_of_protected_values_is_refused():
     with pytest.raises(DataError, match=r"whole table; pass a mapping of names to its columns"):
         Population.build(DATA, protected=pd.DataFrame(DATA)[["sex"]])
-    with pytest.raises(DataError, match=r"'protected' has 2 dimensions; pass one value a row"):
+    with pytest.raises(
+        DataError,
+        match=r"'protected': expected a 1-D array, got 2 dimensions; pass one value per row",
+    ):
         Population.build(DATA, protected=np.zeros((3, 1)))
 
 
 @pytest.mark.parametrize("protected", [True, 2.5])
 def test_a_single_value_is_not_a_protected_attribute(protected):
-    with pytest.raises(DataError, match=r"'protected' is of type \w+; pass one value a row"):
+    with pytest.raises(DataError, match=r"'protected': expected one value per row, got \w+; pass"):
         Population.build(DATA, protected=protected)
 
 
@@ -212,7 +217,7 @@ def test_weights_may_be_a_column_named_by_a_number():
     assert Population.build(X, protected=0, weights=1).weights.tolist() == [3.0, 4.0]
 
 
-def test_weights_that_are_not_whole_are_known():
+def test_fractional_weights_are_recognized():
     assert not Population.build(DATA, protected="sex", weights=[1, 2.5, 3]).whole_weights
 
 
@@ -223,7 +228,7 @@ def test_the_total_is_the_correctly_rounded_sum(weights):
 
 
 @each_table
-def test_rows_of_weight_0_are_dropped_and_told(make):
+def test_rows_of_weight_0_are_dropped_with_a_note(make):
     people = Population.build(make(DATA), protected=["sex", "race"], weights=[2, 0, 0.5])
     assert people.n_rows == 2
     assert people.weights.tolist() == [2.0, 0.5]
@@ -244,18 +249,18 @@ def test_several_rows_of_weight_0_are_counted():
     [
         (
             [1, None, np.nan],
-            r"weights: missing in 2 rows \(number 1, 2, counted from 0\); fill them",
+            r"weights: missing in 2 rows \(index 1, 2\); fill in",
         ),
-        ([np.inf, 1, 1], r"weights: infinite in 1 row \(number 0, counted from 0\); pass finite"),
+        ([np.inf, 1, 1], r"weights: infinite in 1 row \(index 0\); pass finite"),
         (
             [1, -1, -2],
-            r"weights: negative in 2 rows \(number 1, 2, .*\); pass weights of 0 or more",
+            r"weights: negative in 2 rows \(index 1, 2\); pass weights of 0 or more",
         ),
-        ([1, -np.inf, 2], r"weights: infinite in 1 row \(number 1"),
-        ([0, 0, 0], r"weights: all 3 are 0; give at least one row a weight above 0"),
-        ([1e308, 1e308, 1e308], r"weights: their sum is too large for a float64; scale them down"),
-        ([1, 2], r"'weights' has 2 values but the data has 3 rows; pass one value a row"),
-        ("ww", r"weights: the data lacks the column 'ww'; name a column or give.*close: 'w'"),
+        ([1, -np.inf, 2], r"weights: infinite in 1 row \(index 1"),
+        ([0, 0, 0], r"weights: all 3 are 0; at least one row needs a positive weight"),
+        ([1e308, 1e308, 1e308], r"weights: their sum is too large for float64; scale them down"),
+        ([1, 2], r"'weights' has 2 values but the data has 3 rows; pass one value per row"),
+        ("ww", r"weights: the data has no column 'ww'; name a column or pass.*did you mean 'w'"),
     ],
 )
 def test_weights_that_cannot_be_used_are_refused(weights, message):
@@ -267,14 +272,14 @@ def test_weights_that_cannot_be_used_are_refused(weights, message):
     ("weights", "kind"), [(["1", "2", "3"], "category"), ([True] * 3, "boolean")]
 )
 def test_weights_are_numbers(weights, kind):
-    with pytest.raises(KindError, match=f"weights: the values are of kind {kind}; pass numbers"):
+    with pytest.raises(KindError, match=f"weights: expected numbers, got values of kind {kind}"):
         Population.build(DATA, protected="sex", weights=weights)
-    with pytest.raises(KindError, match=r"weights \(column 'sex'\): .*pass numbers"):
+    with pytest.raises(KindError, match=r"weights \(column 'sex'\): expected numbers"):
         Population.build(DATA, protected="race", weights="sex")
 
 
 def test_only_the_first_of_many_wrong_rows_are_listed():
-    with pytest.raises(DataError, match=r"9 rows \(number 0, 1, 2, 3, 4, \.\.\., counted from 0\)"):
+    with pytest.raises(DataError, match=r"9 rows \(index 0, 1, 2, 3, 4, \.\.\.\)"):
         Population.build({"a": range(9)}, protected="a", weights=[-1] * 9)
 
 
@@ -289,7 +294,7 @@ def with_gaps(make):
 
 @each_table
 def test_missing_protected_values_are_refused_unless_a_choice_is_made(make):
-    message = r"'sex' is missing in 1 row \(number 1.*missing_protected=\"drop\".*\"category\""
+    message = r"'sex' is missing in 1 row \(index 1.*missing_protected=\"drop\".*\"category\""
     with pytest.raises(DataError, match=message):
         Population.build(with_gaps(make), protected="sex")
 
@@ -324,7 +329,7 @@ def test_a_missing_value_in_a_row_of_weight_0_does_not_matter():
 
 def test_an_unknown_choice_for_missing_values_is_refused():
     with pytest.raises(
-        DataError, match=r"missing_protected is 'keep'; pass \"refuse\", \"drop\" or"
+        DataError, match=r"missing_protected: expected \"refuse\", \"drop\" or .*got 'keep'"
     ):
         Population.build(DATA, protected="sex", missing_protected="keep")  # type: ignore[arg-type]
 
@@ -338,12 +343,12 @@ def test_there_must_be_rows(make):
         Population.build(make({"a": np.array([], dtype=float)}), protected="a")
 
 
-def test_rows_must_be_left():
-    with pytest.raises(DataError, match=r"no rows are left.*pass missing_protected=\"category\""):
+def test_rows_must_remain():
+    with pytest.raises(DataError, match=r"no rows remain.*pass missing_protected=\"category\""):
         Population.build(DATA, protected={"z": [None] * 3}, missing_protected="drop")
 
 
-def test_all_columns_are_taken_unless_some_are_asked_for():
+def test_all_columns_are_included_by_default():
     assert list(Population.build(DATA, protected="sex").columns) == list(DATA)
     assert list(Population.build(DATA, protected="sex", variables=["w", "age"]).columns) == [
         "w",
@@ -352,7 +357,7 @@ def test_all_columns_are_taken_unless_some_are_asked_for():
     assert dict(Population.build(DATA, protected="sex", variables=[]).columns) == {}
 
 
-def test_only_columns_that_are_asked_for_must_be_usable():
+def test_only_selected_columns_must_have_supported_types():
     X = {**DATA, "odd": [object()] * 3}
     assert list(Population.build(X, protected="sex", variables=["age"]).columns) == ["age"]
     with pytest.raises(KindError, match="'odd'"):
@@ -360,10 +365,10 @@ def test_only_columns_that_are_asked_for_must_be_usable():
 
 
 @each_table
-def test_a_wanted_column_that_the_data_lacks_is_answered_with_close_names(make):
+def test_a_wanted_column_that_the_data_lacks_gets_a_suggestion(make):
     message = (
-        r"the program needs the column 'ages' which the data lacks; "
-        r"columns: 'age', 'sex', 'race', 'w'; close: 'age'"
+        r"the program reads the column 'ages', but the data has no such column; "
+        r"columns: 'age', 'sex', 'race', 'w'; did you mean 'age'\?"
     )
     with pytest.raises(DataError, match=message):
         Population.build(make(DATA), protected="sex", variables=["ages"])

@@ -409,7 +409,8 @@ def test_a_column_that_is_not_there_is_answered_with_those_like_it(tmp_path, rol
     with pytest.raises(FileError) as caught:
         load_data(path, **options)
     assert str(caught.value) == (
-        f"{path} lacks the column 'martial' ({role}); columns: 'marital', 'age'; close: 'marital'"
+        f"{path} lacks the column 'martial' ({role}); columns: 'marital', 'age'; "
+        "did you mean 'marital'?"
     )
 
 
@@ -484,7 +485,7 @@ def test_rows_that_satisfy_a_condition_stay(tmp_path, where, kept, notes):
         ("age + 1", "of kind number; compare it"),
         ("sex", "of kind category"),
         ("sex <= 30", "does not fit the data"),
-        ("agee <= 30", "close: 'age'"),
+        ("agee <= 30", "did you mean 'age'?"),
         ("age > 100", "no row of 4 satisfies"),
         ("", "cannot be read"),
     ],
@@ -601,7 +602,7 @@ def test_keys_that_do_not_match_are_counted_and_never_shown(tmp_path, data, peop
     ("data", "people", "told"),
     [
         ({"id": [1]}, {"id": [1], "fiath": [1]}, "people.csv lacks the column 'faith' (protected)"),
-        ({"id": [1]}, {"ID": [1], "faith": [1]}, "close: 'ID'"),
+        ({"id": [1]}, {"ID": [1], "faith": [1]}, "did you mean 'ID'?"),
         ({"ID": [1]}, {"id": [1], "faith": [1]}, "rows.csv lacks the column 'id' (key)"),
         ({"id": [1], "faith": [1]}, {"id": [1], "x": [1]}, "people.csv lacks the column 'faith'"),
     ],

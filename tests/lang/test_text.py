@@ -257,7 +257,9 @@ def test_an_error_has_a_position_and_what_was_expected(text, message):
 
 
 def test_a_lambda_must_name_every_variable():
-    with pytest.raises(LanguageError, match=r"^the variable 'b' is not among the inputs$"):
+    with pytest.raises(
+        LanguageError, match=r"^the variable 'b' is not an input; add it to the inputs$"
+    ):
         Program.parse("lambda a . a + b")
 
 

@@ -188,7 +188,7 @@ def test_a_model_that_saw_no_names():
     assert estimator.predict(X.to_numpy()).tolist() == expected
     assert estimator.predict(X.to_numpy().tolist()).tolist() == expected
     assert estimator.predict(X).tolist() == expected  # by place
-    with pytest.raises(DataError, match="lacks the column"):
+    with pytest.raises(DataError, match="has no column"):
         estimator.predict(X[["age", "gain"]])
 
 
@@ -208,9 +208,9 @@ def test_rows_that_do_not_fit():
     with pytest.raises(ValueError, match="Reshape your data"):
         estimator.predict(X.to_numpy()[0])
     _, named = made()
-    with pytest.raises(DataError, match="lacks the column"):
+    with pytest.raises(DataError, match="has no column"):
         named.predict(X.drop(columns="age"))
-    with pytest.raises(DataError, match="lacks the column"):
+    with pytest.raises(DataError, match="has no column"):
         named.fit(X.drop(columns="age"))
 
 

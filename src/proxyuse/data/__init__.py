@@ -1,1 +1,1 @@
-"""Rows: typed columns, tables, populations."""
+"""Typed columns, tables and populations."""

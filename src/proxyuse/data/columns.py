@@ -1,7 +1,4 @@
-"""Values of any library become typed columns of numbers, booleans or categories.
-
-This module knows nothing of tables, programs, weights or protected attributes.
-"""
+"""Columns: convert values from any library to typed arrays of numbers, booleans or categories."""
 
 from __future__ import annotations
 
@@ -21,11 +18,11 @@ from proxyuse.errors import DataError, KindError
 if TYPE_CHECKING:
     import narwhals as nw
 
-_EXACT = 2.0**53  # from here on float64 skips whole numbers
+_EXACT = 2.0**53  # float64 cannot hold every integer beyond this
 
 
 class Kind(StrEnum):
-    """What the values of a column are."""
+    """The kind of the values in a column."""
 
     NUMBER = "number"
     BOOLEAN = "boolean"
@@ -34,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """Values of one kind, one a row.
+    """Values of one kind, one per row.
 
     Attributes
     ----------
@@ -44,7 +41,7 @@ class Column:
         Numbers are float64, NaN where missing. Booleans are a bool array when none is missing,
         otherwise float64 with 0, 1 and NaN. Categories are int32 codes, -1 where missing.
     categories : tuple of str
-        What the codes stand for, sorted. Empty for other kinds.
+        The category of each code, sorted. Empty for other kinds.
 
     Examples
     --------
@@ -65,7 +62,7 @@ class Column:
 
     @property
     def is_missing(self) -> npt.NDArray[np.bool_]:
-        """Whether the value is missing, by row."""
+        """Whether each value is missing."""
         if self.kind is Kind.CATEGORY:
             return np.asarray(self.values < 0)
         return np.asarray(np.isnan(self.values))
@@ -81,19 +78,19 @@ class Column:
 
     @property
     def all_missing(self) -> bool:
-        """Whether no value is there."""
+        """Whether every value is missing."""
         first = replace(self, values=self.values[:1])
         return bool(first.is_missing.all() and self.is_missing.all())
 
     def take(self, rows: npt.NDArray[Any]) -> Column:
-        """Keep some rows, given as a boolean mask or as indices; categories stay as they are."""
+        """Select rows by a boolean mask or by indices; `categories` does not change."""
         values = self.values[rows]
         if self.kind is Kind.BOOLEAN:
             values = _compact_booleans(values)
         return replace(self, values=values)
 
     def decode(self) -> list[str | float | bool | None]:
-        """Python values, None where missing."""
+        """Return Python values, with None where missing."""
         if self.kind is Kind.CATEGORY:
             labels: tuple[str | None, ...] = (*self.categories, None)  # -1 is the last
             return [labels[code] for code in self.values.tolist()]
@@ -102,7 +99,7 @@ class Column:
 
 
 def as_column(name: str, values: Any) -> Column:
-    """Convert one sequence, array or series of any library.
+    """Convert a sequence, an array or a series from any library to a column.
 
     Examples
     --------
@@ -111,11 +108,11 @@ def as_column(name: str, values: Any) -> Column:
     >>> as_column("size", ["S", 4])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    proxyuse.errors.KindError: column 'size' mixes category and number, e.g. 'S' (str) and 4 ...
+    proxyuse.errors.KindError: column 'size' mixes kinds category and number, e.g. 'S' (str) ...
     """
     if isinstance(values, Column):
         return replace(values, name=name)
-    require_one_a_row(name, values)
+    require_one_value_per_row(name, values)
     if isinstance(values, list | tuple | range):
         return _from_objects(name, list(values))
     if isinstance(values, np.ndarray):
@@ -126,7 +123,9 @@ def as_column(name: str, values: Any) -> Column:
     if isinstance(series, nw.Series):
         return _from_series(name, series)
     if hasattr(values, "columns"):
-        raise DataError(f"column {name!r} is a whole table; pass one of its columns")
+        raise DataError(
+            f"column {name!r}: expected one column, got a whole table; pass one of its columns"
+        )
     if hasattr(values, "to_pylist"):  # a pyarrow array
         return _from_objects(name, values.to_pylist())
     if hasattr(values, "__array__"):  # a pandas index or extension array
@@ -151,7 +150,7 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype.is_float():
         return _from_array(name, series.to_numpy())
     if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
-        # Not straight to float64, as the library would do it: large whole numbers are checked.
+        # The library would convert to float64 directly and round large integers silently.
         column = _from_array(name, series.fill_null(0).to_numpy())
         column.values[series.is_null().to_numpy()] = np.nan
         return column
@@ -163,37 +162,37 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _from_repeating(name: str, series: nw.Series[Any]) -> Column:
-    """Convert each distinct value once: strings, and categoricals of whatever they hold."""
+    """Convert strings and categoricals by converting each distinct value once."""
     import narwhals as nw
 
-    # pyarrow's dictionaries lose their nulls on the way to NumPy, so rows are told apart first.
+    # pyarrow dictionaries lose their nulls when converted to NumPy, so split off nulls first.
     missing = series.is_null().to_numpy()
     present = series.drop_nulls()
     native = present.to_native()
-    if hasattr(native, "factorize"):  # pandas, which is faster at this than at replacing
-        place, uniques = native.factorize()
+    if hasattr(native, "factorize"):  # pandas: faster than replacing values
+        index, uniques = native.factorize()
         distinct = uniques.tolist()
     else:
         distinct = present.unique().to_list()
-        places = list(range(len(distinct)))
+        indices = list(range(len(distinct)))
         if distinct:
-            place = present.replace_strict(distinct, places, return_dtype=nw.Int32).to_numpy()
+            index = present.replace_strict(distinct, indices, return_dtype=nw.Int32).to_numpy()
     if not distinct:
-        known = getattr(getattr(series.to_native(), "cat", None), "categories", ())  # pandas
-        kind = _from_objects(name, list(known)).kind if len(known) else Kind.CATEGORY
+        declared = getattr(getattr(series.to_native(), "cat", None), "categories", ())  # pandas
+        kind = _from_objects(name, list(declared)).kind if len(declared) else Kind.CATEGORY
         return _all_missing(name, kind, len(series))
-    one_each = _from_objects(name, distinct)
-    column = _all_missing(name, one_each.kind, len(series))
-    column.values[~missing] = one_each.values[place.astype(np.intp)]
+    converted = _from_objects(name, distinct)
+    column = _all_missing(name, converted.kind, len(series))
+    column.values[~missing] = converted.values[index.astype(np.intp)]
     values = _compact_booleans(column.values) if column.kind is Kind.BOOLEAN else column.values
-    return replace(column, values=values, categories=one_each.categories)
+    return replace(column, values=values, categories=converted.categories)
 
 
 def _from_array(name: str, array: npt.NDArray[Any]) -> Column:
     if array.ndim != 1:
         raise DataError(
-            f"column {name!r} has {array.ndim} dimensions; pass one value a row, "
-            "e.g. values.ravel() if there is one column"
+            f"column {name!r}: expected a 1-D array, got {array.ndim} dimensions; pass one value "
+            "per row, e.g. values.ravel() if there is a single column"
         )
     if isinstance(array, np.ma.MaskedArray):
         return _from_objects(name, array.tolist())
@@ -201,7 +200,7 @@ def _from_array(name: str, array: npt.NDArray[Any]) -> Column:
         case "b":
             return Column(name, Kind.BOOLEAN, np.array(array, dtype=np.bool_))
         case "i" | "u" | "f":
-            with np.errstate(over="ignore"):  # longdouble to infinity; refused below
+            with np.errstate(over="ignore"):  # longdouble can overflow; checked below
                 floats = np.array(array, dtype=np.float64)
             if array.dtype.kind != "f" or array.dtype.itemsize > 8:
                 _check_exact(name, array, floats)
@@ -216,7 +215,7 @@ def _from_array(name: str, array: npt.NDArray[Any]) -> Column:
 
 
 def _from_objects(name: str, values: list[Any]) -> Column:
-    """Decide by the values themselves."""
+    """Convert Python objects; the kind is determined by their types."""
     missing = np.fromiter(map(_stands_for_missing, values), np.bool_, len(values))
     present = list(compress(values, ~missing)) if missing.any() else values
     kinds: dict[Kind, Any] = {}
@@ -232,8 +231,8 @@ def _from_objects(name: str, values: list[Any]) -> Column:
     if len(kinds) > 1:
         (a, one), (b, other) = sorted(kinds.items())[:2]
         raise KindError(
-            f"column {name!r} mixes {a} and {b}, e.g. {_show(one)} ({type(one).__name__}) and "
-            f"{_show(other)} ({type(other).__name__}); turn them all into one kind"
+            f"column {name!r} mixes kinds {a} and {b}, e.g. {_show(one)} ({type(one).__name__}) "
+            f"and {_show(other)} ({type(other).__name__}); convert all values to one kind"
         )
     if not kinds:
         return _all_missing(name, Kind.NUMBER, len(values))
@@ -246,7 +245,7 @@ def _from_objects(name: str, values: list[Any]) -> Column:
     if kind is Kind.NUMBER:
         column.values[~missing] = _floats(name, present)
         return column
-    texts = list(map(str.__str__, present))  # a str, also of an enumeration's member
+    texts = list(map(str.__str__, present))  # plain strings, also for members of a StrEnum
     labels = tuple(sorted(set(texts)))
     codes = {label: code for code, label in enumerate(labels)}
     column.values[~missing] = np.fromiter(map(codes.__getitem__, texts), np.int32, len(texts))
@@ -279,19 +278,19 @@ def _floats(name: str, values: list[Any]) -> npt.NDArray[np.float64]:
 
 
 def _check_exact(name: str, originals: Any, floats: npt.NDArray[np.float64]) -> None:
-    """Refuse numbers so large that float64 merges neighbors: they are often identifiers."""
+    """Raise an error for numbers that float64 would change; these are often identifiers."""
     for row in np.flatnonzero(np.abs(floats) >= _EXACT).tolist():
-        original, held = originals[row], float(floats[row])
+        original, converted = originals[row], float(floats[row])
         if isinstance(original, np.integer):
             original = int(original)  # NumPy would compare in float64
-        if original != held:
+        if original != converted:
             raise _inexact(name)
 
 
 def _inexact(name: str) -> DataError:
     return DataError(
-        f"column {name!r} holds numbers beyond 2**53, which float64 cannot hold exactly; "
-        "turn identifiers into strings, and scale or round quantities"
+        f"column {name!r} has numbers beyond 2**53, which float64 cannot hold exactly; "
+        "convert identifiers to strings, and scale or round quantities"
     )
 
 
@@ -307,7 +306,11 @@ def _stands_for_missing(value: Any) -> bool:
         return value.is_nan()
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
-    return kind.__name__ in ("NAType", "NaTType", "MaskedConstant")  # pandas is not imported here
+    return kind.__name__ in (
+        "NAType",
+        "NaTType",
+        "MaskedConstant",
+    )  # by name, because pandas may not be installed
 
 
 def _kind_of(kind: type) -> Kind | None:
@@ -315,7 +318,7 @@ def _kind_of(kind: type) -> Kind | None:
         return Kind.BOOLEAN
     if issubclass(kind, str):
         return Kind.CATEGORY
-    if issubclass(kind, np.timedelta64):  # an integer, says NumPy
+    if issubclass(kind, np.timedelta64):  # NumPy registers it as an integer
         return None
     if issubclass(kind, numbers.Real | decimal.Decimal):
         return Kind.NUMBER
@@ -323,29 +326,27 @@ def _kind_of(kind: type) -> Kind | None:
 
 
 _ADVICE = {
-    "turn dates into numbers, e.g. days since a reference date": ("date", "period", "timestamp"),
-    "turn durations into numbers, e.g. seconds": ("duration", "timedelta"),
-    "turn times into numbers, e.g. hours since midnight": ("time",),
-    "decode bytes into strings": ("byte", "binary"),
-    "give the parts, or the absolute value, as columns of their own": ("complex",),
-    "give each element a column of its own": (
+    "convert dates to numbers, e.g. days since a reference date": ("date", "period", "timestamp"),
+    "convert durations to numbers, e.g. seconds": ("duration", "timedelta"),
+    "convert times to numbers, e.g. hours since midnight": ("time",),
+    "decode bytes to strings": ("byte", "binary"),
+    "pass the real and imaginary parts, or the absolute value, as separate columns": ("complex",),
+    "pass each element as a separate column": (
         "list", "tuple", "dict", "set", "ndarray", "array", "struct",
     ),
 }  # fmt: skip
 
 
 def _advice(*types: str) -> str:
-    """What to do about values of a type, told by its name and its bases' names."""
+    """Return advice for an unsupported type, given its name and the names of its bases."""
     for advice, words in _ADVICE.items():
         if any(kind.lower().startswith(words) for kind in types):
             return advice
-    return "turn them into numbers, booleans or strings"
+    return "convert them to numbers, booleans or strings"
 
 
-def _unusable(name: str, held: str, advice: str) -> KindError:
-    return KindError(
-        f"column {name!r} holds {held}, neither numbers nor booleans nor strings; {advice}"
-    )
+def _unusable(name: str, got: str, advice: str) -> KindError:
+    return KindError(f"column {name!r}: expected numbers, booleans or strings, got {got}; {advice}")
 
 
 def _show(value: object) -> str:
@@ -353,22 +354,22 @@ def _show(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def require_one_a_row(name: str, values: Any) -> None:
-    """Refuse what cannot hold one value for each row."""
+def require_one_value_per_row(name: str, values: Any) -> None:
+    """Raise an error unless `values` is a collection that can have one value per row."""
     try:
         len(values)
         single = isinstance(values, str | bytes | Mapping | set | frozenset)
-    except TypeError:  # no length, or an array of no dimensions
+    except TypeError:  # no length, or an array without dimensions
         single = True
     if single:
         raise DataError(
-            f"column {name!r} is of type {type(values).__name__}; pass one value a row, "
-            "as a list, array or series"
+            f"column {name!r}: expected one value per row, got {type(values).__name__}; "
+            "pass a list, array or series"
         )
 
 
 def row_index(values: Any) -> Any:
-    """Return the index of a pandas object; `index` of lists and others is a method."""
+    """Return the index of a pandas object, or None for anything else."""
     native = values.to_native() if hasattr(values, "to_native") else values  # out of narwhals
     index = getattr(native, "index", None)
     return index if hasattr(index, "equals") else None

@@ -1,7 +1,6 @@
-"""Data becomes a finite weighted sample with protected attributes.
+"""Populations: a finite weighted sample with protected attributes.
 
-Every probability in this package is a weighted frequency in a `Population`. This module knows
-nothing of programs: it is only told which columns are wanted.
+Every probability in this package is a weighted frequency in a `Population`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, KindError
 from proxyuse.notes import Note, NoteKind
 
-_MOST_MASS = 1e100
+_MAX_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +30,7 @@ class Protected:
     name : str
     column : Column
     source : str or None
-        The column of the data it was taken from; None when its values were given.
+        The column of the data it was taken from; None if the caller passed values.
     """
 
     name: str
@@ -46,18 +45,18 @@ class Population:
     Attributes
     ----------
     columns : mapping of str to Column
-        The columns that were asked for.
+        The selected columns.
     weights : ndarray of float64
-        All above 0.
+        Positive weights.
     protected : tuple of Protected
     notes : tuple of Note
-        What was dropped, and which values are missing.
+        Notes on dropped rows and missing values.
     kept : ndarray of bool, optional
-        Which of the rows that were given are there; None for all.
+        Mask of the original rows that remain; None if all do.
     total : float
-        The sum of the weights, rounded once at most.
+        The sum of the weights, correctly rounded.
     whole_weights : bool
-        Whether every weight is a whole number.
+        Whether every weight is an integer.
 
     Examples
     --------
@@ -90,15 +89,15 @@ class Population:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are, whatever their weights."""
+        """The number of rows, regardless of their weights."""
         return len(self.weights)
 
     def having(self, variables: Sequence[str]) -> Population:
-        """The same rows with some of the columns."""
+        """Return the same rows with some of the columns."""
         return replace(self, columns={name: self.columns[name] for name in variables})
 
     def taking(self, rows: npt.NDArray[np.bool_]) -> Population:
-        """Some of the rows, given as a boolean mask.
+        """Return the rows selected by a boolean mask.
 
         Examples
         --------
@@ -107,7 +106,7 @@ class Population:
         [25.0, 61.0]
         """
         if not rows.any():
-            raise DataError("no rows are taken; take at least one")
+            raise DataError("the selection has no rows; select at least one")
         kept = np.ones(self.n_rows, dtype=np.bool_) if self.kept is None else self.kept.copy()
         kept[kept] = rows
         return replace(
@@ -130,38 +129,39 @@ class Population:
         missing_protected: Literal["refuse", "drop", "category"] = "refuse",
         threads: int = 1,
     ) -> Population:
-        """Take rows, weights and protected attributes from data.
+        """Build a population from data.
 
         Parameters
         ----------
         X : data frame, mapping or 2-D array
             See `Table.of`.
         protected : column name, sequence of names, mapping, or values
-            A mapping goes from the attribute's name to a column name or to values. Bare values
-            are called by their own name if they are a series that has one, else "protected".
+            A mapping from attribute names to column names or values. Values without a mapping
+            are named after their series if it has a name, else "protected".
         weights : column name or values, optional
-            Without them every row counts once. Rows of weight 0 are dropped.
+            By default every row has weight 1. Rows of weight 0 are dropped.
         variables : sequence of str, optional
-            The columns that are wanted, by default all.
+            The columns to include, by default all.
         names : sequence of str, optional
             Names for the columns of a NumPy array.
         missing_protected : {"refuse", "drop", "category"}
-            What happens where a protected value is missing: an error, the row is dropped, or
-            missing counts as a value of its own.
+            How to treat rows with a missing protected value: raise an error, drop the row, or
+            count missing as a value of its own.
         threads : int
-            How many threads may convert columns at the same time.
+            The number of threads that convert columns.
         """
         if missing_protected not in ("refuse", "drop", "category"):
             raise DataError(
-                f'missing_protected is {missing_protected!r}; pass "refuse", "drop" or "category"'
+                'missing_protected: expected "refuse", "drop" or "category", '
+                f"got {missing_protected!r}"
             )
         table = Table.of(X, names)
         if table.n_rows == 0:
             raise DataError("the data has no rows; pass at least one")
         attributes = tuple(_attributes(table, protected))
         mass = _weights(table, weights)
-        wanted = table.names if variables is None else _wanted(table, variables)
-        columns = dict(zip(wanted, table.columns(wanted, threads), strict=True))
+        selected = table.names if variables is None else _selected(table, variables)
+        columns = dict(zip(selected, table.columns(selected, threads), strict=True))
 
         keep = mass > 0
         notes: list[Note] = []
@@ -171,61 +171,62 @@ class Population:
         notes += missing_notes
         if not keep.any():
             raise DataError(
-                "no rows are left: a protected value is missing in each; "
+                "no rows remain: a protected value is missing in every row; "
                 'pass missing_protected="category" to count missing as a value'
             )
         if not keep.all():
             columns = {name: column.take(keep) for name, column in columns.items()}
             attributes = tuple(Protected(a.name, a.column.take(keep), a.source) for a in attributes)
             mass = mass[keep]
-        if mass.max() > _MOST_MASS or mass.min() < 1 / _MOST_MASS:
+        if mass.max() > _MAX_WEIGHT or mass.min() < 1 / _MAX_WEIGHT:
             raise DataError(
-                f"weights reach from {mass.min():g} to {mass.max():g}, too far for exact sums; "
+                f"weights: {mass.min():g} to {mass.max():g} is too wide a range for exact sums; "
                 "scale them, e.g. so that their mean is 1"
             )
         return cls(columns, mass, attributes, tuple(notes), None if keep.all() else keep)
 
 
-def _wanted(table: Table, names: Sequence[str]) -> tuple[str, ...]:
+def _selected(table: Table, names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in table:
             raise DataError(
-                f"the program needs the column {name!r} which the data lacks; {table.suggest(name)}"
+                f"the program reads the column {name!r}, but the data has no such column; "
+                f"{table.suggest(name)}"
             )
     return tuple(names)
 
 
 def _attributes(table: Table, protected: object) -> Iterator[Protected]:
     seen: set[str] = set()
-    for name, given in _requests(table, protected):
+    for name, request in _requests(table, protected):
         if name in seen:
             raise DataError(
-                f"the protected attribute {name!r} is given twice; name each once "
-                "(to give values, pass a mapping such as {'sex': values})"
+                f"the protected attribute {name!r} appears twice; list each attribute once "
+                "(to pass values, use a mapping such as {'sex': values})"
             )
         seen.add(name)
-        if is_name(given):
-            source = str(given)
+        if is_name(request):
+            source = str(request)
             if source not in table:
                 raise DataError(
                     f"the protected attribute {source!r} is not a column of the data; name a "
-                    f"column or give values, as {{{source!r}: values}}; {table.suggest(source)}"
+                    f"column or pass {{{source!r}: values}}; {table.suggest(source)}"
                 )
             yield Protected(name, as_column(name, table.column(source)), source)
         else:
-            yield Protected(name, table.beside(name, given), None)
+            yield Protected(name, table.beside(name, request), None)
     if not seen:
-        raise DataError("no protected attribute is given; name a column, or give values")
+        raise DataError("there is no protected attribute; name a column or pass values")
 
 
 def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
-    """Pair the name of each attribute with a column name or with values."""
+    """Return the name of each attribute with a column name or values."""
     if protected is None:
         return []
     if is_name(protected):
         return [(str(protected), protected)]
     if isinstance(protected, Mapping):
-        return [(str(name), given) for name, given in protected.items()]
+        return [(str(name), request) for name, request in protected.items()]
     if isinstance(protected, list | tuple) and _are_names(table, protected):
         return [(str(name), name) for name in protected]
     if hasattr(protected, "columns"):
@@ -233,12 +234,12 @@ def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
             "protected is a whole table; pass a mapping of names to its columns, "
             "such as {'sex': table['sex']}"
         )
-    own = getattr(protected, "name", None)
-    return [("protected" if own is None or own == "" else str(own), protected)]
+    name = getattr(protected, "name", None)
+    return [("protected" if name is None or name == "" else str(name), protected)]
 
 
 def _are_names(table: Table, entries: Sequence[object]) -> bool:
-    """Tell a list of column names from a list of values, which has one entry a row."""
+    """Return whether a list has column names, not values (one per row)."""
     if not all(map(is_name, entries)):
         return False
     known = [str(entry) in table for entry in entries]
@@ -248,9 +249,9 @@ def _are_names(table: Table, entries: Sequence[object]) -> bool:
     return texts and (any(known) or len(entries) != table.n_rows)
 
 
-def is_name(given: object) -> TypeGuard[str | int]:
-    """Whether this is the name of a column, not values."""
-    return isinstance(given, str | int | np.integer) and not isinstance(given, bool)
+def is_name(request: object) -> TypeGuard[str | int]:
+    """Return whether an argument is the name of a column, not values."""
+    return isinstance(request, str | int | np.integer) and not isinstance(request, bool)
 
 
 def _weights(table: Table, weights: object) -> npt.NDArray[np.float64]:
@@ -259,57 +260,57 @@ def _weights(table: Table, weights: object) -> npt.NDArray[np.float64]:
     if is_name(weights):
         if str(weights) not in table:
             raise DataError(
-                f"weights: the data lacks the column {str(weights)!r}; name a column or give "
+                f"weights: the data has no column {str(weights)!r}; name a column or pass "
                 f"values; {table.suggest(str(weights))}"
             )
-        column, called = table.column(str(weights)), f"weights (column {str(weights)!r})"
+        column, label = table.column(str(weights)), f"weights (column {str(weights)!r})"
     else:
-        column, called = table.beside("weights", weights), "weights"
+        column, label = table.beside("weights", weights), "weights"
     if column.kind is not Kind.NUMBER:
-        raise KindError(f"{called}: the values are of kind {column.kind}; pass numbers")
+        raise KindError(f"{label}: expected numbers, got values of kind {column.kind}")
     values = column.values
     for wrong, what, advice in (
-        (np.isnan(values), "missing", "fill them in, or drop these rows"),
+        (np.isnan(values), "missing", "fill in the values or drop these rows"),
         (np.isinf(values), "infinite", "pass finite weights"),
         (values < 0, "negative", "pass weights of 0 or more"),
     ):
         if wrong.any():
-            raise DataError(f"{called}: {what} in {_which(wrong)}; {advice}")
+            raise DataError(f"{label}: {what} in {_which(wrong)}; {advice}")
     if not values.any():
         raise DataError(
-            f"{called}: all {len(values)} are 0; give at least one row a weight above 0"
+            f"{label}: all {len(values)} are 0; at least one row needs a positive weight"
         )
     with np.errstate(over="ignore"):
         if not np.isfinite(values.sum()):
-            raise DataError(f"{called}: their sum is too large for a float64; scale them down")
+            raise DataError(f"{label}: their sum is too large for float64; scale them down")
     return values
 
 
 def _settle_missing(
     attributes: Sequence[Protected], keep: npt.NDArray[np.bool_], choice: str
 ) -> tuple[npt.NDArray[np.bool_], list[Note]]:
-    """Say which rows stay, and what is to be told about missing protected values."""
+    """Return a mask of the rows to keep, and notes on missing protected values."""
     notes: list[Note] = []
-    lacking: dict[str, npt.NDArray[np.bool_]] = {}
+    gaps: dict[str, npt.NDArray[np.bool_]] = {}
     for attribute in attributes:
         missing = attribute.column.is_missing & keep
         if missing.any():
-            lacking[attribute.name] = missing
-    if not lacking:
+            gaps[attribute.name] = missing
+    if not gaps:
         return keep, notes
     if choice == "refuse":
-        name, missing = next(iter(lacking.items()))
+        name, missing = next(iter(gaps.items()))
         raise DataError(
             f"the protected attribute {name!r} is missing in {_which(missing)}; "
-            'pass missing_protected="drop" to leave these rows out, or '
+            'pass missing_protected="drop" to drop these rows, or '
             'missing_protected="category" to count missing as a value of its own'
         )
     if choice == "drop":
-        dropped = np.logical_or.reduce(list(lacking.values()))
+        dropped = np.logical_or.reduce(list(gaps.values()))
         count = int(dropped.sum())
-        text = f"{_rows(count)} without a value of {' or '.join(map(repr, lacking))} {_was(count)}"
+        text = f"{_rows(count)} without a value of {' or '.join(map(repr, gaps))} {_was(count)}"
         return keep & ~dropped, [Note(NoteKind.DROPPED, text)]
-    for name, missing in lacking.items():
+    for name, missing in gaps.items():
         text = f"{name!r} is missing in {_rows(int(missing.sum()))}; missing counts as a value"
         notes.append(Note(NoteKind.MISSING, text))
     return keep, notes
@@ -324,7 +325,7 @@ def _was(count: int) -> str:
 
 
 def _which(wrong: npt.NDArray[np.bool_]) -> str:
-    """Count rows and give the first of their numbers, from 0."""
-    numbers = np.flatnonzero(wrong).tolist()
-    shown = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
-    return f"{_rows(len(numbers))} (number {shown}, counted from 0)"
+    """Return the number of rows and the indices of the first few."""
+    indices = np.flatnonzero(wrong).tolist()
+    shown = ", ".join(map(str, indices[:5])) + (", ..." if len(indices) > 5 else "")
+    return f"{_rows(len(indices))} (index {shown})"

@@ -1,7 +1,6 @@
-"""Any table, viewed as typed columns.
+"""Tables: any data frame, mapping or array, viewed as typed columns.
 
-Columns are converted one at a time, when asked for, so a column that nobody uses never stands in
-the way. This module knows nothing of programs, weights or protected attributes.
+Columns are converted on demand, so unused columns may have unsupported types.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from proxyuse.data.columns import Column, Kind, as_column, require_one_a_row, row_index
+from proxyuse.data.columns import Column, Kind, as_column, require_one_value_per_row, row_index
 from proxyuse.errors import DataError
 
-_BLOCK = 1 << 15  # rows that are turned into columns at a time
+_BLOCK_SIZE = 1 << 15  # rows that are transposed at a time
 _ACCEPTED = "a pandas, polars or pyarrow table, a mapping of names to columns, or a 2-D NumPy array"
 
 
 class Table:
-    """A view on the caller's data that converts a column when it is asked for.
+    """A view of the caller's data that converts columns on demand.
 
     Attributes
     ----------
@@ -52,15 +51,15 @@ class Table:
         self._fetch = fetch
         self._index = index
         self._array = array
-        self._place: dict[str, int] = {}
+        self._column_index: dict[str, int] = {}
         self._converted: dict[str, Column] = {}
-        for place, name in enumerate(self.names):
-            if name in self._place:
+        for i, name in enumerate(self.names):
+            if name in self._column_index:
                 raise DataError(
-                    f"two columns are called {name!r} (number {self._place[name]} and number "
-                    f"{place}; names are compared as text); rename one of them"
+                    f"two columns have the name {name!r} (columns {self._column_index[name]} and "
+                    f"{i}, compared as text); rename one of them"
                 )
-            self._place[name] = place
+            self._column_index[name] = i
 
     @classmethod
     def of(cls, X: object, names: Sequence[str] | None = None) -> Table:
@@ -71,7 +70,7 @@ class Table:
         X : data frame, mapping or 2-D array
             A pandas, polars or pyarrow table, a mapping of names to columns, or a NumPy array.
         names : sequence of str, optional
-            Names for the columns of an array, by position. Data that has names keeps its own.
+            Names for the columns of an array, in order. Ignored if the data has column names.
         """
         if isinstance(X, Table):
             return X
@@ -82,52 +81,52 @@ class Table:
         if isinstance(X, np.ndarray):
             return cls._of_array(X, names)
         if X is None or isinstance(X, str | bytes | list | tuple | numbers.Number | np.generic):
-            raise DataError(f"X is of type {type(X).__name__}; pass {_ACCEPTED}")
+            raise DataError(f"X: expected a table, got {type(X).__name__}; pass {_ACCEPTED}")
         return cls._of_frame(X)
 
     @classmethod
     def _of_mapping(cls, X: Mapping[Any, Any]) -> Table:
         if not X:
-            raise DataError("X is a mapping without columns; pass at least one column")
+            raise DataError("X is an empty mapping; pass at least one column")
         columns = list(X.items())
         first, first_length, index, indexed = columns[0][0], -1, None, None
         for name, values in columns:
-            require_one_a_row(str(name), values)
+            require_one_value_per_row(str(name), values)
             if first_length < 0:
                 first_length = len(values)
             elif len(values) != first_length:
                 raise DataError(
-                    f"columns {str(first)!r} and {str(name)!r} differ in length: {first_length} "
-                    f"and {len(values)}; pass one value a row in every column"
+                    f"columns {str(first)!r} and {str(name)!r} have different lengths "
+                    f"({first_length} and {len(values)}); pass one value per row in every column"
                 )
-            if (own := row_index(values)) is not None:
+            if (column_index := row_index(values)) is not None:
                 if index is None:
-                    index, indexed = own, name
-                elif not index.equals(own):
+                    index, indexed = column_index, name
+                elif not index.equals(column_index):
                     raise DataError(
                         f"columns {str(indexed)!r} and {str(name)!r} have different indexes; "
                         "align them first, or put them into one data frame"
                     )
-        return cls(X, first_length, lambda place: columns[place][1], index)
+        return cls(X, first_length, lambda i: columns[i][1], index)
 
     @classmethod
     def _of_array(cls, X: npt.NDArray[Any], names: Sequence[str] | None) -> Table:
         if X.ndim != 2:
             raise DataError(
-                f"X is an array with {X.ndim} dimension{'s' * (X.ndim != 1)}; pass a 2-D array "
-                "(for a single column X.reshape(-1, 1)) or a data frame"
+                f"X: expected a 2-D array, got {X.ndim} dimension{'s' * (X.ndim != 1)}; pass a "
+                "data frame, or X.reshape(-1, 1) for a single column"
             )
         array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
         n_rows, n_columns = array.shape
         if names is None:
-            names = [f"x{place}" for place in range(n_columns)]
+            names = [f"x{i}" for i in range(n_columns)]
         elif len(names) != n_columns:
             raise DataError(
-                f"X has {n_columns} columns but {len(names)} names are known for them; pass the "
-                "columns of the names, in their order, or a data frame"
+                f"X: expected {len(names)} columns, got {n_columns}; pass the columns "
+                f"{_listed(names)} in this order, or a data frame"
             )
         plain = type(array) is np.ndarray and array.dtype in (np.float32, np.float64)
-        return cls(names, n_rows, lambda place: array[:, place], array=array if plain else None)
+        return cls(names, n_rows, lambda i: array[:, i], array=array if plain else None)
 
     @classmethod
     def _of_frame(cls, X: Any) -> Table:
@@ -137,8 +136,8 @@ class Table:
             frame = nw.from_native(X, eager_only=True, pass_through=True)
             columns = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
         except nw.exceptions.DuplicateError as error:
-            told = " ".join(str(error).split())
-            raise DataError(f"X has two columns of one name; rename one ({told})") from error
+            reason = " ".join(str(error).split())
+            raise DataError(f"X has two columns of the same name; rename one ({reason})") from error
         if not isinstance(frame, nw.DataFrame):
             kind = f"{type(X).__module__.split('.')[0]} {type(X).__name__}"
             for method in ("collect", "compute"):
@@ -148,77 +147,83 @@ class Table:
         return cls(
             columns,
             frame.shape[0],
-            lambda place: frame.get_column(columns[place]),
+            lambda i: frame.get_column(columns[i]),
             row_index(frame.to_native()),
         )
 
     def __contains__(self, name: object) -> bool:
-        return name in self._place
+        return name in self._column_index
 
     def column(self, name: str) -> Column:
-        """Convert one column; the result is kept."""
+        """Return one column, converted; cached."""
         if name not in self:
-            raise DataError(f"the data lacks the column {name!r}; {self.suggest(name)}")
+            raise DataError(f"the data has no column {name!r}; {self.suggest(name)}")
         if name not in self._converted:
-            self._converted[name] = as_column(name, self._fetch(self._place[name]))
+            self._converted[name] = as_column(name, self._fetch(self._column_index[name]))
         return self._converted[name]
 
     def columns(self, names: Sequence[str], threads: int = 1) -> list[Column]:
-        """Convert several columns; those of an array of floats in several threads.
+        """Return several columns, converted; arrays of floats are converted in threads.
 
-        Floats that stand row by row are turned into columns a block of rows at a time, so that
-        each is fetched from memory once.
+        A row-major array is transposed in blocks of rows, so that each value is fetched from
+        memory once.
         """
         if self._array is not None:
-            places = sorted(self._place[name] for name in names if name not in self._converted)
-            found = _transposed(self._array, places, threads)
-            for place, values in zip(places, found, strict=True):
-                name = self.names[place]
+            indices = sorted(
+                self._column_index[name] for name in names if name not in self._converted
+            )
+            transposed = _transposed(self._array, indices, threads)
+            for i, values in zip(indices, transposed, strict=True):
+                name = self.names[i]
                 self._converted[name] = Column(name, Kind.NUMBER, values)
         return [self.column(name) for name in names]
 
     def suggest(self, name: str) -> str:
-        """Say which columns there are, and which of them are spelled nearly like `name`."""
-        shown = ", ".join(map(repr, self.names[:20])) or "none"
-        if len(self.names) > 20:
-            shown += f" and {len(self.names) - 20} more"
-        folded = {own.casefold(): own for own in reversed(self.names)}
+        """List the columns for an error message, and suggest those with a name like `name`."""
+        folded = {column.casefold(): column for column in reversed(self.names)}
         close = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded)]
-        return f"columns: {shown}" + (f"; close: {', '.join(map(repr, close))}" if close else "")
+        suggestion = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+        return f"columns: {_listed(self.names)}{suggestion}"
 
     def beside(self, name: str, values: object) -> Column:
-        """Convert values that were given next to the table, one a row of it."""
+        """Convert values that are not in the table, but have one value per row of it."""
         column = as_column(name, values)
         if len(column) != self.n_rows:
             raise DataError(
                 f"{name!r} has {len(column)} values but the data has {self.n_rows} rows; "
-                "pass one value a row"
+                "pass one value per row"
             )
-        own = row_index(values)
-        if self._index is not None and own is not None and not self._index.equals(own):
+        index = row_index(values)
+        if self._index is not None and index is not None and not self._index.equals(index):
             raise DataError(
-                f"the index of {name!r} is not the index of the data; align it first, "
+                f"the index of {name!r} differs from the index of the data; align it first, "
                 "e.g. with z.loc[X.index] for values z and data X"
             )
         return column
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Join names for a message; at most 20 are shown."""
+    shown = ", ".join(map(repr, names[:20])) or "none"
+    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
+
+
 def _transposed(
-    array: npt.NDArray[Any], places: list[int], threads: int
+    array: npt.NDArray[Any], indices: list[int], threads: int
 ) -> npt.NDArray[np.float64]:
-    """Some columns of an array, in order, as rows of another."""
-    found = np.empty((len(places), len(array)))
-    every = len(places) == array.shape[1]
+    """Return some columns of an array as the rows of a new array."""
+    transposed = np.empty((len(indices), len(array)))
+    every = len(indices) == array.shape[1]
 
     def fill(start: int) -> None:
-        block = array[start : start + _BLOCK]
-        found[:, start : start + _BLOCK] = (block if every else block[:, places]).T
+        block = array[start : start + _BLOCK_SIZE]
+        transposed[:, start : start + _BLOCK_SIZE] = (block if every else block[:, indices]).T
 
-    starts = range(0, len(array), _BLOCK)
+    starts = range(0, len(array), _BLOCK_SIZE)
     if threads == 1 or len(starts) == 1:
         for start in starts:
             fill(start)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, starts))  # which raises what a block raised
-    return found
+            list(pool.map(fill, starts))  # re-raises exceptions
+    return transposed

@@ -19,7 +19,7 @@ from proxyuse.detect.occurrences import Arrangement
 from proxyuse.detect.operators import Operator
 from proxyuse.lang.nodes import Add, And, Const, Mul, Or, Term, Var, children
 from proxyuse.lang.positions import Points, Site, operand_choices
-from proxyuse.program import Program, kept
+from proxyuse.program import Program, cached_per_program
 
 
 @dataclass(slots=True, eq=False)
@@ -196,7 +196,7 @@ class Candidates:
         ]
 
 
-@kept
+@cached_per_program
 def candidates_of(program: Program, variables: bool = True, subsets: int = 0) -> Candidates:
     """The candidates of a program; kept, and not to be changed."""
     return Candidates(program.points, variables, subsets)

@@ -1,4 +1,4 @@
-"""Build terms from parts, with the flattening, sorting and conversion that constructors leave out."""
+"""Build terms from parts: flatten, sort and convert what the constructors only check."""
 
 from __future__ import annotations
 

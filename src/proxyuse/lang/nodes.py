@@ -283,7 +283,7 @@ class Vector(Node):
         constants = [item.value for item in self.items if isinstance(item, Const)]
         if len(constants) == len(self.items) or any(type(v) is not float for v in constants):
             raise LanguageError(
-                "the items of a vector must be numbers, and not all constant; build it with vector()"
+                "vector items must be numbers, and not all constant; build the term with vector()"
             )
 
 

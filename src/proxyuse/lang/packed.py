@@ -1,7 +1,7 @@
 """Packed trees: a forest stored as columns, so that a million nodes are not a million objects.
 
 A `Forest` has one array per property of its inner nodes, which are numbered tree by tree in
-preorder (the branch of a true test first), and its leaves in the same order. Each node can be viewed
+preorder (the branch of a true test first), and its leaves in the same order. A node can be viewed
 as a `PackedIte`: a term that means the nested ``ite``, prints and hashes like it, and creates its
 children on demand. Memory is linear in the number of nodes; objects exist only for the nodes that
 are looked at.

@@ -114,7 +114,7 @@ class _Index:
         self.parents, self.steps, self.numbers = columns
 
     def _tree(self, point: int) -> tuple[int, int, PackedIte | None]:
-        """Return the index of the last start at or before a point, the offset, and the packed tree."""
+        """Return the index of the last start up to a point, the offset, and the packed tree."""
         if not 0 <= point < self.size:
             raise IndexError(point)
         index = bisect_right(self.starts, point) - 1

@@ -74,9 +74,9 @@ class CodeColumn:
             return np.where(truth_of(values), np.int32(0), np.int32(1))
         if values.dtype != np.int32:  # nothing but missing values
             return np.full(len(values), -1, dtype=np.int32)
-        codes = [vocabulary.code(word) for word in self.words]  # may extend the vocabulary
+        word_codes = [vocabulary.code(word) for word in self.words]  # may extend the vocabulary
         recoded = np.full(len(vocabulary.words) + 1, len(self.words), dtype=np.int32)
-        recoded[codes] = np.arange(len(self.words))
+        recoded[word_codes] = np.arange(len(self.words))
         recoded[-1] = -1
         assert NO_CATEGORY == -1
         return recoded[values]

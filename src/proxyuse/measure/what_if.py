@@ -81,7 +81,7 @@ class WhatIf:
         Costs one influence of the changed program.
         """
         program = self.sample.program.replaced(new)
-        program.fitting_kinds |= self.sample.program.fitting_kinds
+        program.checked_kinds |= self.sample.program.checked_kinds
         digest = self.sample.points.term_at(sites[0]).digest
         there = [Site(p) for p, term in enumerate(program.points.terms) if term.digest == digest]
         return self.measurement.of(program).influence(there) if there else 0.0

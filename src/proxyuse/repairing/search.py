@@ -301,7 +301,7 @@ class Search:
     def _applied(self, steps: Steps) -> tuple[Program, list[int]]:
         """The original program after some steps, and which point of it each point is."""
         program, back = self.original.replaced_points(_merged(steps))
-        program.fitting_kinds |= self.original.fitting_kinds
+        program.checked_kinds |= self.original.checked_kinds
         return program, back
 
     def _detect(self, program: Program) -> Audit:

@@ -234,9 +234,9 @@ def count_held(
     decision = plan.decision
     changed = np.zeros(len(rows), dtype=np.bool_)
     hole_loops.count_held(
-        plan.code_ranges.nodes, block.codes, rows, others, chosen, hole.mask, hole.first, hole.trees,
-        plan.forest.starts, decision.sums, decision.scores, decision.slack, standing.ends,
-        standing.leads, standing.classes, first_totals(standing), changed,
+        plan.code_ranges.nodes, block.codes, rows, others, chosen, hole.mask, hole.first,
+        hole.trees, plan.forest.starts, decision.sums, decision.scores, decision.slack,
+        standing.ends, standing.leads, standing.classes, first_totals(standing), changed,
     )  # fmt: skip
     return changed
 

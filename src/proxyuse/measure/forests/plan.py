@@ -20,7 +20,7 @@ from proxyuse.lang.packing import pack_trees
 from proxyuse.lang.positions import Points
 from proxyuse.lang.walking import CodeRanges
 from proxyuse.measure.forests.decision import Decision, Form, decision_of, form_of
-from proxyuse.program import Program, kept
+from proxyuse.program import Program, cached_per_program
 
 
 class Extremes(NamedTuple):
@@ -145,7 +145,7 @@ class ForestPlan:
         return [column.variable for column in self.code_ranges.columns]
 
 
-@kept
+@cached_per_program
 def forest_plan(program: Program) -> ForestPlan | None:
     """The plan of a program that is made of trees, else None.
 
