@@ -1,8 +1,8 @@
-"""The meaning of proxy use written out row by row, as a reference for the library.
+"""A brute-force implementation of proxy use, as a reference for the library.
 
-Made from the design page alone: plain Python, one row at a time, every decomposition and every
-pair of rows. It shares the node classes with the library and nothing else. A missing value is
-None or nan. Fit for a handful of rows and terms of a few dozen nodes.
+Plain Python, one row at a time, over every decomposition and every pair of rows. It shares only the
+node classes with the library. A missing value is None or nan. Suitable for a handful of rows and
+terms of a few dozen nodes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def lost(value: Any) -> bool:
 
 
 def key(value: Any) -> Any:
-    """What two values share exactly when they are equal as values."""
+    """Return a key that two values share exactly if they are equal."""
     if isinstance(value, tuple):
         return tuple(map(key, value))
     if lost(value):
@@ -77,7 +77,7 @@ def parts(term: Term) -> tuple[Term, ...]:
 
 
 def own_words(term: Term) -> tuple[Any, ...]:
-    """What a node says apart from its sub-terms."""
+    """Return what identifies a node apart from its sub-terms."""
     match term:
         case Const(value):
             return (type(value).__name__, repr(value))
@@ -202,7 +202,7 @@ class Tree:
                 yield Decomposition(self.term_at(places[0]), some)
 
     def count(self) -> int:
-        """At most how many decompositions there are, without making them."""
+        """Return an upper bound on the number of decompositions."""
         return sum(2 ** len(places) for places in self.computations.values())
 
 
@@ -341,7 +341,7 @@ def run(
     visited: set[int] | None = None,
     point: int = 0,
 ) -> Any:
-    """What a program says for a row, with `u` at the holes; notes the points it evaluates."""
+    """Evaluate a program on a row, with `u` at the holes; records the points it visits."""
     if visited is not None:
         visited.add(point)
     if Place(point) in holes:
@@ -470,7 +470,7 @@ class Sample:
                 yield weight * other, says(i, inner[i]), says(i, inner[j])
 
     def influence(self, tree: Tree, places: frozenset[Place]) -> Fraction:
-        """How likely the output is another one with the value of another row."""
+        """Return the probability that the value of another row changes the output."""
         changed = [m for m, old, new in self.changes(tree, places) if key(old) != key(new)]
         return mass_of(changed) / self.total**2
 
@@ -498,9 +498,9 @@ class Sample:
 
 
 def without_idle_marks(term: Term, never_missing: set[str]) -> Term:
-    """The term as an audit reads it.
+    """Return the term as an audit reads it.
 
-    "True when missing" says nothing about a variable that is nowhere missing, and is taken off.
+    The "true if missing" mark has no effect on a variable that is never missing, and is removed.
     """
 
     def present(part: Term) -> bool:

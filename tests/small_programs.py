@@ -1,4 +1,4 @@
-"""A program of each kind, and people to measure them on."""
+"""One small program of each kind, and a sample population."""
 
 from __future__ import annotations
 

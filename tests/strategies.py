@@ -1,4 +1,4 @@
-"""Random programs and populations, small enough to be measured by brute force.
+"""Random programs and populations, small enough for brute force.
 
 Numbers are multiples of 1/8, so that sums and products are exact in any order. Only `share`
 and `ratio` are not; they are never summed, but compared directly, in float32 or float64.
@@ -52,7 +52,7 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 class Maker:
-    """Draws terms of a wanted kind; now and then one that it has made before."""
+    """Draws terms of a given kind; sometimes repeats a term it drew before."""
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
@@ -211,7 +211,7 @@ class Maker:
                 return Ite(self.compared(total, Const(0.0)), Const("yes"), Const("no"))
 
     def tree(self) -> Term:
-        """A decision tree in which guards come back."""
+        """A decision tree with repeated guards."""
         guards = [self.test() for _ in range(self.draw(st.integers(1, 3)))]
         leaves = [Const(word) for word in WORDS]
 
@@ -223,7 +223,7 @@ class Maker:
         return grow(3)
 
     def repeats(self) -> Term:
-        """An operator over operands some of which are equal."""
+        """An operator with some equal operands."""
         kind, operator = self.pick([("number", add), ("number", mul), ("boolean", conj)])
         parts = [self.make(kind, 0) for _ in range(2)]
         term = operator(*parts, *(self.pick(parts) for _ in range(self.draw(st.integers(1, 3)))))
@@ -330,7 +330,7 @@ class Case:
 
     @property
     def never_missing(self) -> set[str]:
-        """The variables that no row with a weight lacks."""
+        """The variables that are present in every row of positive weight."""
         rows = self.sample.rows
         return {name for name in self.data if not any(lost(row[name]) for row in rows)}
 
