@@ -18,7 +18,9 @@ from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.nodes import Associative
 from proxyuse.lang.positions import Points, Site, operand_choices
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.engine import ENGINES, Engine, Measurement
 from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange
 from proxyuse.measure.reference import Reference

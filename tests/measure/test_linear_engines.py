@@ -14,7 +14,9 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add
 from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from tests.measure.agreement import defined, measured
 
 ROWS = 120

@@ -17,7 +17,7 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.measure.association.joint_tables import JointTables
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.distinct_values import DistinctValues

@@ -15,7 +15,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Add, Const, Value
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import differ

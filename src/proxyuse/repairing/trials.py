@@ -36,7 +36,7 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.positions import Cover, Points, Site
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import support_of
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.what_if import WhatIf

@@ -25,25 +25,25 @@ from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.measure.association import chance
 from proxyuse.measure.association.chance import expected_by_row, expected_information, rounded
-from proxyuse.measure.association.correlation import SquaredCorrelation
-from proxyuse.measure.association.mutual_information import (
-    Association,
+from proxyuse.measure.association.function import FunctionAssociation
+from proxyuse.measure.association.information import entropy, mutual_information
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
+    Normalizer,
+)
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
+)
+from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
+from proxyuse.measure.association.names import ASSOCIATIONS
+from proxyuse.measure.association.protocol import (
+    Association,
     associations_below,
     associations_of,
-    entropy,
     for_weights,
-    mutual_information,
 )
-from proxyuse.measure.association.others import (
-    NAMED,
-    AdjustedMutualInformation,
-    CramersV,
-    FunctionAssociation,
-    Normalizer,
-    association_from,
-    own_association,
-)
+from proxyuse.measure.association.registry import association_from, built_in_association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
@@ -370,11 +370,11 @@ def test_what_is_no_measure_is_refused(wrong: Any) -> None:
         pu.audit(Program.parse("x"), {"x": [1, 2]}, {"z": [0, 1]}, association=wrong)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", ASSOCIATIONS)
 def test_measures_by_name(name: str) -> None:
     measure = association_from(name)
-    assert own_association(measure.name) == measure
-    assert own_association("gini_gain") is None
+    assert built_in_association(measure.name) == measure
+    assert built_in_association("gini_gain") is None
     rows = {"x": [1, 2, 2], "z": [0, 1, 1]}
     assert pu.audit(Program.parse("x"), rows, "z", association=name).measures[0] == measure.name
 

@@ -13,11 +13,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.measure.association.joint_table import JointTable, joint_masses, labels_of
-from proxyuse.measure.association.mutual_information import (
-    Association,
-    association_of_values,
-    needs_values,
-)
+from proxyuse.measure.association.protocol import Association, association_of_values, needs_values
 from proxyuse.measure.association.row_sets import RowSets
 from proxyuse.measure.association.support import Support, cut, support_of, taken_together
 from proxyuse.measure.sample import Sample

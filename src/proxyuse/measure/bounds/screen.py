@@ -19,7 +19,10 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, And, Mul, Or
-from proxyuse.measure.association.mutual_information import Association, NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 
 SLACK = 1e-9

@@ -29,7 +29,7 @@ from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
 from proxyuse.lang.walking import leaf_values
 from proxyuse.measure.association.joint_tables import JointTables
-from proxyuse.measure.association.mutual_information import Association, needs_values
+from proxyuse.measure.association.protocol import Association, needs_values
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Graft, Hole, Standing
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan

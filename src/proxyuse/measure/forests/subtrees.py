@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import Association, associations_below
+from proxyuse.measure.association.protocol import Association, associations_below
 from proxyuse.measure.association.support import Support, bins_of
 from proxyuse.measure.forests.counting import Block
 from proxyuse.measure.forests.plan import ForestPlan

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import (
+from proxyuse.measure.association.protocol import (
     Association,
     association_of_values,
     associations_of,
