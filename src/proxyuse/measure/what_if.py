@@ -13,11 +13,11 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import Support
-from proxyuse.measure.contexts.ascent import Ascent
-from proxyuse.measure.contexts.descent import Descent
+from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.engine import Contexts
-from proxyuse.measure.contexts.shapes import sides
-from proxyuse.measure.distinct_values import DistinctValues, kinds_of_value
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
+from proxyuse.measure.contexts.unchanged_ranges import sides
+from proxyuse.measure.distinct_values import DistinctValues, value_classes
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.engine import Measurement
 
@@ -53,7 +53,7 @@ class WhatIf:
 
     def outcome(self, site: Site, rows: Array, values: Array) -> Array:
         """The output of some rows, which reach a position, with these values there."""
-        return self.sample.shared(Ascent).outcome(site, rows, values)
+        return self.sample.shared(PathEvaluator).outcome(site, rows, values)
 
     def sides(self, site: Site) -> tuple[Array, Array, Array, Array] | None:
         """The rows whose output depends on the side of a threshold on which a number is.
@@ -64,11 +64,11 @@ class WhatIf:
         """
         if self.sample.pairs is not None:
             return None
-        return sides(self.sample, site, self.sample.shared(Descent).context(site))
+        return sides(self.sample, site, self.sample.shared(ContextAnalysis).context(site))
 
-    def kinds_of_value(self, sites: Sequence[Site], support: Support) -> Array:
+    def value_classes(self, sites: Sequence[Site], support: Support) -> Array:
         """A number for each distinct value; values with equal numbers act alike."""
-        return kinds_of_value(self.sample, sites, support)
+        return value_classes(self.sample, sites, support)
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float:
         """The influence that values, one per row, would have at some disjoint positions."""

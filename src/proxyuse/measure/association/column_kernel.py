@@ -1,4 +1,4 @@
-"""What a tally does for each row, in compiled loops; importing this loads numba.
+"""What a column_counts does for each row, in compiled loops; importing this loads numba.
 
 The loops release the interpreter's lock.
 """
@@ -15,9 +15,9 @@ from proxyuse.measure.association.support import Support
 
 FEW = 1 << 12  # entries of a table that may be kept in several copies
 DIGIT = 12  # bits by which numbers are sorted at a time
-DRAWERS = 1 << 12  # of the guide to sorted edges
+BUCKETS = 1 << 12  # of the guide to sorted edges
 NEGATIVE_ZERO = -(1 << 63)  # as bits
-CROWD = 16  # comparisons for each number and each threshold, at most
+MAX_COMPARISONS = 16  # comparisons for each number and each threshold, at most
 NEAR, CROWDED = -1, -2  # no counts
 
 
@@ -50,18 +50,18 @@ def crossed(values: Array, thresholds: Array, low: Array, slack: Array) -> int |
 def among(edges: Array, values: Array) -> Array:
     """For each number how many of the sorted edges are below it, all for a missing one.
 
-    The range of the edges is divided into equal drawers, and a guide says how many edges lie
-    before each. (The drawer of a number never falls as the number grows.)
+    The range of the edges is divided into equal buckets, and a guide says how many edges lie
+    before each. (The bucket of a number never falls as the number grows.)
     """
     places = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
     finite = edges[np.isfinite(edges)]
     low, high = (finite[0], finite[-1]) if len(finite) else np.zeros(2)
     with np.errstate(all="ignore"):
-        scale = DRAWERS / (high - low)
+        scale = BUCKETS / (high - low)
         scale = scale if 0 < scale < np.inf else 0.0
-        drawers = (edges - low) * scale
-    drawers = np.where(drawers > 0, np.minimum(drawers, DRAWERS), 0).astype(np.intp)
-    guide = np.searchsorted(drawers, np.arange(DRAWERS + 2))
+        buckets = (edges - low) * scale
+    buckets = np.where(buckets > 0, np.minimum(buckets, BUCKETS), 0).astype(np.intp)
+    guide = np.searchsorted(buckets, np.arange(BUCKETS + 2))
     _among(edges, values, low, scale, guide, places)
     return places
 
@@ -98,7 +98,7 @@ def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> boo
 
 @compiled
 def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
-    """Put the numbers into drawers; a threshold is compared with those where its slack reaches."""
+    """Put the numbers into buckets; a threshold is compared with those where its slack reaches."""
     least, most = values.min(), values.max()
     last = 2 * len(values) - 1
     if not 0 < most - least < np.inf:
@@ -108,21 +108,21 @@ def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
         return CROWDED
     ends = np.zeros(last + 2, dtype=np.int64)
     for value in values:
-        ends[_drawer(value - least, scale, last) + 1] += 1
-    for drawer in range(last + 1):
-        ends[drawer + 1] += ends[drawer]
+        ends[_bucket(value - least, scale, last) + 1] += 1
+    for bucket in range(last + 1):
+        ends[bucket + 1] += ends[bucket]
     held = np.empty_like(values)
-    for value in values:  # makes of `ends`, where drawers begin, where they end
-        drawer = _drawer(value - least, scale, last)
-        held[ends[drawer]] = value
-        ends[drawer] += 1
+    for value in values:  # makes of `ends`, where buckets begin, where they end
+        bucket = _bucket(value - least, scale, last)
+        held[ends[bucket]] = value
+        ends[bucket] += 1
     total = 0
-    patience = CROWD * (len(values) + len(thresholds))
+    patience = MAX_COMPARISONS * (len(values) + len(thresholds))
     for row in range(len(thresholds)):
         before, behind = thresholds[row] - slack[row], thresholds[row] + slack[row]
-        first = _drawer(before - least, scale, last)
+        first = _bucket(before - least, scale, last)
         start = ends[first - 1] if first else 0
-        end = ends[_drawer(behind - least, scale, last)]
+        end = ends[_bucket(behind - least, scale, last)]
         patience -= end - start
         if patience < 0:
             return CROWDED
@@ -136,7 +136,7 @@ def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
 
 
 @called
-def _drawer(distance: float, scale: float, last: int) -> int:
+def _bucket(distance: float, scale: float, last: int) -> int:
     """Never falls as the distance grows."""
     along = distance * scale
     return 0 if along <= 0 else last if along >= last else int(along)
@@ -152,8 +152,8 @@ def _among(edges: Any, values: Any, low: float, scale: float, guide: Any, places
             places[row] = len(edges)
             continue
         along = (value - low) * scale
-        drawer = np.int64(min(along, float(most))) if along > 0 else 0
-        first, last = guide[drawer], guide[drawer + 1]
+        bucket = np.int64(min(along, float(most))) if along > 0 else 0
+        first, last = guide[bucket], guide[bucket + 1]
         while first < last:
             middle = (first + last) >> 1
             if edges[middle] < value:

@@ -26,7 +26,7 @@ SHORT_RANGE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class ColumnCounts:
     """What was counted of a column.
 
     Attributes
@@ -61,7 +61,7 @@ class Pieces:
     support: Support | None = None
 
 
-def tally_column(
+def count_column(
     values: Array,
     tests: Sequence[Test],
     vocabulary: Vocabulary,
@@ -69,7 +69,7 @@ def tally_column(
     weights: Array | None,
     bins: int | None,
     max_support: int,
-) -> Tally:
+) -> ColumnCounts:
     """Count a column; without weights each row counts once."""
     pieces = _pieces(values, tests, vocabulary, weights, bins, max_support)
     counted = _counted(pieces, protected, weights, bins, max_support)
@@ -78,10 +78,10 @@ def tally_column(
     cell_of[counted.present] = some.codes
     cells = Cells(column_kernel.looked_up(cell_of, pieces.places), some.truth)
     by_cell = [summed(table, some.codes, cells.count) for table in counted.raw]
-    return Tally(counted.support, counted.tables, cells, by_cell)
+    return ColumnCounts(counted.support, counted.tables, cells, by_cell)
 
 
-def tally_numbers(
+def count_numbers(
     values: Array, protected: Sequence[Support], bins: int | None, max_support: int
 ) -> tuple[Support, list[Array]]:
     """The support and the tables of numbers that nothing tests, where each row counts once."""

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 

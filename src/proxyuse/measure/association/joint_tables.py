@@ -72,10 +72,10 @@ class JointTables:
         sample, values = self.sample, self.sample.values(term)
         numbers = values.dtype == np.float64 and values.ndim == 1
         if numbers and not isinstance(term, Var) and sample.unit_weights and sample.many_rows:
-            from proxyuse.measure.association.column_tables import tally_numbers  # loads numba
+            from proxyuse.measure.association.column_tables import count_numbers  # loads numba
 
             plain = np.require(values, np.float64, ["C", "W"])
-            return tally_numbers(plain, sample.attributes, sample.bins, sample.max_support)
+            return count_numbers(plain, sample.attributes, sample.bins, sample.max_support)
         support = sample.association_support(term)
         return support, joint_masses(support, sample.attributes, sample.weights)
 

@@ -1,7 +1,7 @@
 """How much can be moved at all, without trying combinations.
 
 Where some places of a program are left open, each taking any of several values by itself, a row
-whose output is one value only (`possible`) is not moved by any choice for them, nor for some of
+whose output is one value only (`value_set`) is not moved by any choice for them, nor for some of
 them. The mass of the other rows bounds the influence of every set of those places from above.
 """
 
@@ -17,17 +17,17 @@ from proxyuse.lang.nodes import Add, And, Mul, Or, Term, Var
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.bounds.interval_analysis import (
     Interval,
-    Possible,
     Truth,
-    either,
-    exactly,
+    ValueSet,
     possible_values,
     reordered,
+    singleton,
+    union,
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Movable:
+class ChangeableRows:
     """What can be moved in a program on some rows.
 
     Attributes
@@ -62,11 +62,11 @@ class Movable:
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(sites))]
         context = self.points.replace(dict(zip(sites, holes, strict=True)))
         known = self.known(context)
-        old = exactly(values)
+        old = singleton(values)
         moved = 0.0
         for index, mass in enumerate(masses.tolist()):
             tick(0)
-            choice = either(old, exactly(new[index : index + 1]))
+            choice = union(old, singleton(new[index : index + 1]))
             moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
         return moved
 
@@ -80,21 +80,22 @@ class Movable:
         assert isinstance(term, Add | Mul | And | Or)
         free = {term._order[step] for step in operands}
         parts = [
-            _observed(part) if place in free else exactly(part) for place, part in enumerate(values)
+            _observed(part) if place in free else singleton(part)
+            for place, part in enumerate(values)
         ]
         with np.errstate(all="ignore"):
             outcome = reordered(term, parts)
         context = self.points.replace({Site(operator): self.hole})
         return self._moved(context, self.known(context), {self.hole.name: outcome})
 
-    def _moved(self, context: Term, known: Values, holes: dict[str, Possible]) -> float:
+    def _moved(self, context: Term, known: Values, holes: dict[str, ValueSet]) -> float:
         """The mass of rows of which a program with holes may say more than one thing."""
         found = possible_values(context, self.columns, self.vocabulary, holes, known)
         fixed = np.broadcast_to(found.fixed, (len(self.weights),))
         return float(np.dot(~fixed, self.weights))
 
 
-def _observed(values: Array) -> Possible:
+def _observed(values: Array) -> ValueSet:
     """All values of a column, for each row."""
     if values.dtype == np.bool_:
         return Truth(np.array([values.any()]), np.array([not values.all()]))

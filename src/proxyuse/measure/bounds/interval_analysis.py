@@ -1,6 +1,6 @@
 """What a term can come to when some of its parts may take several values.
 
-Each row gets a set of possible values: an interval of numbers (and whether it can be missing),
+Each row gets a set of value_set values: an interval of numbers (and whether it can be missing),
 the truth values that can occur, a category or "any". Every value that can really occur is in
 the set; the set may be larger. Where it holds one value only, nothing can change that row, and
 that bounds influence from above without trying the combinations. For a tree over constants,
@@ -53,7 +53,7 @@ class Interval:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one possible value."""
+        """Rows with one value_set value."""
         one: Array = np.where(self.missing, self.low > self.high, self.low == self.high)
         return np.asarray(one.all(axis=1)) if one.ndim == 2 else one
 
@@ -67,7 +67,7 @@ class Truth:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one possible value."""
+        """Rows with one value_set value."""
         return self.true ^ self.false
 
 
@@ -80,14 +80,14 @@ class Label:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one possible value."""
+        """Rows with one value_set value."""
         return ~self.varies
 
 
-Possible = Interval | Truth | Label
+ValueSet = Interval | Truth | Label
 
 
-def exactly(values: Array) -> Possible:
+def singleton(values: Array) -> ValueSet:
     """The set that holds just the value of each row."""
     if values.dtype == np.bool_:
         return Truth(values, ~values)
@@ -97,13 +97,15 @@ def exactly(values: Array) -> Possible:
     return Interval(np.where(lost, np.inf, values), np.where(lost, -np.inf, values), lost)
 
 
-def either(first: Possible, second: Possible) -> Possible:
+def union(first: ValueSet, second: ValueSet) -> ValueSet:
     """The set of what one or the other can be."""
     everywhere = np.array([True])
-    return _joined(first, second, everywhere, everywhere)
+    return _union_where(first, second, everywhere, everywhere)
 
 
-def _joined(first: Possible, second: Possible, use_first: Array, use_second: Array) -> Possible:
+def _union_where(
+    first: ValueSet, second: ValueSet, use_first: Array, use_second: Array
+) -> ValueSet:
     """What `first` can be where it may be used, together with `second` where it may be."""
     if isinstance(first, Label) or isinstance(second, Label):
         a, b = _label(first), _label(second)
@@ -133,18 +135,18 @@ def _columns(numbers: Interval) -> Interval:
     return Interval(numbers.low[:, None], numbers.high[:, None], numbers.missing[:, None])
 
 
-def _label(possible: Possible) -> Label:
+def _label(value_set: ValueSet) -> Label:
     """The missing constant beside categories is a missing category."""
-    if isinstance(possible, Label):
-        return possible
-    rows = len(_interval(possible).low)
+    if isinstance(value_set, Label):
+        return value_set
+    rows = len(_interval(value_set).low)
     return Label(np.full(rows, -1, dtype=np.int32), np.zeros(rows, dtype=np.bool_))
 
 
-def _interval(possible: Possible) -> Interval:
-    match possible:
+def _interval(value_set: ValueSet) -> Interval:
+    match value_set:
         case Interval():
-            return possible
+            return value_set
         case Truth(true, false):
             never = np.zeros(len(true), dtype=np.bool_)
             return Interval(
@@ -155,13 +157,13 @@ def _interval(possible: Possible) -> Interval:
         case Label():
             raise LanguageError("a category where a number is needed")
         case _:
-            assert_never(possible)
+            assert_never(value_set)
 
 
-def _truth(possible: Possible) -> Truth:
-    if isinstance(possible, Truth):
-        return possible
-    numbers = _interval(possible)  # a boolean of which some values are missing
+def _truth(value_set: ValueSet) -> Truth:
+    if isinstance(value_set, Truth):
+        return value_set
+    numbers = _interval(value_set)  # a boolean of which some values are missing
     can = (numbers.low <= 1.0) & (numbers.high >= 1.0)
     return Truth(can, numbers.missing | ((numbers.low < 1.0) & (numbers.high >= numbers.low)))
 
@@ -170,14 +172,14 @@ def possible_values(
     root: Term,
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
-    holes: Mapping[str, Possible],
+    holes: Mapping[str, ValueSet],
     known: Mapping[int, Array],
-) -> Possible:
+) -> ValueSet:
     """What `root` can come to when the variables in `holes` take any of their values.
 
     `known` has the values of node objects that hold no hole. Linear in rows and other nodes.
     """
-    found: dict[int, Possible] = {}
+    found: dict[int, ValueSet] = {}
     stack: list[tuple[Term, bool]] = [(root, False)]
     with np.errstate(all="ignore"):
         while stack:
@@ -185,7 +187,7 @@ def possible_values(
             if id(term) in found:
                 continue
             if id(term) in known:
-                found[id(term)] = exactly(known[id(term)])
+                found[id(term)] = singleton(known[id(term)])
             elif isinstance(term, Var) and term.name in holes:
                 found[id(term)] = holes[term.name]
             elif not ready:
@@ -198,12 +200,12 @@ def possible_values(
 
 
 def applied(
-    term: Term, parts: list[Possible], columns: Mapping[str, Array], vocabulary: Vocabulary
-) -> Possible:
+    term: Term, parts: list[ValueSet], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> ValueSet:
     """What one node can come to, from what its children can."""
     match term:
         case Const() | Var():
-            return exactly(apply(term, [], columns, vocabulary))
+            return singleton(apply(term, [], columns, vocabulary))
         case Add() | Mul():
             return _combined(term, [_interval(part) for part in parts])
         case And() | Or():
@@ -222,7 +224,7 @@ def applied(
             return _compared(relation, parts, precision, missing)
         case Ite():
             guard = _truth(parts[0])
-            return _joined(parts[1], parts[2], guard.true, guard.false)
+            return _union_where(parts[1], parts[2], guard.true, guard.false)
         case Vector():
             items = [_interval(part) for part in parts]
             return Interval(
@@ -276,7 +278,7 @@ def _side_by_side(columns: list[Array]) -> Array:
     return np.column_stack(np.broadcast_arrays(*columns))
 
 
-def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
+def reordered(term: Add | Mul | And | Or, parts: list[ValueSet]) -> ValueSet:
     """What an operator can come to in whatever order its operands are taken.
 
     Sums and products are widened by the rounding that another order can make.
@@ -296,7 +298,7 @@ def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
 
 
 def _compared(
-    relation: Relation, parts: list[Possible], precision: Precision, missing: bool
+    relation: Relation, parts: list[ValueSet], precision: Precision, missing: bool
 ) -> Truth:
     if any(isinstance(part, Label) for part in parts):
         a, b = _label(parts[0]), _label(parts[1])
@@ -327,8 +329,8 @@ def _compared(
 
 
 def _where_fixed(
-    term: Term, parts: list[Possible], columns: Mapping[str, Array], vocabulary: Vocabulary
-) -> Possible:
+    term: Term, parts: list[ValueSet], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> ValueSet:
     """The value where all parts are fixed; elsewhere anything the term can come to at all."""
     fixed: Array = np.array([True])
     for part in parts:
@@ -336,13 +338,13 @@ def _where_fixed(
     if isinstance(term, Call) and term.function is Function.DIV:  # which tells 0 from -0
         divisor = _interval(parts[1])
         fixed = fixed & ~_holds_zero(divisor.low, divisor.high)
-    exact = exactly(apply(term, [_representative(part) for part in parts], columns, vocabulary))
+    exact = singleton(apply(term, [_representative(part) for part in parts], columns, vocabulary))
     anything = _anything(term, exact, vocabulary)
-    return _joined(exact, anything, np.ones_like(fixed), ~fixed)
+    return _union_where(exact, anything, np.ones_like(fixed), ~fixed)
 
 
-def _representative(possible: Possible) -> Array:
-    match possible:
+def _representative(value_set: ValueSet) -> Array:
+    match value_set:
         case Interval(low, _, missing):
             return np.where(missing, np.nan, low)
         case Truth(true):
@@ -350,17 +352,17 @@ def _representative(possible: Possible) -> Array:
         case Label(codes):
             return codes
         case _:
-            assert_never(possible)
+            assert_never(value_set)
 
 
-def _anything(term: Term, like: Possible, vocabulary: Vocabulary) -> Possible:
+def _anything(term: Term, like: ValueSet, vocabulary: Vocabulary) -> ValueSet:
     both = np.array([True])
     if isinstance(term, Lookup):
         values = [value for _, value in term.entries] + [term.default]
-        results = [exactly(apply(Const(value), [], {}, vocabulary)) for value in values]
+        results = [singleton(apply(Const(value), [], {}, vocabulary)) for value in values]
         total = results[0]
         for result in results[1:]:
-            total = either(total, result)
+            total = union(total, result)
         return total
     if isinstance(like, Truth):
         return Truth(both, both)
@@ -369,19 +371,19 @@ def _anything(term: Term, like: Possible, vocabulary: Vocabulary) -> Possible:
     return Interval(np.full_like(like.low, -np.inf), np.full_like(like.high, np.inf), both)
 
 
-def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> Possible:
+def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> ValueSet:
     """Entry c can be the first largest unless another is larger for certain."""
     width = scores.low.shape[1]
     labels = term.labels or tuple(float(c) for c in range(width))
-    result: Possible | None = None
+    result: ValueSet | None = None
     seen = np.zeros(len(scores.low), dtype=np.bool_)
     for c, label in enumerate(labels):
         before, after = scores.low[:, :c], scores.low[:, c + 1 :]
         wins = np.asarray((scores.high[:, c : c + 1] > before).all(axis=1))
         wins &= np.asarray((scores.high[:, c : c + 1] >= after).all(axis=1))
         wins |= np.asarray(scores.missing.any(axis=1))
-        mine = exactly(apply(Const(label), [], {}, vocabulary))
-        result = mine if result is None else _joined(result, mine, seen, wins)
+        mine = singleton(apply(Const(label), [], {}, vocabulary))
+        result = mine if result is None else _union_where(result, mine, seen, wins)
         seen = seen | wins
     assert result is not None
     return result
@@ -390,10 +392,10 @@ def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> Possible
 def _called(
     term: Term,
     function: Function,
-    parts: list[Possible],
+    parts: list[ValueSet],
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
-) -> Possible:
+) -> ValueSet:
     if function is Function.FILL:
         return _filled(_interval(parts[0]), _interval(parts[1]))
     if function not in (Function.EXP, Function.LOG, Function.SQRT, Function.SIGMOID):

@@ -30,7 +30,7 @@ bits. tau therefore comes with a slack that bounds the disagreement. If a value 
 program's own operations decide, by bisection among the values there, because they are monotone.
 The counts are those of the definition, pair by pair.
 
-`descent` computes the form of a position, `ascent` evaluates from a position to the root,
-`shapes` finds the range of values that keep a row's output, `counting` counts pairs block by block,
-`engine` puts them together.
+`context_analysis` finds the form of a position, going down from the root. `path_evaluation`
+evaluates from a position up to the root. `unchanged_ranges` finds the range of values that keep a
+row's output, `counting` counts pairs block by block, and `engine` puts them together.
 """

@@ -11,6 +11,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
+from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.counting import (
     Alike,
     Distinct,
@@ -20,8 +21,7 @@ from proxyuse.measure.contexts.counting import (
     distinct,
     located,
 )
-from proxyuse.measure.contexts.descent import Descent
-from proxyuse.measure.contexts.shapes import pairs_across
+from proxyuse.measure.contexts.unchanged_ranges import pairs_across
 from proxyuse.measure.contexts.views import View, views_of
 from proxyuse.measure.counting import followed, whole_masses
 from proxyuse.measure.parallel import mapped
@@ -54,7 +54,7 @@ class Contexts:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self._descent = sample.shared(Descent)
+        self._contexts = sample.shared(ContextAnalysis)
 
     @classmethod
     def of(cls, sample: Sample) -> Contexts | None:
@@ -87,7 +87,7 @@ class Contexts:
         numbers = values.dtype == np.float64 and values.ndim == 1
         if not (numbers and sample.many_rows and sample.unit_weights):
             return None
-        context = self._descent.context(site)
+        context = self._contexts.context(site)
         return pairs_across(sample, site, context, context.acting(values))
 
     # Rows, in blocks
@@ -154,7 +154,7 @@ class Contexts:
     def _effects_alike(self, site: Site, alike: Alike, own: Sequence[Distinct]) -> RowEffects:
         keys, classes = alike.values.keys, alike.classes
         codes = np.concatenate([classes[located(keys, part.keys)][part.codes] for part in own])
-        rows = [view.shared(Descent).context(site).rows for view, _ in self._views]
+        rows = [view.shared(ContextAnalysis).context(site).rows for view, _ in self._views]
         changed = np.where(np.concatenate(rows), alike.changed[codes], 0)
         total = int(alike.values.masses.sum())
         return RowEffects(changed / total, alike.changing[codes] / total)

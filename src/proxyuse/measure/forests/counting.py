@@ -41,8 +41,8 @@ class Block:
         return len(self.masses)
 
 
-class Standing(NamedTuple):
-    """Where the rows of a block stand.
+class RowOutcomes(NamedTuple):
+    """Where the rows of a block decide_rows.
 
     Attributes
     ----------
@@ -50,14 +50,14 @@ class Standing(NamedTuple):
     leads : by row and class.
     classes : the class of each row, 0 where the output is a number.
     totals : the program's own sums.
-    room : by how much leads must change, at least, before the output does.
+    margin : by how much leads must change, at least, before the output does.
     """
 
     ends: Array
     leads: Array
     classes: Array
     totals: Array
-    room: Array
+    margin: Array
 
 
 def whole_masses(weights: Array) -> tuple[Array, int]:
@@ -84,22 +84,24 @@ def product(first: Array, second: Array) -> int:
     return sum(int(np.dot(first, second >> low & mask)) << low for low in limbs)
 
 
-def stand(plan: ForestPlan, block: Block) -> Standing:
+def decide_rows(plan: ForestPlan, block: Block) -> RowOutcomes:
     """Let the rows of a block walk through all trees. O(rows x trees x depth)."""
     from proxyuse.measure.forests import loops  # loads numba
 
     forest, decision, rows = plan.forest, plan.decision, len(block)
     ends = np.empty((len(forest.starts), rows), dtype=np.int32)
     loops.find_all_leaves(plan.wiring.nodes, block.codes, forest.starts, ends)
-    standing = Standing(
+    outcomes = RowOutcomes(
         ends,
         np.empty((rows, len(decision.base)), dtype=np.int64),
         np.empty(rows, dtype=np.int64),
         np.empty((rows, len(decision.sums.columns))),
         np.empty(rows, dtype=np.int64),
     )
-    loops.stand(decision.sums, decision.scores, decision.base, decision.slack, ends, *standing[1:])
-    return standing
+    loops.decide_rows(
+        decision.sums, decision.scores, decision.base, decision.slack, ends, *outcomes[1:]
+    )
+    return outcomes
 
 
 class Passing(NamedTuple):
@@ -109,18 +111,18 @@ class Passing(NamedTuple):
     near: Array
 
 
-def count_passing(plan: ForestPlan, block: Block, standing: Standing) -> Passing:
+def count_passing(plan: ForestPlan, block: Block, outcomes: RowOutcomes) -> Passing:
     """Count where rows pass and what single positions might change. O(rows x trees x depth)."""
     from proxyuse.measure.forests import loops  # loads numba
 
     forest = plan.forest
     by_leaf = np.zeros(len(forest.leaves), dtype=np.int64)
-    loops.add_by_leaf(standing.ends, block.masses, by_leaf)
+    loops.add_by_leaf(outcomes.ends, block.masses, by_leaf)
     near = np.zeros((len(forest.test), 2), dtype=np.int64)
     low, high, span, tree_span = plan.extremes
     loops.bound_singles(
         forest.then, forest.spans.parent, forest.spans.leaf_parent, span, low, high, tree_span,
-        plan.decision.scores, plan.directed, standing.leads, standing.ends, standing.room,
+        plan.decision.scores, plan.directed, outcomes.leads, outcomes.ends, outcomes.margin,
         block.masses, near,
     )  # fmt: skip
     return Passing(by_leaf, near)
@@ -134,7 +136,7 @@ class Meeting(NamedTuple):
 
 
 def count_meeting(
-    plan: ForestPlan, block: Block, standing: Standing, number: Array, count: int
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, number: Array, count: int
 ) -> Meeting:
     """Bound what computations at several nodes change; `number` says which stands at a node."""
     from proxyuse.measure.forests import loops  # loads numba
@@ -144,18 +146,18 @@ def count_meeting(
     trees = np.unique(plan.tree_of[number >= 0])
     loops.bound_together(
         number, forest.spans.parent, forest.spans.leaf_parent, plan.extremes.span, trees,
-        standing.ends, standing.room, block.masses, *meeting,
+        outcomes.ends, outcomes.margin, block.masses, *meeting,
     )  # fmt: skip
     return meeting
 
 
-class Hole(NamedTuple):
+class Intervention(NamedTuple):
     """Some nodes whose tests look at something else.
 
     Attributes
     ----------
     mask, trees : which nodes these are, and the trees they are in.
-    first, down, up : for each leaf; see `hole_loops.find_first_holes`.
+    first, down, up : for each leaf; see `intervention_loops.find_first_intervened`.
     """
 
     mask: Array
@@ -165,18 +167,18 @@ class Hole(NamedTuple):
     up: Array
 
     @classmethod
-    def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Hole:
-        """A hole at some nodes; `opposite` if all its tests are to give the other answer.
+    def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Intervention:
+        """A intervention at some nodes; `opposite` if all its tests are to give the other answer.
 
         Linear in the nodes of its trees.
         """
-        from proxyuse.measure.forests import hole_loops  # loads numba
+        from proxyuse.measure.forests import intervention_loops  # loads numba
 
         forest = plan.forest
         mask = np.zeros(len(forest.test), dtype=np.uint8)
         mask[nodes] = 1
         leaves = len(forest.leaves)
-        hole = cls(
+        intervention = cls(
             mask,
             np.unique(plan.tree_of[nodes]),
             np.full(leaves, -1, dtype=np.int32),
@@ -184,66 +186,67 @@ class Hole(NamedTuple):
             np.zeros(leaves, dtype=np.int64),
         )
         low, high, span, _ = plan.extremes
-        hole_loops.find_first_holes(
-            mask, hole.trees, forest.first_node, forest.then, forest.otherwise,
+        intervention_loops.find_first_intervened(
+            mask, intervention.trees, forest.first_node, forest.then, forest.otherwise,
             forest.spans.parent, low, high, span, plan.decision.scores, plan.directed, opposite,
-            *hole[2:],
+            *intervention[2:],
         )  # fmt: skip
-        return hole
+        return intervention
 
 
-def movable_rows(standing: Standing, hole: Hole) -> tuple[Array, Array]:
-    """Which rows pass a hole, and which of them it might change."""
-    from proxyuse.measure.forests import hole_loops  # loads numba
+def changeable_rows(outcomes: RowOutcomes, intervention: Intervention) -> tuple[Array, Array]:
+    """Which rows pass a intervention, and which of them it might change."""
+    from proxyuse.measure.forests import intervention_loops  # loads numba
 
-    met, movable = (np.zeros(len(standing.room), dtype=np.bool_) for _ in range(2))
-    hole_loops.find_movable(
-        hole.first, hole.down, hole.up, hole.trees, standing.ends, standing.leads, standing.room,
-        met, movable,
+    met, changeable = (np.zeros(len(outcomes.margin), dtype=np.bool_) for _ in range(2))
+    intervention_loops.find_changeable(
+        intervention.first, intervention.down, intervention.up, intervention.trees,
+        outcomes.ends, outcomes.leads, outcomes.margin, met, changeable,
     )  # fmt: skip
-    return met, np.flatnonzero(movable)
+    return met, np.flatnonzero(changeable)
 
 
 def count_reach(
-    plan: ForestPlan, block: Block, standing: Standing, bits: Array, count: int
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, bits: Array, count: int
 ) -> Array:
     """The mass that passes a node of each of some computations.
 
-    For each node and 64 computations at a time, `bits` says which of them stand there.
+    For each node and 64 computations at a time, `bits` says which of them decide_rows there.
     O(rows x trees) for each 64, and a pass over the nodes for each block.
     """
-    from proxyuse.measure.forests import hole_loops  # loads numba
+    from proxyuse.measure.forests import intervention_loops  # loads numba
 
     forest = plan.forest
     reach = np.zeros(len(bits) * 64, dtype=np.int64)
     for index, own in enumerate(bits):
-        hole_loops.add_reach(
+        intervention_loops.add_reach(
             own, forest.first_node, forest.then, forest.otherwise, forest.spans.parent,
-            standing.ends, block.masses, reach[64 * index : 64 * (index + 1)],
+            outcomes.ends, block.masses, reach[64 * index : 64 * (index + 1)],
         )  # fmt: skip
     return reach[:count]
 
 
-def count_held(
-    plan: ForestPlan, block: Block, standing: Standing, hole: Hole, rows: Array, others: Array,
-    chosen: Array,
+def count_intervened(
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, intervention: Intervention,
+    rows: Array, others: Array, chosen: Array,
 ) -> Array:  # fmt: skip
-    """Whether rows change their output if the tests in a hole look at other rows' codes."""
-    from proxyuse.measure.forests import hole_loops  # loads numba
+    """Whether rows change their output if the tests in a intervention look at other rows' codes."""
+    from proxyuse.measure.forests import intervention_loops  # loads numba
 
     decision = plan.decision
     changed = np.zeros(len(rows), dtype=np.bool_)
-    hole_loops.count_held(
-        plan.wiring.nodes, block.codes, rows, others, chosen, hole.mask, hole.first, hole.trees,
-        plan.forest.starts, decision.sums, decision.scores, decision.slack, standing.ends,
-        standing.leads, standing.classes, first_totals(standing), changed,
+    intervention_loops.count_intervened(
+        plan.wiring.nodes, block.codes, rows, others, chosen, intervention.mask,
+        intervention.first, intervention.trees, plan.forest.starts, decision.sums,
+        decision.scores, decision.slack, outcomes.ends, outcomes.leads, outcomes.classes,
+        first_totals(outcomes), changed,
     )  # fmt: skip
     return changed
 
 
-def first_totals(standing: Standing) -> Array:
+def first_totals(outcomes: RowOutcomes) -> Array:
     """The sums, with one column at least."""
-    totals = standing.totals
+    totals = outcomes.totals
     return totals if totals.shape[1] else np.zeros((len(totals), 1))
 
 
@@ -259,7 +262,7 @@ def cells_between(codes: Array, ranges: Array) -> Array:
     return np.append(numbers, 0)[np.searchsorted(edges, codes, "right") - 1]
 
 
-class Graft(NamedTuple):
+class SubtreeSwap(NamedTuple):
     """One subtree at some nodes, and the values that it can take.
 
     Attributes
@@ -280,7 +283,7 @@ class Graft(NamedTuple):
     order: Array
 
     @classmethod
-    def at(cls, plan: ForestPlan, nodes: Array) -> Graft:
+    def at(cls, plan: ForestPlan, nodes: Array) -> SubtreeSwap:
         """A subtree at all nodes where it stands."""
         spans = plan.forest.spans
         begin, end = int(spans.first_leaf[nodes[0]]), int(spans.last_leaf[nodes[0]])
@@ -303,18 +306,18 @@ class Graft(NamedTuple):
         )
 
 
-def count_values(plan: ForestPlan, block: Block, graft: Graft) -> Array:
+def count_values(plan: ForestPlan, block: Block, swap: SubtreeSwap) -> Array:
     """Which of a subtree's values each row of a block has, whether it comes there or not."""
     from proxyuse.lang import packed_loops  # loads numba
 
     leaves = np.empty(len(block), dtype=np.int32)
-    node = int(graft.nodes[0])
+    node = int(swap.nodes[0])
     packed_loops.find_leaves(plan.wiring.nodes, block.codes, node, leaves)
-    return np.asarray(graft.value_of[leaves - plan.forest.spans.first_leaf[node]])
+    return np.asarray(swap.value_of[leaves - plan.forest.spans.first_leaf[node]])
 
 
-def count_graft(
-    plan: ForestPlan, block: Block, standing: Standing, graft: Graft, masses: Array
+def count_swap(
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, swap: SubtreeSwap, masses: Array
 ) -> tuple[Array, Array, Array]:
     """By row, the mass of the values that change its output; by value, that of the rows.
 
@@ -323,27 +326,27 @@ def count_graft(
     from proxyuse.measure.forests import subtree_loops  # loads numba
 
     spans, decision = plan.forest.spans, plan.decision
-    ends = standing.ends[graft.trees]
-    low, high = (side[graft.nodes, None] for side in (spans.first_leaf, spans.last_leaf))
+    ends = outcomes.ends[swap.trees]
+    low, high = (side[swap.nodes, None] for side in (spans.first_leaf, spans.last_leaf))
     inside = (ends >= low) & (ends < high)
     reached = np.asarray(inside.any(axis=0))
-    span = int(plan.extremes.span[graft.nodes].sum())
-    rows = np.flatnonzero(reached & (standing.room <= span))
+    span = int(plan.extremes.span[swap.nodes].sum())
+    rows = np.flatnonzero(reached & (outcomes.margin <= span))
     by_row = np.zeros(len(block), dtype=np.int64)
     by_value = np.zeros(len(masses), dtype=np.int64)
     values = (
-        rows, np.ascontiguousarray(inside[:, rows]), graft.trees, graft.shifts,
-        int(spans.first_leaf[graft.nodes[0]]), graft.value_of, graft.leaf_of,
+        rows, np.ascontiguousarray(inside[:, rows]), swap.trees, swap.shifts,
+        int(spans.first_leaf[swap.nodes[0]]), swap.value_of, swap.leaf_of,
     )  # fmt: skip
     where = (
-        masses, decision.sums, decision.scores, decision.slack, standing.ends, standing.leads,
-        standing.classes, first_totals(standing), block.masses, by_row,
+        masses, decision.sums, decision.scores, decision.slack, outcomes.ends, outcomes.leads,
+        outcomes.classes, first_totals(outcomes), block.masses, by_row,
     )  # fmt: skip
-    if len(graft.order):
-        upto = np.concatenate([[0], np.cumsum(masses[graft.order])])
+    if len(swap.order):
+        upto = np.concatenate([[0], np.cumsum(masses[swap.order])])
         steps = np.zeros(len(upto), dtype=np.int64)
-        subtree_loops.graft_line(*values, graft.order, upto, *where, steps, by_value)
-        by_value[graft.order] += np.cumsum(steps)[:-1]
+        subtree_loops.swap_sorted(*values, swap.order, upto, *where, steps, by_value)
+        by_value[swap.order] += np.cumsum(steps)[:-1]
     else:
-        subtree_loops.graft(*values, *where, by_value)
+        subtree_loops.swap(*values, *where, by_value)
     return by_row, by_value, reached

@@ -109,7 +109,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Where the sums of a program stand.
+    """Where the sums of a program decide_rows.
 
     Attributes
     ----------

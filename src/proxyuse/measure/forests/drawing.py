@@ -17,7 +17,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests import counting
-from proxyuse.measure.forests.counting import Hole
+from proxyuse.measure.forests.counting import Intervention
 
 if TYPE_CHECKING:
     from proxyuse.measure.forests.engine import ForestEngine
@@ -62,7 +62,7 @@ def drawn_influence(
 
     Costs one walk through the variable's trees for each pair.
     """
-    hole = Hole.at(engine.plan, nodes)
+    intervention = Intervention.at(engine.plan, nodes)
     generator = np.random.default_rng(0)
     upto = np.cumsum(engine.masses)
     changed = pairs = tries = 0
@@ -71,7 +71,7 @@ def drawn_influence(
         tick(0)
         draws = generator.integers(0, engine.total, size=(2, size))
         rows, others = np.searchsorted(upto, draws, side="right")
-        changed += _changed(engine, hole, rows, others)
+        changed += _changed(engine, intervention, rows, others)
         pairs += size
         tries += 1
         error = math.sqrt(math.log(_EVENTS / BETA) / (2 * pairs))
@@ -82,18 +82,18 @@ def drawn_influence(
     return None
 
 
-def _changed(engine: ForestEngine, hole: Hole, rows: Array, others: Array) -> int:
+def _changed(engine: ForestEngine, intervention: Intervention, rows: Array, others: Array) -> int:
     """How many pairs of rows change the output."""
     changed, first = 0, 0
     order = np.argsort(rows, kind="stable")
     rows, others = rows[order], others[order]
-    for block, standing in engine.blocks:
+    for block, outcomes in engine.blocks:
         start, end = np.searchsorted(rows, [first, first + len(block)])
         if start < end:
             chosen = np.arange(end - start)
             codes = np.ascontiguousarray(engine.codes[others[start:end]])
-            flags = counting.count_held(
-                engine.plan, block, standing, hole, rows[start:end] - first, codes, chosen
+            flags = counting.count_intervened(
+                engine.plan, block, outcomes, intervention, rows[start:end] - first, codes, chosen
             )
             changed += int(flags.sum())
         first += len(block)

@@ -31,7 +31,7 @@ from proxyuse.lang.walking import leaf_values
 from proxyuse.measure.association.joint_tables import JointTables
 from proxyuse.measure.association.protocol import Association, needs_values
 from proxyuse.measure.forests import counting
-from proxyuse.measure.forests.counting import Block, Graft, Hole, Standing
+from proxyuse.measure.forests.counting import Block, Intervention, RowOutcomes, SubtreeSwap
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
 from proxyuse.measure.forests.subtrees import (
     batch_associations,
@@ -39,7 +39,12 @@ from proxyuse.measure.forests.subtrees import (
     count_subtrees,
     subtree_groups,
 )
-from proxyuse.measure.forests.sweeping import Cells, Kinds, count_cells, count_kinds
+from proxyuse.measure.forests.variable_values import (
+    Cells,
+    ValueClasses,
+    count_cells,
+    count_value_classes,
+)
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -131,8 +136,8 @@ class ForestEngine:
         return self.plan.wiring.encode(sample.frame.arrays, sample.vocabulary, sample.n_rows)
 
     @cached_property
-    def blocks(self) -> list[tuple[Block, Standing]]:
-        """The rows in blocks, each with where they stand."""
+    def blocks(self) -> list[tuple[Block, RowOutcomes]]:
+        """The rows in blocks, each with where they decide_rows."""
         size, rows = counting.BLOCK, self.sample.n_rows
         starts = range(0, rows, size)
         codes = self.codes
@@ -141,22 +146,22 @@ class ForestEngine:
             Block(codes[s : s + size], self.masses[s : s + size], attributes[:, s : s + size])
             for s in starts
         ]
-        standing = mapped(lambda b: counting.stand(self.plan, b), blocks, self.sample.threads)
-        return list(zip(blocks, standing, strict=True))
+        outcomes = mapped(lambda b: counting.decide_rows(self.plan, b), blocks, self.sample.threads)
+        return list(zip(blocks, outcomes, strict=True))
 
-    def _map(self, count: Callable[[Block, Standing], T]) -> list[T]:
+    def _map(self, count: Callable[[Block, RowOutcomes], T]) -> list[T]:
         """Count each block, in as many threads as there may be."""
         return list(mapped(lambda pair: count(*pair), self.blocks, self.sample.threads))
 
     @cached_property
     def totals(self) -> Array:
         """The program's own sums, by row and sum."""
-        return np.concatenate([standing.totals for _, standing in self.blocks])
+        return np.concatenate([outcomes.totals for _, outcomes in self.blocks])
 
     @cached_property
     def ends(self) -> Array:
         """The leaf at which each row ends, by tree."""
-        return np.concatenate([standing.ends for _, standing in self.blocks], axis=1)
+        return np.concatenate([outcomes.ends for _, outcomes in self.blocks], axis=1)
 
     # Bounds
 
@@ -180,11 +185,11 @@ class ForestEngine:
 
     def bound_and_reach(self, nodes: Array) -> tuple[float, float]:
         """An upper bound on the influence of a computation at any of some nodes, and its reach."""
-        hole = Hole.at(self.plan, nodes)
+        intervention = Intervention.at(self.plan, nodes)
 
-        def masses(block: Block, standing: Standing) -> tuple[int, int]:
-            met, movable = counting.movable_rows(standing, hole)
-            return int(block.masses[movable].sum()), int(block.masses[met].sum())
+        def masses(block: Block, outcomes: RowOutcomes) -> tuple[int, int]:
+            met, changeable = counting.changeable_rows(outcomes, intervention)
+            return int(block.masses[changeable].sum()), int(block.masses[met].sum())
 
         near, reach = (sum(column) for column in zip(*self._map(masses), strict=True))
         return near / self.total, reach / self.total
@@ -199,19 +204,19 @@ class ForestEngine:
         The share of pairs of a row that the nodes might change and a row on which the computation
         has another effect. Closer than `bound_of`, for O(n log n) more on n rows.
         """
-        hole = Hole.at(self.plan, target.nodes)
-        parts = self._map(lambda b, s: counting.movable_rows(s, hole)[1])
+        intervention = Intervention.at(self.plan, target.nodes)
+        parts = self._map(lambda b, s: counting.changeable_rows(s, intervention)[1])
         starts = np.arange(len(parts)) * counting.BLOCK
         pairs = zip(parts, starts, strict=True)
-        movable = np.concatenate([part + start for part, start in pairs])
-        kinds = self._kinds(target)
-        others = self.total - np.bincount(kinds, self.masses).astype(np.int64)[kinds[movable]]
-        return counting.product(self.masses[movable], others) / (self.total * self.total)
+        changeable = np.concatenate([part + start for part, start in pairs])
+        kinds = self._effect_classes(target)
+        others = self.total - np.bincount(kinds, self.masses).astype(np.int64)[kinds[changeable]]
+        return counting.product(self.masses[changeable], others) / (self.total * self.total)
 
-    def _kinds(self, target: Target) -> Array:
+    def _effect_classes(self, target: Target) -> Array:
         """A number for each row; where it is the same, the computation does the same."""
         if target.kind == "subtree":
-            return self.values_of(Graft.at(self.plan, target.nodes))
+            return self.values_of(SubtreeSwap.at(self.plan, target.nodes))
         wiring = self.plan.wiring.nodes[target.nodes, :3]
         kinds = [
             counting.cells_between(self.codes[:, column], wiring[wiring[:, 0] == column, 1:])
@@ -230,13 +235,13 @@ class ForestEngine:
         parts = self._map(lambda b, s: counting.count_reach(self.plan, b, s, bits, len(places)))
         return _added(parts) / self.total
 
-    def least_room(self, mass: float) -> int:
+    def min_margin(self, mass: float) -> int:
         """How far leads must move, at least, before rows of more than some mass can change."""
-        room = np.concatenate([standing.room for _, standing in self.blocks])
-        order = np.argsort(room)
+        margin = np.concatenate([outcomes.margin for _, outcomes in self.blocks])
+        order = np.argsort(margin)
         upto = np.cumsum(self.masses[order])
         index = int(np.searchsorted(upto, mass, side="right"))
-        return int(room[order[index]]) if index < len(order) else 2**62
+        return int(margin[order[index]]) if index < len(order) else 2**62
 
     def share(self, rows: Array) -> float:
         """The share of some rows in the total mass."""
@@ -348,7 +353,7 @@ class ForestEngine:
         if min(trees) < 0:
             return None
         span = int(self.plan.extremes.tree_span[trees].sum())
-        near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))
+        near = self._map(lambda b, s: int(b.masses[s.margin <= span].sum()))
         return sum(near) / self.total
 
     # Counting what a computation changes
@@ -380,7 +385,7 @@ class ForestEngine:
 
     def _count_test(self, nodes: Array) -> Counted:
         plan = self.plan
-        hole = Hole.at(plan, nodes, opposite=True)
+        intervention = Intervention.at(plan, nodes, opposite=True)
         column, first, count = plan.wiring.nodes[nodes[0], :3].tolist()
         others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
         others[0, column], others[1, column] = first, first + count  # in the range, and behind it
@@ -388,11 +393,13 @@ class ForestEngine:
         holds = (own >= 0) & (own < count)
         mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())
 
-        def changed(block: Block, standing: Standing) -> tuple[Array, Array]:
-            reached, rows = counting.movable_rows(standing, hole)
+        def changed(block: Block, outcomes: RowOutcomes) -> tuple[Array, Array]:
+            reached, rows = counting.changeable_rows(outcomes, intervention)
             code = block.codes[rows, column] - first
             chosen = ((code >= 0) & (code < count)).astype(np.int64)
-            moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
+            moved = counting.count_intervened(
+                plan, block, outcomes, intervention, rows, others, chosen
+            )
             every = np.zeros(len(block), dtype=np.bool_)
             every[rows[moved]] = True
             return every, reached
@@ -406,38 +413,42 @@ class ForestEngine:
         return Counted(by_row, np.where(holds, with_true, with_false), reached)
 
     def _count_variable(self, nodes: Array) -> Counted:
-        plan, hole = self.plan, Hole.at(self.plan, nodes)
+        plan, intervention = self.plan, Intervention.at(self.plan, nodes)
         columns = np.unique(plan.wiring.nodes[nodes, 0]).tolist()
         if len(columns) == 1:
             codes = self.codes[:, columns[0]]
             cells = Cells.of(plan, columns[0], codes, self.masses)
-            return self._swept(hole, cells.below[codes + 1], partial(count_cells, cells=cells))
-        kinds = Kinds.of(plan, nodes, self.codes, self.masses)
-        return self._swept(hole, kinds.kind, partial(count_kinds, kinds=kinds))
+            return self._count_values(
+                intervention, cells.below[codes + 1], partial(count_cells, cells=cells)
+            )
+        classes = ValueClasses.of(plan, nodes, self.codes, self.masses)
+        return self._count_values(
+            intervention, classes.class_of, partial(count_value_classes, classes=classes)
+        )
 
-    def _swept(
-        self, hole: Hole, value: Array, count: Callable[..., tuple[Array, Array]]
+    def _count_values(
+        self, intervention: Intervention, value: Array, count: Callable[..., tuple[Array, Array]]
     ) -> Counted:
         """What each value of a variable changes; `value` numbers that of each row."""
 
-        def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(standing, hole)
-            return *count(self.plan, block, standing, hole, rows), reached
+        def counted(block: Block, outcomes: RowOutcomes) -> tuple[Array, Array, Array]:
+            reached, rows = counting.changeable_rows(outcomes, intervention)
+            return *count(self.plan, block, outcomes, intervention, rows), reached
 
-        by_row, by_value, reached = zip(*self._map(swept), strict=True)
+        by_row, by_value, reached = zip(*self._map(counted), strict=True)
         return Counted(np.concatenate(by_row), _added(by_value)[value], np.concatenate(reached))
 
-    def values_of(self, graft: Graft) -> Array:
+    def values_of(self, swap: SubtreeSwap) -> Array:
         """Which of a subtree's values each row has, whether it comes there or not."""
-        parts = self._map(lambda b, s: counting.count_values(self.plan, b, graft))
+        parts = self._map(lambda b, s: counting.count_values(self.plan, b, swap))
         return np.concatenate(parts)
 
     def _count_subtree(self, nodes: Array) -> Counted:
         plan = self.plan
-        graft = Graft.at(plan, nodes)
-        values = self.values_of(graft)
-        masses = np.bincount(values, self.masses, minlength=len(graft.leaf_of)).astype(np.int64)
-        parts = self._map(lambda b, s: counting.count_graft(plan, b, s, graft, masses))
+        swap = SubtreeSwap.at(plan, nodes)
+        values = self.values_of(swap)
+        masses = np.bincount(values, self.masses, minlength=len(swap.leaf_of)).astype(np.int64)
+        parts = self._map(lambda b, s: counting.count_swap(plan, b, s, swap, masses))
         by_row, by_value, reached = zip(*parts, strict=True)
         changing = np.sum(by_value, axis=0)[values]
         return Counted(np.concatenate(by_row), changing, np.concatenate(reached))

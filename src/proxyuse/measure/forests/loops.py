@@ -116,13 +116,13 @@ def class_of(sums: Sums, totals: Array) -> int:
 
 
 @compiled
-def stand(
+def decide_rows(
     sums: Sums, scores: Array, base: Array, slack: int, ends: Array,
-    leads: Array, classes: Array, totals: Array, room: Array,
+    leads: Array, classes: Array, totals: Array, margin: Array,
 ) -> None:  # fmt: skip
     """Of each row: its leads, its class, its sums, and by how much leads must change (at least 1).
 
-    For numbers the class is 0 and the room 1.
+    For numbers the class is 0 and the margin 1.
     """
     rows = ends.shape[1]
     for index in range(len(base)):
@@ -142,7 +142,7 @@ def stand(
                     value = sums.values[ends[tree, row], column]
                 totals[row, index] = value if first else totals[row, index] + value
     for row in range(rows):
-        room[row] = 1
+        margin[row] = 1
         if len(sums.outputs) == 0:
             classes[row] = 0
             continue
@@ -160,7 +160,7 @@ def stand(
                 if other > best:  # a tie keeps the first
                     gap += 1
                 nearest = min(nearest, gap)
-        room[row] = max(nearest, 1)
+        margin[row] = max(nearest, 1)
 
 
 @compiled
@@ -174,7 +174,7 @@ def add_by_leaf(ends: Array, masses: Array, by_leaf: Array) -> None:
 @compiled
 def bound_singles(
     then: Array, parent: Array, leaf_parent: Array, span: Array, low: Array, high: Array,
-    tree_span: Array, scores: Array, directed: bool, leads: Array, ends: Array, room: Array,
+    tree_span: Array, scores: Array, directed: bool, leads: Array, ends: Array, margin: Array,
     masses: Array, near: Array,
 ) -> None:  # fmt: skip
     """Add up, for each node, the rows that pass it and whose output it might change.
@@ -185,14 +185,14 @@ def bound_singles(
     """
     for tree in range(len(ends)):
         for row in range(len(masses)):
-            if room[row] > tree_span[tree]:
+            if margin[row] > tree_span[tree]:
                 continue
             leaf = ends[tree, row]
             child, node = -1 - leaf, leaf_parent[leaf]
             own = scores[leaf, 0]
             down = leads[row, 0] > 0
             while node >= 0:
-                if span[node] >= room[row]:
+                if span[node] >= margin[row]:
                     test = move = span[node]
                     if directed:
                         other = 1 if then[node] == child else 0
@@ -202,9 +202,9 @@ def bound_singles(
                         else:
                             move = high[node, 2] - own
                             test = high[node, other] - own
-                    if max(move, 1) >= room[row]:
+                    if max(move, 1) >= margin[row]:
                         near[node, 0] += masses[row]
-                    if max(test, 1) >= room[row]:
+                    if max(test, 1) >= margin[row]:
                         near[node, 1] += masses[row]
                 child, node = node, parent[node]
 
@@ -212,7 +212,7 @@ def bound_singles(
 @compiled
 def bound_together(
     number: Array, parent: Array, leaf_parent: Array, span: Array, trees: Array,
-    ends: Array, room: Array, masses: Array, near: Array, reach: Array,
+    ends: Array, margin: Array, masses: Array, near: Array, reach: Array,
 ) -> None:  # fmt: skip
     """Add up, for each of some computations at several nodes, the rows they might change.
 
@@ -238,7 +238,7 @@ def bound_together(
             for own in range(count):
                 if moved[row - begin, own] >= 0:
                     reach[own] += masses[row]
-                    if moved[row - begin, own] >= room[row]:
+                    if moved[row - begin, own] >= margin[row]:
                         near[own] += masses[row]
 
 

@@ -13,9 +13,9 @@ from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
 
 
 @compiled
-def tally_subtrees(
+def count_subtree_tables(
     nodes: Array, codes: Array, roots: Array, slot: Array, first_leaf: Array, offsets: Array,
-    cells: Array, attributes: Array, columns: Array, masses: Array, tally: Array,
+    cells: Array, attributes: Array, columns: Array, masses: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Add up, for each subtree, the mass of the rows by its value and by each attribute.
 
@@ -60,12 +60,12 @@ def tally_subtrees(
         shift = offsets[number] - first_leaf[root]
         if len(columns) == 1:
             for row in range(rows):
-                tally[cells[shift + ends[number, row]], attributes[0, row]] += masses[row]
+                counts[cells[shift + ends[number, row]], attributes[0, row]] += masses[row]
         else:
             for row in range(rows):
                 cell = cells[shift + ends[number, row]]
                 for index in range(len(columns)):
-                    tally[cell, columns[index] + attributes[index, row]] += masses[row]
+                    counts[cell, columns[index] + attributes[index, row]] += masses[row]
 
 
 @called
@@ -119,7 +119,7 @@ def number_groups(hashes: Array, groups: Array) -> int:
 
 
 @compiled
-def graft(
+def swap(
     rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
     leaf_of: Array, masses: Array, sums: Sums, scores: Array, slack: int, ends: Array,
     leads: Array, classes: Array, totals: Array, weights: Array, by_row: Array, by_value: Array,
@@ -166,7 +166,7 @@ def graft(
 
 
 @compiled
-def graft_line(
+def swap_sorted(
     rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
     leaf_of: Array, order: Array, upto: Array, masses: Array, sums: Sums, scores: Array,
     slack: int, ends: Array, leads: Array, classes: Array, totals: Array, weights: Array,

@@ -102,12 +102,12 @@ def count_subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Array
 
     slot = np.full(len(plan.forest.test), -1, dtype=np.int32)
     slot[batch.roots] = np.arange(len(batch.roots))
-    tally = np.zeros((len(batch.values), batch.width), dtype=np.int64)
-    subtree_loops.tally_subtrees(
+    counts = np.zeros((len(batch.values), batch.width), dtype=np.int64)
+    subtree_loops.count_subtree_tables(
         plan.wiring.nodes, block.codes, batch.roots, slot, plan.forest.spans.first_leaf,
-        batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, tally,
+        batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, counts,
     )  # fmt: skip
-    return tally
+    return counts
 
 
 def batch_associations(

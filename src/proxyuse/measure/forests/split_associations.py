@@ -23,7 +23,7 @@ from proxyuse.measure.forests.plan import ForestPlan
 CHUNK = 1 << 14
 
 
-def test_associations(
+def split_associations(
     plan: ForestPlan,
     codes: Array,
     weights: Array,

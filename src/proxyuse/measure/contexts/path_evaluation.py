@@ -10,7 +10,7 @@ from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.counting import Rows
 
 
-class Ascent:
+class PathEvaluator:
     """Evaluates the program for some rows with other values at one position.
 
     Costs one operation per node on the path, for the chosen rows only.

@@ -27,8 +27,8 @@ from proxyuse.lang.nodes import (
     children,
 )
 from proxyuse.lang.positions import Site
-from proxyuse.measure.contexts.ascent import Ascent
-from proxyuse.measure.contexts.forms import Context, Form
+from proxyuse.measure.contexts.context import Context, Form
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.counting import Rows
 from proxyuse.measure.influence import differ
 
@@ -37,7 +37,7 @@ _TINY = 2.0**-1000  # far more than is lost when a result is too small to be rep
 MOST_STRAIN = 2.0**300  # larger and smaller products are left to the program's own operations
 
 
-class Descent:
+class ContextAnalysis:
     """The contexts of positions.
 
     The contexts on the path to the last position are kept, so that a position asked for in
@@ -49,7 +49,7 @@ class Descent:
 
     def __init__(self, sample: Rows) -> None:
         self.sample = sample
-        self._ascent = sample.shared(Ascent)
+        self._path_evaluator = sample.shared(PathEvaluator)
         self._path: list[tuple[int, Context]] = []
 
     def context(self, site: Site) -> Context:
@@ -137,7 +137,9 @@ class Descent:
                 top = context.judge if context.form is Form.SIDE else 0
                 site = Site(point)
                 branches = (then[at], otherwise[at])
-                outcomes = [self._ascent.up_to(top, site, at, values) for values in branches]
+                outcomes = [
+                    self._path_evaluator.up_to(top, site, at, values) for values in branches
+                ]
                 rows[at] = differ(outcomes[0], outcomes[1])
         return Context(Form.FLIP, rows)
 
@@ -193,16 +195,16 @@ class Descent:
             return replace(context, form=Form.SHIFT)
         assert context.tau is not None
         assert context.slack is not None
-        room = 8.0 * _EPS * (len(others) + 2)
+        rounding = 8.0 * _EPS * (len(others) + 2)
         if isinstance(term, Add):
             tau = context.tau - rest
-            slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
+            slack = context.slack + rounding * (size + np.abs(context.tau) + np.abs(tau))
         elif isinstance(term, Mul):
             tau = context.tau / factor
-            slack = (context.slack + _TINY) / np.abs(factor) + room * np.abs(tau)
+            slack = (context.slack + _TINY) / np.abs(factor) + rounding * np.abs(tau)
         else:
             tau = context.tau * factor
-            slack = (context.slack + _TINY) * np.abs(factor) + room * np.abs(tau)
+            slack = (context.slack + _TINY) * np.abs(factor) + rounding * np.abs(tau)
         slack = np.where(strain < MOST_STRAIN, slack, np.inf)
         return replace(context, tau=tau, slack=slack + _TINY)
 
