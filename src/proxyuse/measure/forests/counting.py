@@ -1,9 +1,9 @@
-"""Counting rows of a forest, block by block.
+"""Count the rows of a forest, block by block.
 
-A `Block` is some rows as whole numbers. What is counted of a block are arrays that add up over
-blocks, in any order and in any process: a plan and a block are plain arrays, so both can be
-pickled. Weights are masses in fixed point: whole weights stay as they are, others are multiples
-of a small unit, so sums do not depend on the order in which they are added.
+A `Block` holds some rows as integers. The counts of a block are arrays that add up over blocks, in
+any order and in any process. A plan and a block are plain arrays, so both can be pickled. Weights
+become masses in fixed point: whole weights are kept, other weights are rounded to multiples of a
+small unit. Sums of masses therefore do not depend on the order of addition.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LIMB = 11  # bits of a mass that can be multiplied with others and added up in 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some rows.
+    """Some rows of the population, as integers.
 
     Attributes
     ----------
-    codes : of each row on each column of the plan.
-    masses : of each row, a whole number.
-    attributes : the value of each protected attribute, as a number for each row.
+    codes : the code of each row in each column of the plan.
+    masses : the mass of each row.
+    attributes : for each protected attribute, the code of each row's value.
     """
 
     codes: Array
@@ -42,15 +42,15 @@ class Block:
 
 
 class RowOutcomes(NamedTuple):
-    """Where the rows of a block decide_rows.
+    """The leaves, scores and outputs of the rows of a block.
 
     Attributes
     ----------
-    ends : the leaf at which each row ends, by tree.
-    leads : by row and class.
-    classes : the class of each row, 0 where the output is a number.
-    totals : the program's own sums.
-    margin : by how much leads must change, at least, before the output does.
+    ends : the leaf of each row in each tree (trees x rows).
+    leads : the lead of each class over the first class, by row.
+    classes : the class of each row; 0 if the output is a number.
+    totals : the program's own sums, by row.
+    margin : the smallest change of leads that can change the row's output.
     """
 
     ends: Array
@@ -61,11 +61,11 @@ class RowOutcomes(NamedTuple):
 
 
 def whole_masses(weights: Array) -> tuple[Array, int]:
-    """Weights as whole numbers, and their sum.
+    """Convert weights to integer masses, and return them with their sum.
 
-    Whole weights are kept if they add up to at most ``2 ** TOTAL_BITS``. Others are rounded to
-    multiples of a power of two of which about that many make the total: each share is off by less
-    than ``n * 2 ** -TOTAL_BITS`` for n rows.
+    Whole weights are kept if their sum is at most ``2 ** TOTAL_BITS``. Other weights are rounded
+    to multiples of a power of two, chosen so that the total is about ``2 ** TOTAL_BITS`` units.
+    Every share is then off by less than ``n * 2 ** -TOTAL_BITS`` for n rows.
     """
     whole = np.rint(weights)
     total = float(weights.sum())
@@ -76,7 +76,7 @@ def whole_masses(weights: Array) -> tuple[Array, int]:
 
 
 def product(first: Array, second: Array) -> int:
-    """The sum of the products of two columns of masses, exactly."""
+    """Return the exact dot product of two columns of masses."""
     if float(first.sum()) * float(second.max(initial=0)) < 2.0**62:
         return int(np.dot(first, second))
     limbs = range(0, TOTAL_BITS + 1, _LIMB)
@@ -85,7 +85,7 @@ def product(first: Array, second: Array) -> int:
 
 
 def decide_rows(plan: ForestPlan, block: Block) -> RowOutcomes:
-    """Let the rows of a block walk through all trees. O(rows x trees x depth)."""
+    """Walk the rows of a block through all trees, in O(rows x trees x depth)."""
     from proxyuse.measure.forests import loops  # loads numba
 
     forest, decision, rows = plan.forest, plan.decision, len(block)
@@ -105,14 +105,17 @@ def decide_rows(plan: ForestPlan, block: Block) -> RowOutcomes:
 
 
 class Passing(NamedTuple):
-    """How much mass ends at each leaf, and passes each node near enough to another output."""
+    """The mass that ends at each leaf, and the mass at each node whose output it might change."""
 
     by_leaf: Array
     near: Array
 
 
 def count_passing(plan: ForestPlan, block: Block, outcomes: RowOutcomes) -> Passing:
-    """Count where rows pass and what single positions might change. O(rows x trees x depth)."""
+    """Count the mass at each leaf and bound what each single node can change.
+
+    O(rows x trees x depth).
+    """
     from proxyuse.measure.forests import loops  # loads numba
 
     forest = plan.forest
@@ -129,7 +132,7 @@ def count_passing(plan: ForestPlan, block: Block, outcomes: RowOutcomes) -> Pass
 
 
 class Meeting(NamedTuple):
-    """Of computations at several nodes: the mass they might change, and that meets one of them."""
+    """For computations at several nodes: the mass they might change, and the mass they reach."""
 
     near: Array
     reach: Array
@@ -138,7 +141,10 @@ class Meeting(NamedTuple):
 def count_meeting(
     plan: ForestPlan, block: Block, outcomes: RowOutcomes, number: Array, count: int
 ) -> Meeting:
-    """Bound what computations at several nodes change; `number` says which stands at a node."""
+    """Bound what computations at several nodes can change.
+
+    `number` holds the index of the computation at each node, or -1.
+    """
     from proxyuse.measure.forests import loops  # loads numba
 
     forest = plan.forest
@@ -152,12 +158,13 @@ def count_meeting(
 
 
 class Intervention(NamedTuple):
-    """Some nodes whose tests look at something else.
+    """An intervention: the tests at some nodes read other values than the row's own.
 
     Attributes
     ----------
-    mask, trees : which nodes these are, and the trees they are in.
-    first, down, up : for each leaf; see `intervention_loops.find_first_intervened`.
+    mask : whether each node is intervened on.
+    trees : the trees with such nodes.
+    first, down, up : see `intervention_loops.find_first_intervened`.
     """
 
     mask: Array
@@ -168,9 +175,9 @@ class Intervention(NamedTuple):
 
     @classmethod
     def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Intervention:
-        """A intervention at some nodes; `opposite` if all its tests are to give the other answer.
+        """Intervene at some nodes; with `opposite`, all their tests give the opposite answer.
 
-        Linear in the nodes of its trees.
+        Linear in the number of nodes of the affected trees.
         """
         from proxyuse.measure.forests import intervention_loops  # loads numba
 
@@ -195,7 +202,7 @@ class Intervention(NamedTuple):
 
 
 def changeable_rows(outcomes: RowOutcomes, intervention: Intervention) -> tuple[Array, Array]:
-    """Which rows pass a intervention, and which of them it might change."""
+    """Return a mask of the rows that an intervention reaches, and the rows it might change."""
     from proxyuse.measure.forests import intervention_loops  # loads numba
 
     met, changeable = (np.zeros(len(outcomes.margin), dtype=np.bool_) for _ in range(2))
@@ -209,10 +216,10 @@ def changeable_rows(outcomes: RowOutcomes, intervention: Intervention) -> tuple[
 def count_reach(
     plan: ForestPlan, block: Block, outcomes: RowOutcomes, bits: Array, count: int
 ) -> Array:
-    """The mass that passes a node of each of some computations.
+    """Return the mass that reaches each of some computations.
 
-    For each node and 64 computations at a time, `bits` says which of them decide_rows there.
-    O(rows x trees) for each 64, and a pass over the nodes for each block.
+    `bits` has one row per 64 computations, with a bit set at each node of a computation. The cost
+    per 64 computations is O(rows x trees), plus one pass over the nodes.
     """
     from proxyuse.measure.forests import intervention_loops  # loads numba
 
@@ -230,7 +237,7 @@ def count_intervened(
     plan: ForestPlan, block: Block, outcomes: RowOutcomes, intervention: Intervention,
     rows: Array, others: Array, chosen: Array,
 ) -> Array:  # fmt: skip
-    """Whether rows change their output if the tests in a intervention look at other rows' codes."""
+    """Return whether rows change their output if the intervened tests read other rows' codes."""
     from proxyuse.measure.forests import intervention_loops  # loads numba
 
     decision = plan.decision
@@ -245,15 +252,15 @@ def count_intervened(
 
 
 def first_totals(outcomes: RowOutcomes) -> Array:
-    """The sums, with one column at least."""
+    """Return the program's sums with at least one column, as the compiled loops expect."""
     totals = outcomes.totals
     return totals if totals.shape[1] else np.zeros((len(totals), 1))
 
 
 def cells_between(codes: Array, ranges: Array) -> Array:
-    """A number for each code; codes with the same number are in the same of some ranges.
+    """Group codes so that codes in one group lie in the same ranges.
 
-    Each range is its first code and how many there are. Codes in none of them have the number 0.
+    Each range is given by its first code and its length. Codes outside all ranges are group 0.
     """
     firsts, ends = np.sort(ranges[:, 0]), np.sort(ranges.sum(axis=1))
     edges = np.unique(np.concatenate([firsts, ends]))
@@ -263,16 +270,16 @@ def cells_between(codes: Array, ranges: Array) -> Array:
 
 
 class SubtreeSwap(NamedTuple):
-    """One subtree at some nodes, and the values that it can take.
+    """An intervention that replaces the value of one subtree, wherever it occurs.
 
     Attributes
     ----------
-    nodes, trees : where it stands.
-    shifts : how much higher the same leaf's number is at each node than at the first.
-    value_of : of all leaves of the first node, which distinct value each has.
-    leaf_of : a leaf of the first node for each distinct value.
-    order : the values sorted by their score, if there is one lead to which the subtree adds the
-        same wherever it stands; else empty.
+    nodes, trees : the roots of the occurrences, and their trees.
+    shifts : for each occurrence, the offset of its leaves from those of the first occurrence.
+    value_of : for each leaf of the first occurrence, the index of its distinct value.
+    leaf_of : for each distinct value, one leaf of the first occurrence.
+    order : the values sorted by score, if there is a single lead and all occurrences add the same
+        to it; otherwise empty.
     """
 
     nodes: Array
@@ -284,7 +291,7 @@ class SubtreeSwap(NamedTuple):
 
     @classmethod
     def at(cls, plan: ForestPlan, nodes: Array) -> SubtreeSwap:
-        """A subtree at all nodes where it stands."""
+        """Describe the subtree that occurs at all of these nodes."""
         spans = plan.forest.spans
         begin, end = int(spans.first_leaf[nodes[0]]), int(spans.last_leaf[nodes[0]])
         _, first, value_of = np.unique(
@@ -307,7 +314,7 @@ class SubtreeSwap(NamedTuple):
 
 
 def count_values(plan: ForestPlan, block: Block, swap: SubtreeSwap) -> Array:
-    """Which of a subtree's values each row of a block has, whether it comes there or not."""
+    """Return the index of the subtree's value for each row, including rows that do not reach it."""
     from proxyuse.lang import packed_loops  # loads numba
 
     leaves = np.empty(len(block), dtype=np.int32)
@@ -319,9 +326,14 @@ def count_values(plan: ForestPlan, block: Block, swap: SubtreeSwap) -> Array:
 def count_swap(
     plan: ForestPlan, block: Block, outcomes: RowOutcomes, swap: SubtreeSwap, masses: Array
 ) -> tuple[Array, Array, Array]:
-    """By row, the mass of the values that change its output; by value, that of the rows.
+    """Count what every value of a subtree changes.
 
-    `masses` are those of the values in the whole population. With them, which rows come there.
+    `masses` holds the masses of the values in the whole population.
+
+    Returns
+    -------
+    The mass of the values that change each row's output, the mass of the rows that each value
+    changes, and whether each row reaches the subtree.
     """
     from proxyuse.measure.forests import subtree_loops  # loads numba
 

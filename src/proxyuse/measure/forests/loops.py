@@ -1,8 +1,10 @@
-"""Loops over rows and trees, compiled when they are first called; importing this loads numba.
+"""Compiled loops over rows and trees.
 
-Rows come as codes (`lang.walking`), a node as five whole numbers: its column, the first code that
-goes to the first child, how many codes do, and the children. A leaf is ``-1 - leaf``. Masses are
-whole numbers, so sums do not depend on the order of rows or blocks.
+Rows are codes (`lang.walking`). A node is five integers: its column, the first code that goes to
+the first child, the number of such codes, and the two children. Leaf l is stored as ``-1 - l``.
+Masses are integers, so sums do not depend on the order of rows or blocks.
+
+Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ UNSURE = -1
 
 @compiled
 def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> None:
-    """The leaf at which each row ends in each tree (trees x rows).
+    """Find the leaf of each row in each tree (trees x rows).
 
-    All rows take a step before any takes the next one, so that memory is waited for once.
+    All rows take one step before any row takes the next one, so that memory accesses overlap.
     """
     rows = len(codes)
     active = np.empty(rows, dtype=np.int32)
@@ -120,9 +122,9 @@ def decide_rows(
     sums: Sums, scores: Array, base: Array, slack: int, ends: Array,
     leads: Array, classes: Array, totals: Array, margin: Array,
 ) -> None:  # fmt: skip
-    """Of each row: its leads, its class, its sums, and by how much leads must change (at least 1).
+    """Compute the leads, class, sums and margin (at least 1) of each row.
 
-    For numbers the class is 0 and the margin 1.
+    If the output is a number, the class is 0 and the margin 1.
     """
     rows = ends.shape[1]
     for index in range(len(base)):
@@ -157,7 +159,7 @@ def decide_rows(
             if sums.outputs[other] != sums.outputs[best]:
                 lead = 0 if other == 0 else leads[row, other - 1]
                 gap = largest - lead - slack
-                if other > best:  # a tie keeps the first
+                if other > best:  # a tie goes to the first class
                     gap += 1
                 nearest = min(nearest, gap)
         margin[row] = max(nearest, 1)
@@ -179,9 +181,9 @@ def bound_singles(
 ) -> None:  # fmt: skip
     """Add up, for each node, the rows that pass it and whose output it might change.
 
-    The first column is for the subtree, the second for its test. If leads are `directed`, the only
-    one must cross zero: `low` and `high` are the smallest and largest score below each side of a
-    node, and below both. Otherwise `span` is how far any lead can move.
+    The first column is for the subtree, the second for its test. If leads are `directed`, there is
+    a single lead and it must cross zero: `low` and `high` are the smallest and largest score in
+    each branch of a node, and in both. Otherwise `span` is how far any lead can move.
     """
     for tree in range(len(ends)):
         for row in range(len(masses)):
@@ -244,7 +246,7 @@ def bound_together(
 
 @called
 def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, said: int) -> int:
-    """Whether the output is another one with other leads: 1, 0, or UNSURE if rounding decides."""
+    """Return 1 if other leads change the output, 0 if not, UNSURE if rounding decides."""
     if len(sums.outputs) == 0:
         step = moved[0] - leads[0]
         return 1 if step > slack or -step > slack else UNSURE
@@ -256,7 +258,7 @@ def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, s
 
 @called
 def exactly_changes(sums: Sums, new: Array, said: int, total: float) -> bool:
-    """The same by the program's own sums, given the leaves in all trees."""
+    """Return whether the output changes, by the program's own sums at the given leaves."""
     if len(sums.outputs) == 0:
         return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
     return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[said])
@@ -266,9 +268,9 @@ def exactly_changes(sums: Sums, new: Array, said: int, total: float) -> bool:
 def find_extremes(
     then: Array, otherwise: Array, scores: Array, low: Array, high: Array, span: Array
 ) -> None:
-    """Below each node: the smallest and largest first score on each side and on both.
+    """Find the smallest and largest first score in each branch of a node, and in both.
 
-    With them, by how much any score differs there at most.
+    `span` is the largest range of any score below the node. One pass from the leaves up.
     """
     width = scores.shape[1]
     least = np.empty((len(then), width), dtype=np.int64)
