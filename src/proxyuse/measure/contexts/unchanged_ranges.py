@@ -1,4 +1,4 @@
-"""Which pairs of rows change the output, from the form of a position and the values there."""
+"""The range of values at a position that keep each row's output."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from proxyuse.measure.sample import Sample
 
 
 def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes: Array) -> Ranges:
-    """For some rows, the range of numbers that keep each row's output, if the form has an order.
+    """Return the range of numbers that keep each row's output, for the forms SIDE and SHIFT.
 
-    `numbers` are the distinct numbers at the position in the whole population, sorted, a missing
-    one last. They may come from other rows than these. `codes` are these rows' own indices in
-    `numbers`.
+    `numbers` holds the distinct numbers at the position in the whole population, sorted, with a
+    missing number last. `codes` holds the index in `numbers` of each of these rows.
     """
     if context.form is Form.SIDE:
         return _by_side(sample, site, context, numbers, codes)
@@ -28,11 +27,11 @@ def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes:
 
 
 def pairs_across(sample: Sample, site: Site, context: Context, values: Array) -> int | None:
-    """The number of pairs that change the output, if many rows of weight 1 each have a side.
+    """Return the number of pairs that change the output, for SIDE and many unit weights.
 
     A row below its threshold changes with every number above it, a row above it with every
     number below. None if a number is missing or infinite, or so close to a threshold that
-    rounding decides. O(n) unless numbers crowd.
+    rounding decides. O(n) unless many numbers are close together.
     """
     numbers = values.dtype == np.float64 and values.ndim == 1
     wanted = context.form is Form.SIDE and numbers and sample.unit_weights and sample.many_rows
@@ -57,7 +56,7 @@ def pairs_across(sample: Sample, site: Site, context: Context, values: Array) ->
 
 
 def sides(sample: Sample, site: Site, context: Context) -> tuple[Array, Array, Array, Array] | None:
-    """The rows whose output depends on the side of a threshold, if this is the form.
+    """Return the rows whose output depends on the side of a threshold, or None.
 
     Returns
     -------
@@ -80,14 +79,14 @@ def sides(sample: Sample, site: Site, context: Context) -> tuple[Array, Array, A
 def _by_side(
     sample: Rows, site: Site, context: Context, numbers: Array, every_code: Array
 ) -> Ranges:
-    """Each row keeps its output on one side of its threshold.
+    """Handle SIDE: each row keeps its output on one side of its threshold.
 
     The low side is the side of the smallest number.
     """
     path = sample.shared(PathEvaluator)
     size = len(numbers) - int(np.isnan(numbers[-1]))
     rows = np.flatnonzero(context.rows)
-    if size == 0:  # all are missing, and change nothing
+    if size == 0:  # all numbers are missing, so nothing changes
         start = np.zeros(len(rows), dtype=np.intp)
         return Ranges(rows, start, start, 0, every_code, np.zeros(len(rows), dtype=np.bool_))
     codes, present = every_code[rows], numbers[:size]
@@ -106,7 +105,7 @@ def _by_side(
 def _low_side(
     path: PathEvaluator, site: Site, context: Context, numbers: Array, rows: Array, low: Array
 ) -> Array:
-    """How many of the sorted numbers are on the low side, for each row."""
+    """Return how many of the sorted numbers are on the low side of each row's threshold."""
     assert context.tau is not None
     assert context.slack is not None
     tau, slack = context.tau[rows], context.slack[rows]
@@ -136,7 +135,7 @@ def _low_side(
 def _by_neighbors(
     sample: Rows, site: Site, context: Context, numbers: Array, codes: Array
 ) -> Ranges:
-    """Through monotone steps, the values that give a row's output are next to its own."""
+    """Handle SHIFT: the values that keep a row's output are neighbors of its own."""
     path = sample.shared(PathEvaluator)
     every = np.flatnonzero(context.rows)
     outputs = path.outcome(site, every, numbers[codes[every]])
@@ -157,7 +156,7 @@ def _by_neighbors(
 
 
 def _positions(numbers: Array, thresholds: Array) -> Array:
-    """How many of the sorted numbers are below each threshold.
+    """Return how many of the sorted numbers are below each threshold.
 
     Sorted thresholds touch memory in order, which is several times faster than random lookups.
     """

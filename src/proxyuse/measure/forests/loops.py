@@ -216,11 +216,11 @@ def bound_together(
     number: Array, parent: Array, leaf_parent: Array, span: Array, trees: Array,
     ends: Array, margin: Array, masses: Array, near: Array, reach: Array,
 ) -> None:  # fmt: skip
-    """Add up, for each of some computations at several nodes, the rows they might change.
+    """Add up the rows that computations at several nodes might change.
 
-    `number` says which computation stands at a node, -1 for none. A row's leads move by no more
-    than the sum of what they can at each node that it passes. Tree by tree for some rows at a
-    time, so that a tree is in the cache while they pass.
+    `number` holds the index of the computation at each node, or -1. A row's leads move by at most
+    the sum of the spans of the nodes that it passes. Rows are processed in small batches, tree by
+    tree, so that a tree stays in the cache.
     """
     count = len(near)
     size = max(1, min(1024, 2**20 // max(1, count)))
@@ -245,7 +245,7 @@ def bound_together(
 
 
 @called
-def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, said: int) -> int:
+def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, actual: int) -> int:
     """Return 1 if other leads change the output, 0 if not, UNSURE if rounding decides."""
     if len(sums.outputs) == 0:
         step = moved[0] - leads[0]
@@ -253,15 +253,15 @@ def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, s
     best = sure_class(moved, slack)
     if best == UNSURE:
         return UNSURE
-    return 1 if sums.outputs[best] != sums.outputs[said] else 0
+    return 1 if sums.outputs[best] != sums.outputs[actual] else 0
 
 
 @called
-def exactly_changes(sums: Sums, new: Array, said: int, total: float) -> bool:
+def exactly_changes(sums: Sums, new: Array, actual: int, total: float) -> bool:
     """Return whether the output changes, by the program's own sums at the given leaves."""
     if len(sums.outputs) == 0:
         return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
-    return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[said])
+    return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[actual])
 
 
 @compiled

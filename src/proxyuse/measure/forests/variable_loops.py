@@ -28,7 +28,7 @@ def lowest_bit(word: int) -> int:
 @called
 def changes_exactly(
     nodes: Array, codes: Array, row: int, others: Array, other: int, intervened: Array,
-    trees: Array, starts: Array, sums: Sums, ends: Array, said: int, total: float, new: Array,
+    trees: Array, starts: Array, sums: Sums, ends: Array, actual: int, total: float, new: Array,
 ) -> bool:  # fmt: skip
     """Return whether another row's codes change a row's output, by the program's own sums."""
     same = True
@@ -39,7 +39,7 @@ def changes_exactly(
             nodes, codes, row, others, other, intervened, starts[tree]
         )
         same = same and new[tree] == ends[tree, row]
-    return not same and exactly_changes(sums, new, said, total)
+    return not same and exactly_changes(sums, new, actual, total)
 
 
 @compiled
