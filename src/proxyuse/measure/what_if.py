@@ -1,7 +1,7 @@
-"""What a program would compute, and how it would measure, with other values at some positions.
+"""Outputs and measures of a program with other values at some positions.
 
-Repair tries many constants. A `WhatIf` answers for each of them from the outside: it holds a
-`Measurement` and evaluates only what a change touches, without building an engine for each.
+Repair tries many constants. A `WhatIf` holds one `Measurement` and evaluates only what a constant
+changes, without building engines for every changed program.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class WhatIf:
 
     @cached_property
     def _engines(self) -> list[DrawnPairs | Contexts | DistinctValues]:
-        """The engines that measure any values at a position, not only those that stand there."""
+        """The engines that can measure any values at a position, not only the computed ones."""
         kinds = (DrawnPairs.of(self.sample), Contexts.of(self.sample))
         return [*(engine for engine in kinds if engine), DistinctValues(self.sample)]
 
@@ -56,7 +56,7 @@ class WhatIf:
         return self.sample.shared(PathEvaluator).outcome(site, rows, values)
 
     def sides(self, site: Site) -> tuple[Array, Array, Array, Array] | None:
-        """The rows whose output depends on the side of a threshold on which a number is.
+        """Return the rows whose output depends on which side of a threshold a number is.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class WhatIf:
         return sides(self.sample, site, self.sample.shared(ContextAnalysis).context(site))
 
     def value_classes(self, sites: Sequence[Site], support: Support) -> Array:
-        """A number for each distinct value; values with equal numbers act alike."""
+        """Group the distinct values into classes that act alike at the sites."""
         return value_classes(self.sample, sites, support)
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float:

@@ -141,9 +141,9 @@ def test_weighted_margins_are_scaled_and_rounded() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "effective", "message"),
     [
-        ([1.5, 2], [3.5], None, "no whole numbers"),
+        ([1.5, 2], [3.5], None, "not whole numbers"),
         ([1, 2], [1, 3], None, "sum to 3 and its columns to 4"),
-        ([-1, 2], [1], None, "0 or more"),
+        ([-1, 2], [1], None, "nonnegative"),
         ([1, 2], [1, 2], 0, "effective is 0"),
     ],
 )

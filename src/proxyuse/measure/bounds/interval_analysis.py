@@ -1,13 +1,12 @@
-"""What a term can come to when some of its parts may take several values.
+"""Interval analysis: the values a term can take if some of its inputs are unknown.
 
-Each row gets a set of value_set values: an interval of numbers (and whether it can be missing),
-the truth values that can occur, a category or "any". Every value that can really occur is in
-the set; the set may be larger. Where it holds one value only, nothing can change that row, and
-that bounds influence from above without trying the combinations. For a tree over constants,
-with holes that vary independently, the sets are exact.
+Each row gets a set of possible values: an interval of numbers (and whether the number can be
+missing), the booleans that can occur, or a category, or any category. The set contains every value
+that can occur, and may contain more. If it contains one value, nothing can change that row. For a
+tree with constant leaves whose holes vary independently, the sets are exact.
 
-Endpoints are computed by the program's own float operations in the program's own order, which
-are monotone; only functions that are not correctly rounded are widened.
+Endpoints are computed with the program's own float operations in the program's own order, which are
+monotone. Only functions that are not correctly rounded are widened.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from proxyuse.lang.nodes import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
-    """Numbers from `low` to `high`, empty if low > high, and perhaps missing; also vectors."""
+    """Numbers or vectors from `low` to `high`, empty if low > high, and possibly missing."""
 
     low: Array
     high: Array
@@ -53,21 +52,21 @@ class Interval:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one value_set value."""
+        """Whether each row has one possible value."""
         one: Array = np.where(self.missing, self.low > self.high, self.low == self.high)
         return np.asarray(one.all(axis=1)) if one.ndim == 2 else one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """Which truth values can occur."""
+    """The booleans that can occur."""
 
     true: Array
     false: Array
 
     @property
     def fixed(self) -> Array:
-        """Rows with one value_set value."""
+        """Whether each row has one possible value."""
         return self.true ^ self.false
 
 
@@ -80,7 +79,7 @@ class Label:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one value_set value."""
+        """Whether each row has one possible value."""
         return ~self.varies
 
 
@@ -88,7 +87,7 @@ ValueSet = Interval | Truth | Label
 
 
 def singleton(values: Array) -> ValueSet:
-    """The set that holds just the value of each row."""
+    """Return the set that contains only the value of each row."""
     if values.dtype == np.bool_:
         return Truth(values, ~values)
     if values.dtype == np.int32:
@@ -98,7 +97,7 @@ def singleton(values: Array) -> ValueSet:
 
 
 def union(first: ValueSet, second: ValueSet) -> ValueSet:
-    """The set of what one or the other can be."""
+    """Return the union of two sets."""
     everywhere = np.array([True])
     return _union_where(first, second, everywhere, everywhere)
 
@@ -106,7 +105,7 @@ def union(first: ValueSet, second: ValueSet) -> ValueSet:
 def _union_where(
     first: ValueSet, second: ValueSet, use_first: Array, use_second: Array
 ) -> ValueSet:
-    """What `first` can be where it may be used, together with `second` where it may be."""
+    """Return the union of `first`, where it can be used, and `second`, where it can be used."""
     if isinstance(first, Label) or isinstance(second, Label):
         a, b = _label(first), _label(second)
         codes = np.where(use_first, a.codes, b.codes)
@@ -129,14 +128,14 @@ def _union_where(
 
 
 def _columns(numbers: Interval) -> Interval:
-    """Numbers made ready to stand beside vectors."""
+    """Give numbers a second axis, so that they broadcast with vectors."""
     if numbers.low.ndim == 2:
         return numbers
     return Interval(numbers.low[:, None], numbers.high[:, None], numbers.missing[:, None])
 
 
 def _label(value_set: ValueSet) -> Label:
-    """The missing constant beside categories is a missing category."""
+    """Convert to categories; a missing constant becomes a missing category."""
     if isinstance(value_set, Label):
         return value_set
     rows = len(_interval(value_set).low)
@@ -163,7 +162,7 @@ def _interval(value_set: ValueSet) -> Interval:
 def _truth(value_set: ValueSet) -> Truth:
     if isinstance(value_set, Truth):
         return value_set
-    numbers = _interval(value_set)  # a boolean of which some values are missing
+    numbers = _interval(value_set)  # a boolean with missing values
     can = (numbers.low <= 1.0) & (numbers.high >= 1.0)
     return Truth(can, numbers.missing | ((numbers.low < 1.0) & (numbers.high >= numbers.low)))
 
@@ -175,9 +174,10 @@ def possible_values(
     holes: Mapping[str, ValueSet],
     known: Mapping[int, Array],
 ) -> ValueSet:
-    """What `root` can come to when the variables in `holes` take any of their values.
+    """Return the values of `root` if the variables in `holes` take any of their values.
 
-    `known` has the values of node objects that hold no hole. Linear in rows and other nodes.
+    `known` holds the values of node objects without a hole. The cost is linear in the number of
+    rows and of all other nodes.
     """
     found: dict[int, ValueSet] = {}
     stack: list[tuple[Term, bool]] = [(root, False)]
@@ -202,7 +202,7 @@ def possible_values(
 def applied(
     term: Term, parts: list[ValueSet], columns: Mapping[str, Array], vocabulary: Vocabulary
 ) -> ValueSet:
-    """What one node can come to, from what its children can."""
+    """Return the possible values of one node, given those of its children."""
     match term:
         case Const() | Var():
             return singleton(apply(term, [], columns, vocabulary))
@@ -243,7 +243,7 @@ def applied(
 
 
 def _combined(term: Add | Mul, parts: list[Interval]) -> Interval:
-    """A sum or product of intervals, from left to right."""
+    """Add or multiply intervals from left to right."""
     if any(part.low.ndim == 2 for part in parts):
         parts = [_columns(part) for part in parts]
     low, high, lost = parts[0].low, parts[0].high, parts[0].missing
@@ -279,9 +279,9 @@ def _side_by_side(columns: list[Array]) -> Array:
 
 
 def reordered(term: Add | Mul | And | Or, parts: list[ValueSet]) -> ValueSet:
-    """What an operator can come to in whatever order its operands are taken.
+    """Return the possible values of an operator for any order of its operands.
 
-    Sums and products are widened by the rounding that another order can make.
+    Sums and products are widened by the rounding error of another order.
     """
     outcome = applied(term, parts, {}, Vocabulary())
     if not isinstance(outcome, Interval):
@@ -331,11 +331,11 @@ def _compared(
 def _where_fixed(
     term: Term, parts: list[ValueSet], columns: Mapping[str, Array], vocabulary: Vocabulary
 ) -> ValueSet:
-    """The value where all parts are fixed; elsewhere anything the term can come to at all."""
+    """Return the exact value where all parts are fixed, and any possible value elsewhere."""
     fixed: Array = np.array([True])
     for part in parts:
         fixed = fixed & part.fixed
-    if isinstance(term, Call) and term.function is Function.DIV:  # which tells 0 from -0
+    if isinstance(term, Call) and term.function is Function.DIV:  # division distinguishes 0 from -0
         divisor = _interval(parts[1])
         fixed = fixed & ~_holds_zero(divisor.low, divisor.high)
     exact = singleton(apply(term, [_representative(part) for part in parts], columns, vocabulary))
@@ -372,7 +372,7 @@ def _anything(term: Term, like: ValueSet, vocabulary: Vocabulary) -> ValueSet:
 
 
 def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> ValueSet:
-    """Entry c can be the first largest unless another is larger for certain."""
+    """Apply argmax: entry c can win unless another entry is certainly larger."""
     width = scores.low.shape[1]
     labels = term.labels or tuple(float(c) for c in range(width))
     result: ValueSet | None = None
@@ -417,7 +417,7 @@ def _called(
 
 
 def _filled(x: Interval, other: Interval) -> Interval:
-    """x, and where x can be missing the other number, too."""
+    """Return the values of x and, where x can be missing, those of the other number."""
     low = np.where(x.missing, np.minimum(x.low, other.low), x.low)
     high = np.where(x.missing, np.maximum(x.high, other.high), x.high)
     return Interval(low, high, x.missing & other.missing)

@@ -108,13 +108,13 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Where the sums of a program decide_rows.
+    """The position of the sums in a program.
 
     Attributes
     ----------
     core : the lowest point with all variables below it: a tree, a sum, or a vector of sums.
-    above : the points above it, from the root on.
-    sums : for each sum what it is divided by, and the points of its operands as written.
+    above : the points above the core, starting at the root.
+    sums : the divisor of each sum, and the points of its operands in written order.
     """
 
     core: int
