@@ -1,4 +1,4 @@
-"""Counts of forests travel: blocks add up to the same bytes in any order and in any process."""
+"""Counts of forest blocks add up to the same bytes in any order and in any process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of trees where counting them could go wrong."""
+"""Edge cases of counting sums of trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums that meet a threshold: all their subsets, counted in drawers, agree with the definition."""
+"""Sums below a threshold: all subsets, counted in buckets, agree with the definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A screen never excludes what could pass: its bounds lie above the association."""
+"""A screen never rules out a witness: its bounds are at least the association."""
 
 from __future__ import annotations
 

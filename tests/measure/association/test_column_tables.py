@@ -1,4 +1,4 @@
-"""A column is counted once; what is counted is what its support, its bins and its cells say."""
+"""The counts of a column agree with its support, its bins and its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other measures of association: what they are, elsewhere too, and that engines agree on them."""
+"""Other measures of association: compared with other libraries, and in every engine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NORMALIZERS: tuple[Normalizer, ...] = ("joint", "max", "arithmetic", "geometric"
 
 
 def gini_gain(masses: Any) -> float:
-    """How much better rows tell columns than nothing does, in the eyes of Gini."""
+    """The relative decrease of Gini impurity of the columns, given the rows."""
     shares = masses / masses.sum()
     blind = 1 - (shares.sum(axis=0) ** 2).sum()
     seeing = 1 - (shares**2 / shares.sum(axis=1, keepdims=True)).sum()
