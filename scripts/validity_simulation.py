@@ -30,7 +30,9 @@ import proxyuse as pu
 from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample as Rows
 from proxyuse.validity.association_bounds import information_bounds

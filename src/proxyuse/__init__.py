@@ -37,13 +37,15 @@ if TYPE_CHECKING:
     from proxyuse.judge.judgment import Judgment, Violation
     from proxyuse.judge.policy import Policy, read_policy
     from proxyuse.lang.positions import Position
-    from proxyuse.measure.association.correlation import SquaredCorrelation
-    from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
-    from proxyuse.measure.association.others import (
+    from proxyuse.measure.association.function import FunctionAssociation
+    from proxyuse.measure.association.measures.adjusted_mutual_information import (
         AdjustedMutualInformation,
-        CramersV,
-        FunctionAssociation,
     )
+    from proxyuse.measure.association.measures.cramers_v import CramersV
+    from proxyuse.measure.association.measures.normalized_mutual_information import (
+        NormalizedMutualInformation,
+    )
+    from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
     from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
     from proxyuse.models.decisions import Positive, Threshold, TopK
     from proxyuse.models.files import LoadedModel, load_model
@@ -145,14 +147,16 @@ _HOMES = {
     "proxyuse.models.files": ("LoadedModel", "load_model"),
     "proxyuse.testing": ("assert_no_proxy_use",),
     "proxyuse.lang.positions": ("Position",),
-    "proxyuse.measure.association.mutual_information": ("NormalizedMutualInformation",),
-    "proxyuse.measure.association.correlation": ("SquaredCorrelation",),
-    "proxyuse.measure.influence": ("QuantitativeInputInfluence", "Sampling", "SquaredChange"),
-    "proxyuse.measure.association.others": (
+    "proxyuse.measure.association.function": ("FunctionAssociation",),
+    "proxyuse.measure.association.measures.adjusted_mutual_information": (
         "AdjustedMutualInformation",
-        "CramersV",
-        "FunctionAssociation",
     ),
+    "proxyuse.measure.association.measures.cramers_v": ("CramersV",),
+    "proxyuse.measure.association.measures.normalized_mutual_information": (
+        "NormalizedMutualInformation",
+    ),
+    "proxyuse.measure.association.measures.squared_correlation": ("SquaredCorrelation",),
+    "proxyuse.measure.influence": ("QuantitativeInputInfluence", "Sampling", "SquaredChange"),
     "proxyuse.models.decisions": ("Positive", "Threshold", "TopK"),
     "proxyuse.models.registry": ("translate",),
     "proxyuse.notes": ("Note", "NoteKind"),

@@ -24,10 +24,10 @@ from proxyuse.errors import DataError
 from proxyuse.frame import frame_of
 from proxyuse.judge.judgment import Judgment, Oracle, Violation
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import (
-    AssociationLike,
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
 )
+from proxyuse.measure.association.protocol import AssociationLike
 from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling

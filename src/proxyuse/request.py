@@ -20,12 +20,8 @@ from proxyuse.detect.progress import Clock
 from proxyuse.detect.results import Measure
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Vocabulary
-from proxyuse.measure.association.mutual_information import (
-    Association,
-    AssociationLike,
-    for_weights,
-)
-from proxyuse.measure.association.others import association_from
+from proxyuse.measure.association.protocol import Association, AssociationLike, for_weights
+from proxyuse.measure.association.registry import association_from
 from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling

@@ -17,8 +17,10 @@ from proxyuse.detect.operators import Operator, PartialSums, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.lang.nodes import Add, And, Mul, Or
 from proxyuse.lang.positions import Site, operand_choices
-from proxyuse.measure.association.correlation import SquaredCorrelation
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
+from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.bounds.screen import screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import proxyuse as pu
 from proxyuse.errors import DataError, FileError
 from proxyuse.judge import append_only as appending
+from proxyuse.judge import record as record_module
 from proxyuse.judge.judgment import Judgment
 from proxyuse.judge.records import Damage, Records, shape_of
 from proxyuse.lang.build import lookup, member
@@ -38,7 +39,6 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.rewrite import rewritten
-from proxyuse.judge import record as record_module
 from tests.io.test_data_files import somebody_else
 from tests.strategies import shuffled, terms
 

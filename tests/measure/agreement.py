@@ -1,8 +1,8 @@
-"""What every engine owes the definition, as one suite for all of them.
+"""The shared test suite that compares every engine with the definition.
 
 `check_engines` asks each engine of `ENGINES` every question about a program. An engine answers or
-declines; what it answers must be what `measure.reference` says. An engine that is added to
-`ENGINES` is tested by every test that calls it.
+declines; an answer must agree with `measure.reference`. Every test that calls `check_engines` tests
+an engine as soon as it is in `ENGINES`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.nodes import Associative
 from proxyuse.lang.positions import Points, Site, operand_choices
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.engine import ENGINES, Engine, Measurement
 from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange
 from proxyuse.measure.reference import Reference
@@ -44,7 +46,7 @@ def measured(program: Program, population: Population, **options: Any) -> Measur
 
 
 def defined(program: Program, population: Population, **options: Any) -> Reference:
-    """The definition with the options of a sample."""
+    """Return the reference with the options of a sample."""
     influence = options.pop("influence", None) or QuantitativeInputInfluence()
     sampling = options.pop("sampling", None)
     options.pop("threads", None)
@@ -58,7 +60,7 @@ def defined(program: Program, population: Population, **options: Any) -> Referen
 
 
 def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[Site]]:
-    """Each position of each computation alone, some pairs of them, and all of them."""
+    """Yield each position of each computation alone, some pairs, and all together."""
     for candidate in Candidates(points, subsets=subsets):
         yield from ([site] for site in candidate.sites)
         pairs = [list(p) for p in combinations(candidate.sites, 2) if points.disjoint(*p)]
@@ -69,7 +71,7 @@ def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[S
 
 
 def effects_of(reference: Reference, sites: Sequence[Site]) -> RowEffects:
-    """Both means over all pairs of rows, written out value by value."""
+    """Compute the row effects from the definition, value by value."""
     context = reference.points.replace(dict.fromkeys(sites, reference.hole))
     own = reference.values(reference.points.term_at(sites[0]))
     actual = reference._with(context, own)
@@ -97,7 +99,7 @@ def check_engines(
     engines: tuple[type[Engine], ...] = ENGINES,
     **options: Any,
 ) -> frozenset[tuple[type[Engine], str]]:
-    """Every engine, and all of them together, agree with the definition wherever they answer.
+    """Check each engine, and all of them together, against the definition.
 
     Returns which engine answered which question.
     """
@@ -145,7 +147,7 @@ class _Suite:
         return answer is not None
 
     def check(self, engine: Any) -> None:
-        """Ask one engine, or all of them together, everything."""
+        """Ask one engine, or a `Measurement`, every question."""
         named = getattr(engine, "method", "all engines"), str(self.reference.program)
         for sites, influence, reach in zip(self.sets, self.influences, self.reaches, strict=True):
             where = (*named, sites)
@@ -193,7 +195,7 @@ class _Suite:
                     assert bound >= measured([subset]) - 1e-9, (*named, subset)
 
     def _subsets(self, point: int, steps: list[int]) -> Iterator[Site]:
-        """Every subset of some operands, as the position that it has."""
+        """Yield the site of every subset of some operands."""
         points = self.reference.points
         every = len(points.below(point))
         for count in range(1, len(steps) + 1):

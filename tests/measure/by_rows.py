@@ -1,10 +1,10 @@
 """The measures written out with one array per program point, for thousands of rows.
 
-Like `tests.brute` it shares the nodes and the numbering of positions with the library, and no
-way of computing anything. Every value is an array of float64, one entry per row: a truth value is
-0 or 1, a category is a large whole number, and a missing value of any kind is NaN. For each
-distinct value of a computation the points above it are computed once for all rows, so one
-influence costs (distinct values) x (points above) array operations.
+Like `tests.brute`, it shares only the nodes and the numbering of positions with the library. Every
+value is a float64 array with one entry per row: a boolean is 0 or 1, a category is a large whole
+number, and a missing value is NaN. For each distinct value of a computation, the points above it
+are computed once for all rows. One influence therefore costs (distinct values) x (points above)
+array operations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Random models with hundreds or thousands of rows: trees, sums of trees, and linear scores.
 
-They have what random rows seldom have: values that equal a cut, values that float32 rounds onto a
-cut, subtrees and tests that return, trees that are one leaf, leaves of 0 and -0, equal leaves,
-and sums that differ by rounding alone.
+They contain edge cases that random rows rarely have: values equal to a split threshold, values that
+float32 rounds to one, repeated subtrees and tests, trees with one leaf, leaves of 0 and -0, equal
+leaves, and sums that differ only by rounding.
 """
 
 from __future__ import annotations

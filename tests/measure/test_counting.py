@@ -22,7 +22,7 @@ from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.contexts import engine as engine_module
-from proxyuse.measure.contexts import shapes, views
+from proxyuse.measure.contexts import unchanged_ranges, views
 from proxyuse.measure.contexts.counting import PositionPlan
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.counting import Block, Measures, Plan, blocks_of, measured, whole_masses
@@ -233,7 +233,7 @@ def test_whole_columns_and_ranges_give_identical_numbers(
 ) -> None:
     monkeypatch.setattr(sample_module, "MANY_ROWS", 0)
     whole: list[Any] = []
-    across = shapes.pairs_across
+    across = unchanged_ranges.pairs_across
 
     def kept(*given: Any) -> Any:
         whole.append(across(*given))

@@ -11,7 +11,9 @@ import proxyuse as pu
 from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference
 from proxyuse.program import Program

@@ -1,4 +1,4 @@
-"""Counts of forests travel: blocks add up to the same bytes in any order and in any process."""
+"""Counts of forest blocks add up to the same bytes in any order and in any process."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests import counting
-from proxyuse.measure.forests.counting import Block, Graft, Hole
+from proxyuse.measure.forests.counting import Block, Intervention, SubtreeSwap
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.forests.plan import ForestPlan
 from proxyuse.measure.forests.subtrees import SubtreeBatch, count_subtrees
-from proxyuse.measure.forests.sweeping import Kinds, count_kinds
+from proxyuse.measure.forests.variable_values import ValueClasses, count_value_classes
 from proxyuse.measure.sample import Sample
 from tests.measure.large_cases import large_case
 
@@ -28,31 +28,33 @@ Question = tuple[Callable[..., Counts], Any]
 
 
 def passing(plan: ForestPlan, block: Block, _: None) -> Counts:
-    return counting.count_passing(plan, block, counting.stand(plan, block))
+    return counting.count_passing(plan, block, counting.decide_rows(plan, block))
 
 
 def meeting(plan: ForestPlan, block: Block, number: Array) -> Counts:
     count = int(number.max()) + 1
-    return counting.count_meeting(plan, block, counting.stand(plan, block), number, count)
+    return counting.count_meeting(plan, block, counting.decide_rows(plan, block), number, count)
 
 
 def subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Counts:
     return (count_subtrees(plan, block, batch),)
 
 
-def kinds(plan: ForestPlan, block: Block, asked: tuple[Hole, Kinds]) -> Counts:
-    hole, kinds = asked
-    standing = counting.stand(plan, block)
-    met, rows = counting.movable_rows(standing, hole)
-    by_row, by_kind = count_kinds(plan, block, standing, hole, rows, kinds)
+def value_classes(
+    plan: ForestPlan, block: Block, asked: tuple[Intervention, ValueClasses]
+) -> Counts:
+    intervention, classes = asked
+    outcomes = counting.decide_rows(plan, block)
+    met, rows = counting.changeable_rows(outcomes, intervention)
+    by_row, by_class = count_value_classes(plan, block, outcomes, intervention, rows, classes)
     pairs = counting.product(block.masses, by_row)
-    return by_kind, np.array([pairs, block.masses[met].sum()], dtype=object)
+    return by_class, np.array([pairs, block.masses[met].sum()], dtype=object)
 
 
-def graft(plan: ForestPlan, block: Block, asked: tuple[Graft, Array]) -> Counts:
+def swap(plan: ForestPlan, block: Block, asked: tuple[SubtreeSwap, Array]) -> Counts:
     subtree, masses = asked
-    standing = counting.stand(plan, block)
-    by_row, by_value, met = counting.count_graft(plan, block, standing, subtree, masses)
+    outcomes = counting.decide_rows(plan, block)
+    by_row, by_value, met = counting.count_swap(plan, block, outcomes, subtree, masses)
     pairs = counting.product(block.masses, by_row)
     return by_value, np.array([pairs, block.masses[met].sum()], dtype=object)
 
@@ -62,7 +64,7 @@ def questions(engine: ForestEngine) -> list[Question]:
     plan = engine.plan
     nodes = plan.nodes_of_test(int(np.argmax(np.bincount(plan.forest.test))))
     roots = np.arange(min(3, len(plan.forest.test)))
-    subtree = Graft.at(plan, roots[:1])
+    subtree = SubtreeSwap.at(plan, roots[:1])
     values = engine.values_of(subtree)
     masses = np.bincount(values, engine.masses, minlength=len(subtree.leaf_of)).astype(np.int64)
     widths = [len(z) for z in engine.sample.attributes]
@@ -70,8 +72,14 @@ def questions(engine: ForestEngine) -> list[Question]:
         (passing, None),
         (meeting, plan.forest.test.astype(np.int64)),
         (subtrees, SubtreeBatch.of(plan, roots[::-1], widths)),
-        (kinds, (Hole.at(plan, nodes), Kinds.of(plan, nodes, engine.codes, engine.masses))),
-        (graft, (subtree, masses)),
+        (
+            value_classes,
+            (
+                Intervention.at(plan, nodes),
+                ValueClasses.of(plan, nodes, engine.codes, engine.masses),
+            ),
+        ),
+        (swap, (subtree, masses)),
     ]
 
 

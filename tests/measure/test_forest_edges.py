@@ -1,4 +1,4 @@
-"""Sums of trees where counting them could go wrong."""
+"""Edge cases of counting sums of trees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.build import add
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Relation, Term, Var
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.program import Program
 from tests.measure.agreement import defined, measured
 

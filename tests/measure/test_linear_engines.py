@@ -1,4 +1,4 @@
-"""Sums that meet a threshold: all their subsets, counted in drawers, agree with the definition."""
+"""Sums below a threshold: all subsets, counted in buckets, agree with the definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add
 from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from tests.measure.agreement import defined, measured
 
 ROWS = 120

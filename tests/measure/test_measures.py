@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 from proxyuse.errors import DataError
-from proxyuse.measure.association.mutual_information import (
+from proxyuse.measure.association.information import entropy, mutual_information
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
-    entropy,
-    mutual_information,
 )
 from proxyuse.measure.association.support import cut, support_of
 from proxyuse.measure.influence import (

@@ -1,4 +1,4 @@
-"""What the Gram matrix says of partial sums."""
+"""The Gram matrix gives correlations, candidates and bounds for partial sums."""
 
 from __future__ import annotations
 

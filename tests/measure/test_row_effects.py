@@ -1,4 +1,4 @@
-"""Influence row by row: both halves are those of the definition, in every engine."""
+"""Row effects: both directions agree with the definition in every engine."""
 
 from __future__ import annotations
 

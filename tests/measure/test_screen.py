@@ -1,4 +1,4 @@
-"""A screen never excludes what could pass: its bounds lie above the association."""
+"""A screen never rules out a witness: its bounds are at least the association."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Var
 from proxyuse.measure.association.joint_table import joint_masses
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.association.support import cut, support_of
 from proxyuse.measure.bounds.screen import Screen
 

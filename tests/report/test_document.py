@@ -19,7 +19,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
 from proxyuse.errors import DataError, FileError
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.report.document import ceiling, document
 from proxyuse.report.saved import as_text, read_document
 from proxyuse.report.schema import KEYWORDS, first_mistake, schema

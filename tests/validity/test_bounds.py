@@ -20,8 +20,13 @@ import proxyuse as pu
 from proxyuse.data.population import Population
 from proxyuse.datasets import load_adult, load_contraceptive, load_student
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
-from proxyuse.measure.association.others import AdjustedMutualInformation, CramersV
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
+)
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.validity.association_bounds import (
     _information,

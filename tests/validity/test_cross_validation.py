@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.auditing import Audit
 from proxyuse.data.population import Population
-from proxyuse.measure.association.others import CramersV
+from proxyuse.measure.association.measures.cramers_v import CramersV
 from proxyuse.program import Program
 from proxyuse.validity.cross_validation import strata_of, validation_rows
 from proxyuse.validity.options import CrossValidation

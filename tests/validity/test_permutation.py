@@ -8,9 +8,14 @@ import pytest
 import proxyuse as pu
 from proxyuse.detect.budget import Budget
 from proxyuse.errors import DataError
-from proxyuse.measure.association.correlation import SquaredCorrelation
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
-from proxyuse.measure.association.others import AdjustedMutualInformation, CramersV
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
+)
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
+from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.association.row_sets import row_codes
 from proxyuse.validity.options import CORRECTIONS, Permutation
 from proxyuse.validity.permutations.shuffles import Shuffles

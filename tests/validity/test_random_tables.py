@@ -9,8 +9,13 @@ import pytest
 from scipy import stats
 
 from proxyuse.errors import DataError
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
-from proxyuse.measure.association.others import AdjustedMutualInformation, CramersV
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
+)
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.validity.permutations import random_tables as drawing
 from proxyuse.validity.permutations.comparison import Statistic
 from proxyuse.validity.permutations.exact_tables import exact_p_values

@@ -16,7 +16,7 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.measure.association.names import ASSOCIATIONS
-from proxyuse.measure.association.others import NAMED
+from proxyuse.measure.association.registry import association_from
 from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
 from proxyuse.report.diff import compare, worst
 from proxyuse.report.diff_text import diff_text
@@ -400,7 +400,7 @@ def test_judging_shows_the_verdict(folder, capsys, monkeypatch):
 def test_a_measure_is_asked_for_by_name(folder, name, capsys):
     words = ("audit", "--model", "model.txt", *ABOUT, "--association", name, "--json")
     out, _ = run(*words, code=1, capsys=capsys)
-    assert json.loads(out)["measures"]["association"] == NAMED[name]().name
+    assert json.loads(out)["measures"]["association"] == association_from(name).name
 
 
 @pytest.mark.parametrize("name", ASSOCIATIONS)
@@ -408,6 +408,6 @@ def test_a_repair_measures_with_it_and_its_certificate_is_verified(folder, name,
     words = ("repair", "--model", "model.txt", *ABOUT, "--association", name)
     made = ("--output", "repaired.txt", "--certificate", "c.json", "--json")
     out, _ = run(*words, *made, code=0, capsys=capsys)
-    assert json.loads(out)["measures"]["association"] == NAMED[name]().name
+    assert json.loads(out)["measures"]["association"] == association_from(name).name
     check = ("verify", "c.json", "--program", "repaired.txt", "--data", "people.csv", "--quiet")
     run(*check, code=0, capsys=capsys)

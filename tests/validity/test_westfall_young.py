@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from proxyuse.measure.association.mutual_information import (
-    NormalizedMutualInformation,
-    mutual_information,
+from proxyuse.measure.association.information import mutual_information
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
 )
-from proxyuse.measure.association.others import AdjustedMutualInformation, CramersV
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.association.row_sets import RowSets, packed, row_codes, unpacked
 from proxyuse.measure.association.support import Support, support_of
 from proxyuse.validity.permutations import blocks, shuffles
@@ -224,7 +227,7 @@ def test_other_ways_of_counting_give_the_same_p_values(measure, many, monkeypatc
         after = joint(given, codes, measure=measure)
     else:
         if isinstance(measure, AdjustedMutualInformation):
-            measure = measure.weighed(np.ones(120))
+            measure = measure.weighted(np.ones(120))
         after = joint(given, codes, measure=measure, weights=np.ones(120))
     clear = before.p_values < 0.3  # adjusted information is cut off at 0
     assert after.p_values[clear].tolist() == before.p_values[clear].tolist()

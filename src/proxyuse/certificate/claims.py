@@ -16,8 +16,8 @@ from proxyuse.errors import DataError, ProxyUseError
 from proxyuse.judge.judgment import Judgment
 from proxyuse.lang.nodes import Precision
 from proxyuse.lang.text import term_text
-from proxyuse.measure.association.mutual_information import Association, AssociationLike
-from proxyuse.measure.association.others import association_from, own_association
+from proxyuse.measure.association.protocol import Association, AssociationLike
+from proxyuse.measure.association.registry import association_from, built_in_association
 from proxyuse.measure.influence import (
     Influence,
     QuantitativeInputInfluence,
@@ -75,7 +75,7 @@ def measures(
     content: Mapping[str, Any], association: AssociationLike | None, influence: Influence | None
 ) -> tuple[Association, Influence]:
     """The measures that are named; one that is not proxyuse's own must be given."""
-    own = own_association(content["measures"]["association"])
+    own = built_in_association(content["measures"]["association"])
     likeness = association_from(own if association is None else association)
     losses: list[Influence] = [QuantitativeInputInfluence(), SquaredChange()]
     if influence is not None:
@@ -226,7 +226,7 @@ def stated_only(content: Mapping[str, Any], model: object, original: object) -> 
     told += [n["text"] for n in content["notes"] if n["kind"] == NoteKind.ROUNDED]
     if content["settings"]["sampling"] is not None:
         told.append("influence was estimated from pairs of rows; the exact values are not known")
-    if own_association(content["measures"]["association"]) is None:
+    if built_in_association(content["measures"]["association"]) is None:
         told.append("the association is the caller's own measure, known here by its name alone")
     if content["measures"]["influence"] not in _LOSSES:
         told.append("the influence is the caller's own measure, known here by its name alone")

@@ -17,11 +17,10 @@ from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import Difference, close
 from proxyuse.data.population import Population, Protected
 from proxyuse.detect.decompositions import Decomposition
-from proxyuse.measure.association.mutual_information import (
-    Association,
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
-    for_weights,
 )
+from proxyuse.measure.association.protocol import Association, for_weights
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, SquaredChange
 from proxyuse.measure.reference import Reference

@@ -33,7 +33,7 @@ from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.errors import Canceled, DataError, ProxyUseError
 from proxyuse.judge.judgment import Oracle
-from proxyuse.measure.association.mutual_information import AssociationLike
+from proxyuse.measure.association.protocol import AssociationLike
 from proxyuse.measure.influence import Influence
 from proxyuse.program import Program
 

@@ -29,7 +29,7 @@ from proxyuse.detect.time_limit import Columns, InTime, measure_in_time
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.bounds.screen import Screen, screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine

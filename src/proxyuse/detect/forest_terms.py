@@ -29,12 +29,12 @@ from proxyuse.detect.inside_tests import InnerTerm, terms_inside_tests
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SiteColumn
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.split_associations import split_associations
 from proxyuse.measure.forests.subtrees import equal_subtrees
-from proxyuse.measure.forests.tests_tables import test_associations
 
 EXACT_WORK = 1 << 29
 """Rows times nodes up to which the influence of a variable is counted, not drawn."""
@@ -114,7 +114,7 @@ class _Forest:
         self.association, self.epsilon, self.delta = association, epsilon, delta
         self.variables, self.exact, self.tick = variables, exact, tick
         self.limit = delta * engine.total * (1 - 1e-12)  # rounding must not exclude a witness
-        self.least_room = engine.least_room(self.limit)
+        self.min_margin = engine.min_margin(self.limit)
         self.passed, near = engine.passing
         self.near_subtree, self.near_test = near.T
         self.rows: dict[tuple[str, int], Row] = {}
@@ -122,7 +122,7 @@ class _Forest:
         self.drawn: list[tuple[Term, DrawnInfluence]] = []
         self.open: list[tuple[Term, int, float]] = []
         sample = measurement.sample
-        self.by_test = test_associations(
+        self.by_test = split_associations(
             self.plan, engine.codes, sample.weights, sample.attributes, association
         )
         self._tests_that_can_be_missing()
@@ -227,7 +227,7 @@ class _Forest:
         if len(first):
             largest = np.maximum.reduceat(self.plan.extremes.span[nodes[order]], first)
             np.add.at(moves, keys[order[first]] // trees, largest.astype(np.float64))
-        return np.flatnonzero(several & (moves >= self.least_room))
+        return np.flatnonzero(several & (moves >= self.min_margin))
 
     # Inside tests
 
@@ -297,7 +297,7 @@ class _Forest:
             counts == 1, np.bincount(groups, self.near_subtree), np.bincount(groups, self.passed)
         )
         moves = np.bincount(groups, self.plan.extremes.span)
-        chosen = (most > self.limit) & ((counts == 1) | (moves >= self.least_room))
+        chosen = (most > self.limit) & ((counts == 1) | (moves >= self.min_margin))
         nodes = np.flatnonzero(chosen[groups])
         nodes = nodes[np.argsort(groups[nodes], kind="stable")]
         starts = np.flatnonzero(np.diff(groups[nodes], prepend=-1))

@@ -12,7 +12,7 @@ from proxyuse.detect.operators import Operator, PartialSum
 from proxyuse.lang.evaluate import Array, truth_of
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term, children
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.bounds.screen import SLACK, Screen
 from proxyuse.measure.engine import Measurement
 

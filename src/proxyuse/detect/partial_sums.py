@@ -41,8 +41,9 @@ from proxyuse.detect.operators import (
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Mul, Term
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.correlation import SquaredCorrelation
-from proxyuse.measure.association.mutual_information import Association, entropy, mutual_information
+from proxyuse.measure.association.information import entropy, mutual_information
+from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments
 from proxyuse.measure.bounds.screen import MOST_OPERANDS, SLACK, Screen

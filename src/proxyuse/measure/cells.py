@@ -1,13 +1,13 @@
-"""A variable cut into the cells that some tests can tell apart.
+"""Divide a variable into the cells that some tests distinguish.
 
-Tests of one variable against constants (``age <= 30.5``, ``sex == 'F'``, ``job in {...}``) are
-all decided by which cell the value lies in. Counting rows by cell once gives the counts for
-every test; equal cells act alike wherever only these tests read the variable.
+The cell of a value decides all tests of one variable against constants (``age <= 30.5``,
+``sex == 'F'``, ``job in {...}``). Counting rows by cell once gives the counts for every test.
+Values in one cell act alike wherever only these tests read the variable.
 
-Cells of numbers are intervals (from one breakpoint, exclusive, to the next, inclusive), the last
-two being "above all" and "missing". Breakpoints are exact: the largest number that a test
-still lets through in the precision of its comparison. Cells of categories are those that no test
-tells apart.
+The cells of numbers are intervals, from one breakpoint (exclusive) to the next (inclusive). The
+last two cells are "above all breakpoints" and "missing". Breakpoints are exact: each is the largest
+number that passes a test in the precision of its comparison. The cells of categories are groups of
+categories that no test distinguishes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Test = Compare | Member
 
 
 def tested_variable(term: Term) -> str | None:
-    """The variable that a term tests against constants, if it is such a test."""
+    """Return the variable that a term tests against constants, or None for other terms."""
     match term:
         case Compare(_, Var(name), Const()) | Member(Var(name)):
             return name
@@ -37,7 +37,7 @@ def tested_variable(term: Term) -> str | None:
 def by_variable(
     tests: Sequence[Test],
 ) -> tuple[tuple[str, ...], Array, tuple[tuple[Test, ...], ...]]:
-    """The variables that tests read, in order; which one each reads; and the tests of each."""
+    """Return the variables that tests read, the index of each test's variable, and its tests."""
     read = [str(tested_variable(test)) for test in tests]
     names = tuple(dict.fromkeys(read))
     groups: dict[str, list[Test]] = {name: [] for name in names}
@@ -49,19 +49,19 @@ def by_variable(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Which cell each row is in, and what each test says in each cell."""
+    """The cell of each row, and the outcome of each test in each cell."""
 
     codes: Array
     truth: Array  # tests x cells
 
     @property
     def count(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return int(self.truth.shape[1])
 
 
 def cells_of(values: Array, tests: Sequence[Test], vocabulary: Vocabulary) -> Cells:
-    """Cut a column by tests of it; O(n log t) for t tests."""
+    """Divide a column by its tests, in O(n log t) for t tests."""
     if values.dtype == np.int32:
         for test in tests:
             for value in _constants(test):
@@ -79,19 +79,19 @@ def cells_of(values: Array, tests: Sequence[Test], vocabulary: Vocabulary) -> Ce
 
 @lru_cache(maxsize=256)
 def _cut_numbers(tests: tuple[Test, ...]) -> tuple[Array, Array]:
-    """The breakpoints of tests of a number, and what each test says in each cell; kept."""
+    """Return the breakpoints of tests of a number, and the outcome of each test per cell."""
     points = np.unique([point for test in tests for point in _breakpoints(test)])
     samples = np.concatenate([points, [np.inf, np.nan]])
     return points, _outcomes(tests, samples, Vocabulary())
 
 
 def breakpoints(tests: Sequence[Test]) -> Array:
-    """The numbers after which one of the tests may say something else, in order."""
+    """Return the sorted numbers after which the outcome of a test can change."""
     return _cut_numbers(tuple(tests))[0]
 
 
 def _narrow(truth: Array) -> type[np.uint8] | type[np.int32]:
-    """The smallest type that holds a cell's number and the number of cells."""
+    """Return the smallest integer type for the indices of cells and their number."""
     return np.uint8 if truth.shape[1] < 256 else np.int32
 
 
@@ -116,7 +116,7 @@ def _constants(test: Test) -> tuple[Value, ...]:
 
 
 def _breakpoints(test: Test) -> list[float]:
-    """The numbers after which the test may say something else."""
+    """Return the numbers after which the outcome of a test can change."""
     points: list[float] = []
     for value in _constants(test):
         if isinstance(value, str | tuple) or value != value:
@@ -133,7 +133,7 @@ def _breakpoints(test: Test) -> list[float]:
 
 
 def _largest_float32_upto(bound: float) -> float:
-    """The largest float64 that, rounded to float32, is at most `bound`.
+    """Return the largest float64 that is at most `bound` when rounded to float32.
 
     Examples
     --------

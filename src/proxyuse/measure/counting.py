@@ -1,15 +1,15 @@
-"""Counting that travels: measures from blocks of rows, wherever they are.
+"""Measures from counts of blocks of rows, in any thread or process.
 
-A *plan* is made from the program and a question about it. It can be pickled. ``plan.count(block)``
-counts some rows; counts of different blocks add up with ``+``, in any order, to the same bytes.
-``plan.finish(counts)`` turns the counts of all rows into `Measures`, or into the plan of a second
-pass if the question needs to know the distribution of a value first, or into None if the question
-cannot be answered by counting. Threads, processes and data larger than memory differ only in how
-they map ``plan.count`` over blocks; `measured` is the loop for one process.
+A *plan* is built from a program and a question about it, and can be pickled. ``plan.count(block)``
+counts some rows. The counts of different blocks add up with ``+``, in any order, to the same bytes.
+``plan.finish(counts)`` turns the counts of all rows into one of three results: `Measures`; the plan
+of a second pass, if the question depends on the distribution of a value; or None, if counting
+cannot answer the question. Threads, processes and data larger than memory differ only in how they
+map ``plan.count`` over blocks. `measured` is the loop for one process.
 
-Weights are masses in fixed point (`whole_masses`), so that sums do not depend on their order.
+Weights become masses in fixed point (`whole_masses`), so sums do not depend on their order.
 
-`contexts/counting.py` has the plans for single positions.
+`contexts/counting.py` contains the plans for single positions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Rows(Protocol):
-    """One program on some rows: what contexts read. A `Sample` is one."""
+    """One program on some rows, as `contexts` reads it. `Sample` implements this protocol."""
 
     n_rows: int
 
@@ -68,18 +68,18 @@ class Rows(Protocol):
         ...
 
     def shared(self, kind: Callable[[Any], T]) -> T:
-        """The one instance of a class for these rows."""
+        """Return the shared instance of a class for these rows."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Some rows of a table, to be counted here or elsewhere.
+    """Some rows of a table, which can be counted in another process.
 
     Attributes
     ----------
     columns : the program's inputs.
-    masses : of each row, a whole number.
+    masses : the mass of each row, an integer.
     """
 
     columns: Mapping[str, Column]
@@ -93,7 +93,7 @@ class Block:
         return Block, (self.columns, self.masses)
 
     def rows(self, program: Program) -> Sample:
-        """The program on these rows; values computed for the last program are kept."""
+        """Return the program on these rows; the values of the last program are cached."""
         if self._sample is None or self._sample.program is not program:
             population = Population(self.columns, self.masses.astype(np.float64), ())
             self._sample = Sample(program, population)
@@ -101,7 +101,7 @@ class Block:
 
 
 def blocks_of(population: Population, variables: Sequence[str], size: int) -> Iterator[Block]:
-    """The rows of a population in blocks of a given size."""
+    """Yield the rows of a population in blocks of a given size."""
     masses, _ = whole_masses(population.weights)
     for start in range(0, population.n_rows, size):
         rows = np.arange(start, min(start + size, population.n_rows))
@@ -110,14 +110,14 @@ def blocks_of(population: Population, variables: Sequence[str], size: int) -> It
 
 
 class Variances(NamedTuple):
-    """How much an influence varies from sample to sample: the variance of the weighted mean.
+    """The sampling variance of an influence.
 
-    It is that of ``changed + changing`` (see `proxyuse.measure.row_effects`).
+    It is the variance of the weighted mean of ``changed + changing`` (see `row_effects`).
 
     Attributes
     ----------
-    sampling : if each row is one observation, however heavy.
-    counts : if a row of mass m is m observations.
+    sampling : the variance if each row is one observation, whatever its mass.
+    counts : the variance if a row of mass m is m observations.
     """
 
     sampling: float
@@ -125,15 +125,15 @@ class Variances(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What is known about a computation once all rows are counted.
+    """The measures of a computation, from the counts of all rows.
 
     Attributes
     ----------
     influence, reach : see `proxyuse.measure.engine.Engine`.
-    total, squares, heaviest : the sum of all masses, that of their squares, and the largest mass.
-        Influence bounds need these to know how many observations the rows are worth. Without
-        variances, only the total is counted.
-    variances : of the influence, if the plan asks for them.
+    total, squares, heaviest : the sum of all masses, the sum of their squares, and the largest
+        mass. Influence bounds compute the effective sample size from them. Without variances, only
+        the total is counted.
+    variances : the variances of the influence, if the plan requests them.
     """
 
     influence: float
@@ -153,19 +153,19 @@ class Counts(Protocol):
 
 
 class Plan(Protocol):
-    """A question about a program, ready to be counted. Plans can be pickled."""
+    """A question about a program that counting can answer. Plans can be pickled."""
 
     def count(self, block: Block) -> Any:
         """The counts of some rows."""
         ...
 
     def finish(self, counts: Any) -> Measures | Plan | None:
-        """The measures, or the plan of another pass over all rows; None declines."""
+        """Return the measures, the plan of another pass over all rows, or None to decline."""
         ...
 
 
 def measured(plan: Plan, blocks: Sequence[Block], threads: int = 1) -> Measures | None:
-    """Count all blocks, pass by pass.
+    """Count all blocks, pass by pass, and return the measures.
 
     Examples
     --------

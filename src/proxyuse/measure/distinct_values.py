@@ -19,24 +19,24 @@ from proxyuse.lang.evaluate import Array, Values, apply, evaluate
 from proxyuse.lang.nodes import Compare, Const, Member, Term, children
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import Support, support_of
-from proxyuse.measure.bounds.changeable_rows import Movable
-from proxyuse.measure.contexts.ascent import Ascent
-from proxyuse.measure.contexts.descent import Descent
+from proxyuse.measure.bounds.changeable_rows import ChangeableRows
+from proxyuse.measure.contexts.context_analysis import ContextAnalysis
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.influence import differ
 from proxyuse.measure.row_effects import RowEffects, Tries, effects_of
 from proxyuse.measure.sample import Sample
 
-FEW_KINDS = 64
-"""Kinds of values that are tried for effects, whatever it costs."""
+FEW_CLASSES = 64
+"""Up to this many classes of values are tried for effects, whatever the cost."""
 
 MOST_WORK = 2**31
-"""Values that may be computed for the effects of one computation; a few seconds."""
+"""Limit on the values computed for the effects of one computation; takes a few seconds."""
 
 
 class DistinctValues:
     """Influence by trying each distinct value; reach and bounds from the values of all nodes.
 
-    Declines sampled influence only. It is the last engine to be asked.
+    Declines only sampled influence. It is the last engine in `ENGINES`.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class DistinctValues:
 
     @classmethod
     def of(cls, sample: Sample) -> DistinctValues:
-        """The engine; it has an answer for every program."""
+        """Return the engine; it fits every program."""
         return cls(sample)
 
     # Influence
@@ -88,8 +88,8 @@ class DistinctValues:
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
         """The influence of one computation, row by row.
 
-        Declines if more than `FEW_KINDS` kinds of values have to be tried and this means
-        computing more than `MOST_WORK` values.
+        Declines if this takes more than `FEW_CLASSES` classes of values and more than `MOST_WORK`
+        computed values.
         """
         sample = self.sample
         if not sample.counts_changes:
@@ -98,7 +98,7 @@ class DistinctValues:
         with np.errstate(all="ignore"):
             tries = self._tries(sites, sample.values(sample.points.term_at(sites[0])))
             work = len(tries.masses) * len(tries.rows) * self._operands_above(sites)
-            if len(tries.masses) > FEW_KINDS and work > MOST_WORK:
+            if len(tries.masses) > FEW_CLASSES and work > MOST_WORK:
                 return None
             return effects_of(tries, sample.weights, sample.total)
 
@@ -114,11 +114,11 @@ class DistinctValues:
         return sum(len(children(points.terms[point])) for point in above)
 
     def _tries(self, sites: Sequence[Site], values: Array) -> Tries:
-        """One value of each kind at the positions, and the loss it causes."""
+        """Try one value of each class at the positions, and return the loss it causes."""
         if len(sites) == 1 and self.sample.counts_changes:
             return self._tries_at(sites[0], values)
         sample = self.sample
-        support, kinds, first = self._kinds(sites, values)
+        support, classes, first = self._classes(sites, values)
         context = sample.points.replace(dict.fromkeys(sites, sample.hole))
         known = sample.inside(context)
         actual = self._output(context, known, values)
@@ -129,14 +129,14 @@ class DistinctValues:
             with np.errstate(all="ignore"):
                 return np.broadcast_to(sample.loss.loss(actual, changed), (sample.n_rows,))
 
-        masses = np.bincount(kinds, support.masses(sample.weights))
-        return Tries(np.arange(sample.n_rows), kinds[support.codes], masses, map(losses, first))
+        masses = np.bincount(classes, support.masses(sample.weights))
+        return Tries(np.arange(sample.n_rows), classes[support.codes], masses, map(losses, first))
 
-    def _kinds(self, sites: Sequence[Site], values: Array) -> tuple[Support, Array, Array]:
-        """The distinct values, the kind of each, and the first value of each kind."""
+    def _classes(self, sites: Sequence[Site], values: Array) -> tuple[Support, Array, Array]:
+        """Return the distinct values, the class of each, and the first value of each class."""
         support = support_of(values, self.sample.n_rows, signed_zero=True)
-        kinds = kinds_of_value(self.sample, sites, support)
-        return support, kinds, np.unique(kinds, return_index=True)[1]
+        classes = value_classes(self.sample, sites, support)
+        return support, classes, np.unique(classes, return_index=True)[1]
 
     def _output(self, context: Term, known: Values, values: Array) -> Array:
         sample = self.sample
@@ -145,16 +145,16 @@ class DistinctValues:
 
     def _tries_at(self, site: Site, values: Array) -> Tries:
         """Each distinct value at one position, in the rows whose output can depend on it."""
-        sample, ascent = self.sample, self.sample.shared(Ascent)
-        rows = np.flatnonzero(sample.shared(Descent).context(site).rows)
+        sample, path = self.sample, self.sample.shared(PathEvaluator)
+        rows = np.flatnonzero(sample.shared(ContextAnalysis).context(site).rows)
         support = support_of(values, sample.n_rows, signed_zero=True)
-        actual = ascent.outcome(site, rows, values[rows])
+        actual = path.outcome(site, rows, values[rows])
 
         def losses(value: int) -> Array:
             sample.tick(0)
             new = support.values[value : value + 1]
             new = np.broadcast_to(new, (len(rows), *new.shape[1:]))
-            return differ(actual, ascent.outcome(site, rows, new))
+            return differ(actual, path.outcome(site, rows, new))
 
         masses = support.masses(sample.weights)
         return Tries(rows, support.codes, masses, map(losses, range(len(support))))
@@ -176,9 +176,9 @@ class DistinctValues:
     # Bounds
 
     @cached_property
-    def _movable(self) -> Movable:
+    def _changeable(self) -> ChangeableRows:
         sample = self.sample
-        return Movable(
+        return ChangeableRows(
             sample.points, sample.frame.arrays, sample.vocabulary, sample.inside, sample.weights,
             sample.hole,
         )  # fmt: skip
@@ -187,27 +187,27 @@ class DistinctValues:
         """An upper bound on the influence through any set of these disjoint positions."""
         sample = self.sample
         values = sample.values(sample.points.term_at(sites[0]))
-        support, kinds, first = self._kinds(sites, values)
-        masses = np.bincount(kinds, support.masses(sample.weights))
-        moved = self._movable.pairs(sites, values, support.values[first], masses, sample.tick)
+        support, classes, first = self._classes(sites, values)
+        masses = np.bincount(classes, support.masses(sample.weights))
+        moved = self._changeable.pairs(sites, values, support.values[first], masses, sample.tick)
         return self._bound(moved / (sample.total * sample.total))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
         """An upper bound on the influence of any subset of some operands of one operator."""
         sample = self.sample
         values = [sample.values(part) for part in children(sample.points.terms[operator])]
-        return self._bound(self._movable.rows(operator, operands, values) / sample.total)
+        return self._bound(self._changeable.rows(operator, operands, values) / sample.total)
 
-    def _bound(self, movable: float) -> float:
-        """What the share of movable pairs or rows implies: for a loss beyond 1, 0 or nothing."""
-        return movable if self.sample.loss.bounded or movable == 0 else math.inf
+    def _bound(self, changeable: float) -> float:
+        """Turn a share of changeable pairs or rows into a bound on the mean loss."""
+        return changeable if self.sample.loss.bounded or changeable == 0 else math.inf
 
 
-def kinds_of_value(sample: Sample, sites: Sequence[Site], support: Support) -> Array:
-    """A number for each distinct value; values with equal numbers act alike at the positions.
+def value_classes(sample: Sample, sites: Sequence[Site], support: Support) -> Array:
+    """Group the distinct values into classes that act alike at the positions.
 
     If each position is one side of a test against a constant, values with the same outcomes in
-    all these tests act alike. Otherwise every value is of its own kind.
+    all these tests form a class. Otherwise every value is a class of its own.
     """
     points, outcomes = sample.points, []
     for site in sites:

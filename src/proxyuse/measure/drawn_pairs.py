@@ -62,7 +62,7 @@ class DrawnPairs:
         return result
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """Decline: a few pairs say little about each row."""
+        """Decline: a few pairs do not determine the effects of each row."""
         return None
 
     def reach(self, sites: Sequence[Site]) -> float | None:

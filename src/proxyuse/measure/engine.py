@@ -1,8 +1,27 @@
-"""Engines: who measures influence, reach and bounds, and in which order they are asked.
+"""The engine protocol, the list of engines, and the object that queries them.
 
-Each engine answers a question about a sample or declines with None. `ENGINES` is the whole list;
-the first answer counts. Engines differ in speed and in what they answer, never in the answer.
-Callers hold a `Measurement`, which asks them. Associations need no engine: see `joint_tables`.
+**Vocabulary.** A *sample* is one program on one population. A *computation* is a term of the
+program. A *site* is one position of a computation: a point of the program, or some operands of an
+associative operator at that point. A computation that occurs several times has several sites, and
+they never overlap.
+
+**What engines compute.** For a computation at some sites, an engine computes
+
+- its *influence*: how often the output changes if the computation takes the value of another row;
+- its *reach*: the share of rows that evaluate at least one of the sites;
+- its *effects*: the influence, broken down by row;
+- *bounds* on the influence of many sets of sites or operands at once.
+
+**How they share the work.** No engine is fast for every program, so each one answers or declines:
+a method that returns None passes the question on to the next engine. `ENGINES` is the full list, in
+order; the first answer wins. The last engine, `DistinctValues`, answers everything that sampling
+does not. Engines differ in speed and coverage, never in the result. `reference.py` defines every
+number, and one test suite compares all engines with it.
+
+**Who calls them.** Callers hold a `Measurement`, which builds the engines for a sample and queries
+them in order. Associations need no engine: they follow from joint tables (`association`).
+
+To write an engine of your own, see "Add an engine" in the documentation.
 """
 
 from __future__ import annotations
@@ -17,7 +36,7 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.measure.association.joint_tables import JointTables
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.distinct_values import DistinctValues
@@ -31,12 +50,22 @@ T = TypeVar("T")
 
 
 class Engine(Protocol):
-    """Measures of one program on one population; every answer may be None, which declines.
+    """What an engine must provide.
+
+    An engine is built for one sample by `of`. After that, every method may return None to decline.
+    A method that measures several sites returns a list with None for each site it declines. An
+    engine must decline rather than approximate: if it returns a number, the number agrees with
+    `Reference` up to rounding. An engine inherits from nothing.
+
+    The sites passed to one call hold equal terms and do not overlap. All of them change together:
+    influence takes the value of the computation in another row and puts it at every site.
 
     Attributes
     ----------
-    method : how the engine measures influence, as a phrase for a note.
-    compiled : whether the engine needs compiled loops, which take a second to load.
+    method : how the engine measures influence, as a phrase such as "from sampled pairs of rows".
+        Audits report how many influences each method measured.
+    compiled : whether the engine needs compiled loops. Loading them takes about a second, so
+        `Measurement` skips these engines for small samples.
     """
 
     method: ClassVar[str]
@@ -44,43 +73,58 @@ class Engine(Protocol):
 
     @classmethod
     def of(cls, sample: Sample) -> Engine | None:
-        """The engine for a sample, or None if it has nothing to say about it."""
+        """Return an engine for a sample, or None if no question about it can be answered.
+
+        Must be cheap: expensive work belongs in the first question that needs it.
+        """
         ...
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """The influence of one computation through disjoint positions where it stands."""
+        """Return the influence of one computation through all of its given sites together."""
         ...
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence of the computation at each position, through that position alone."""
+        """Return the influence through each site alone; the sites may hold different terms.
+
+        Equal to calling `influence` once per site. An engine can share work between the sites.
+        """
         ...
 
     def reach(self, sites: Sequence[Site]) -> float | None:
-        """The share of rows that evaluate at least one of the positions."""
+        """Return the share of rows, by weight, that evaluate at least one of the sites.
+
+        Only `ite` is lazy: it evaluates its guard and one branch.
+        """
         ...
 
     def reaches(self, sites: Sequence[Site]) -> list[float | None]:
-        """The share of rows that evaluate each position."""
+        """Return the share of rows that evaluate each site."""
         ...
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """The influence of one computation, row by row; see `RowEffects`."""
+        """Return the influence of one computation, row by row, for confidence bounds."""
         ...
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
-        """An upper bound on the influence through any set of these disjoint positions."""
+        """Return an upper bound on the influence through every subset of the sites."""
         ...
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
-        """An upper bound on the influence of any subset of some operands of one operator."""
+        """Return an upper bound on the influence of every subset of some operands.
+
+        Parameters
+        ----------
+        operator : the point of an associative operator (a sum, product, ``and`` or ``or``).
+        operands : the operands' steps below that point, in canonical order.
+        """
         ...
 
 
 ENGINES: tuple[type[Engine], ...] = (DrawnPairs, ForestEngine, Contexts, DistinctValues)
-"""All engines, in the order in which they are asked."""
+"""All engines, in the order in which `Measurement` queries them: the fastest first."""
 
 SMALL = 1 << 13
-"""Rows times positions below which loading compiled loops takes longer than measuring."""
+"""Below this many rows times points, loading compiled loops takes longer than measuring."""
 
 
 class Measurement:
@@ -89,14 +133,15 @@ class Measurement:
     Parameters
     ----------
     sample : the program and the population as arrays.
-    kinds : the engines to ask, in this order; if not given, those of `ENGINES` that pay off here.
+    kinds : the engine classes to query, in order. By default those of `ENGINES` that are worth
+        loading for a sample of this size.
 
     Attributes
     ----------
-    sample, kinds : as given.
-    joint : the joint tables with the protected attributes.
-    engines : those that have something to say about the sample, in order.
-    methods : for each method, how many influences it measured.
+    sample, kinds : the parameters.
+    joint : the joint tables of computations with the protected attributes.
+    engines : the engines that fit the sample, in order.
+    methods : the number of influences that each method measured.
 
     Examples
     --------
@@ -116,7 +161,7 @@ class Measurement:
         self.engines = self._engines()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the engines: what they computed is large, and can be computed again."""
+        """Drop the engines: their cached results are large and can be recomputed."""
         return {name: value for name, value in self.__dict__.items() if name != "engines"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -132,11 +177,11 @@ class Measurement:
         return tuple(engine for engine in engines if engine is not None)
 
     def of(self, program: Program) -> Measurement:
-        """Another program on the same population."""
+        """Return the measures of another program on the same population."""
         return Measurement(self.sample.of(program), self.kinds)
 
     def on(self, population: Population) -> Measurement:
-        """The same program on another population."""
+        """Return the measures of the same program on another population."""
         return Measurement(self.sample.on(population), self.kinds)
 
     @property
@@ -151,17 +196,17 @@ class Measurement:
 
     @property
     def protected_names(self) -> tuple[str, ...]:
-        """The protected attributes."""
+        """The names of the protected attributes."""
         return self.sample.protected_names
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.sample.n_rows
 
     @property
     def weights(self) -> Array:
-        """How much each row counts."""
+        """The weight of each row."""
         return self.sample.weights
 
     @property
@@ -171,36 +216,36 @@ class Measurement:
 
     @property
     def bins(self) -> int | None:
-        """The number of bins that association puts long lists of numbers into."""
+        """The number of bins for numbers with more than `max_support` distinct values."""
         return self.sample.bins
 
     @property
     def max_support(self) -> int:
-        """The longest list of numbers that is not put into bins."""
+        """The largest number of distinct values that are not binned."""
         return self.sample.max_support
 
     def values(self, term: Term) -> Array:
-        """The values of a term on all rows."""
+        """Return the value of a term in each row."""
         return self.sample.values(term)
 
     # Association
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
-        """The association of each computation with each protected attribute."""
+        """Return the association of each computation with each protected attribute."""
         return self.joint.associations(terms, measure)
 
     def tables(self, term: Term) -> list[JointTable]:
-        """The joint table of a computation with each protected attribute."""
+        """Return the joint table of a computation with each protected attribute."""
         return self.joint.tables(term)
 
     def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
-        """The masses of the joint values of some operands with each protected attribute."""
+        """Return the joint table of some operands, taken together, with each attribute."""
         return self.joint.operands_tables(operator, operands)
 
     # Influence, reach and bounds
 
     def influence(self, sites: Sequence[Site]) -> float:
-        """The influence of one computation through disjoint positions where it stands."""
+        """Return the influence of one computation through all given sites together."""
         for engine in self.engines:
             result = engine.influence(sites)
             if result is not None:
@@ -209,51 +254,52 @@ class Measurement:
         raise AssertionError("no engine measures the influence")
 
     def influences(self, sites: Sequence[Site]) -> list[float]:
-        """The influence of the computation at each position, through that position alone."""
-        return self._each(sites, lambda engine, some: engine.influences(some), self.methods)
+        """Return the influence through each site alone."""
+        return self._each(sites, lambda engine, rest: engine.influences(rest), self.methods)
 
     def reach(self, sites: Sequence[Site]) -> float:
-        """The share of rows that evaluate at least one of the positions."""
+        """Return the share of rows that evaluate at least one of the sites."""
         return self._first(lambda engine: engine.reach(sites))
 
     def reaches(self, sites: Sequence[Site]) -> list[float]:
-        """The share of rows that evaluate each position."""
-        return self._each(sites, lambda engine, some: engine.reaches(some), Counter())
+        """Return the share of rows that evaluate each site."""
+        return self._each(sites, lambda engine, rest: engine.reaches(rest), Counter())
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """The influence of one computation, row by row.
+        """Return the influence of one computation, row by row.
 
-        None if influence is sampled, has another loss than whether the output changes, or if
-        computing the effects takes too long.
+        None if influence is sampled, if the loss is not whether the output changes, or if the
+        effects would take too long to compute.
         """
         answers = (engine.effects(sites) for engine in self.engines)
         return next((effects for effects in answers if effects is not None), None)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float:
-        """An upper bound on the influence through any set of these disjoint positions."""
+        """Return an upper bound on the influence through every subset of the sites."""
         return self._first(lambda engine: engine.occurrence_bound(sites))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
-        """An upper bound on the influence of any subset of some operands of one operator."""
+        """Return an upper bound on the influence of every subset of some operands."""
         return self._first(lambda engine: engine.operands_bound(operator, operands))
 
-    def _first(self, ask: Callable[[Engine], T | None]) -> T:
-        answers = (ask(engine) for engine in self.engines)
+    def _first(self, query: Callable[[Engine], T | None]) -> T:
+        """Return the first answer to a question."""
+        answers = (query(engine) for engine in self.engines)
         return next(answer for answer in answers if answer is not None)
 
     def _each(
         self,
         sites: Sequence[Site],
-        ask: Callable[[Engine, Sequence[Site]], list[float | None]],
+        query: Callable[[Engine, Sequence[Site]], list[float | None]],
         methods: Counter[str],
     ) -> list[float]:
-        """Ask each engine about the positions that those before it declined."""
+        """Query each engine about the sites that all engines before it declined."""
         result: dict[int, float] = {}
         remaining = list(range(len(sites)))
         for engine in self.engines:
             if not remaining:
                 break
-            answers = ask(engine, [sites[i] for i in remaining])
+            answers = query(engine, [sites[i] for i in remaining])
             answered = {
                 i: answer
                 for i, answer in zip(remaining, answers, strict=True)

@@ -1,8 +1,8 @@
-"""How much a computation changes the decisions of the program.
+"""Influence: how much a computation changes the decisions of the program.
 
-An influence is the mean, over a row X and an independent row X', of a loss between what the
-program says with the computation as it is and what it says with the computation's value taken
-from X'. Here stand the losses and the sampling plan; engines do the averaging.
+Influence is the mean of a loss over a row X and an independent row X'. The loss compares the
+program's output for X with its output if the computation takes its value from X'. This module
+defines the losses and the sampling of pairs; engines compute the means.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from proxyuse.lang.evaluate import Array, unified
 
 
 class Influence(Protocol):
-    """What a change of the output costs, row by row."""
+    """A loss for a change of the output, row by row."""
 
     @property
     def name(self) -> str:
-        """How results call it."""
+        """The name of the measure in results."""
         ...
 
     @property
     def bounded(self) -> bool:
-        """Whether the loss lies between 0 and 1, as the bound for sampling needs."""
+        """Whether the loss is between 0 and 1, as the error bound for sampling requires."""
         ...
 
     def loss(self, actual: Array, changed: Array) -> Array:
-        """The cost of `changed` instead of `actual` in each row."""
+        """Return the loss of the output `changed` instead of `actual` in each row."""
         ...
 
     def scale(self, actual: Array, weights: Array) -> float:
-        """What the mean loss is divided by; where it is 0 the influence is 0."""
+        """Return the number that divides the mean loss; if it is 0, the influence is 0."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QuantitativeInputInfluence:
-    """The chance that the output is another one: ``Pr[p2(X, p1(X)) != p2(X, p1(X'))]``.
+    """The probability that the output changes: ``Pr[p2(X, p1(X)) != p2(X, p1(X'))]``.
 
     A missing output equals a missing output; vectors are compared whole.
 
@@ -66,16 +66,16 @@ class QuantitativeInputInfluence:
 
 @dataclass(frozen=True, slots=True)
 class SquaredChange:
-    """For numbers: ``E (p(X) - p2(X, p1(X')))^2 / (2 Var p)``; it may pass 1.
+    """For numeric outputs: ``E (p(X) - p2(X, p1(X')))^2 / (2 Var p)``; it can exceed 1.
 
-    It is undefined, and an error, if all outputs in the sample are equal.
+    It is undefined, and raises an error, if all outputs in the sample are equal.
     """
 
     name: str = "squared change"
     bounded: bool = False
 
     def loss(self, actual: Array, changed: Array) -> Array:
-        """The squared difference; an output that becomes missing or infinite has no square."""
+        """Return the squared difference; raise an error if an output is missing or infinite."""
         _need_numbers(actual)
         _need_numbers(changed)
         lost = np.isnan(actual) & np.isnan(changed)
@@ -88,7 +88,7 @@ class SquaredChange:
         return squares
 
     def scale(self, actual: Array, weights: Array) -> float:
-        """Twice the variance of the output; an error if all outputs are equal."""
+        """Return twice the variance of the output; raise an error if all outputs are equal."""
         _need_numbers(actual)
         numbers = actual.astype(np.float64)
         if not differ(numbers, numbers[:1]).any():
@@ -106,7 +106,7 @@ def _need_numbers(output: Array) -> None:
 
 
 def differ(first: Array, second: Array) -> Array:
-    """Where two values differ, by row; missing equals missing."""
+    """Return whether two values differ in each row; missing equals missing."""
     first, second = unified(first, second)
     different: Array = first != second
     if first.dtype == np.float64:
@@ -116,10 +116,10 @@ def differ(first: Array, second: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Estimate influence from pairs of rows instead of computing it over all of them.
+    """Estimate influence from randomly drawn pairs of rows instead of all pairs.
 
     The estimate for one decomposition is within `alpha` of the exact value with probability at
-    least ``1 - beta`` (Hoeffding); for m decompositions at once take ``beta / m``.
+    least ``1 - beta`` (Hoeffding). For m decompositions at once, use ``beta / m``.
 
     Examples
     --------
@@ -137,15 +137,15 @@ class Sampling:
 
     @property
     def pairs(self) -> int:
-        """How many pairs are drawn: the least m with ``m >= ln(2/beta) / (2 alpha^2)``."""
+        """The number of pairs: the smallest m with ``m >= ln(2/beta) / (2 alpha^2)``."""
         return math.ceil(math.log(2.0 / self.beta) / (2.0 * self.alpha**2))
 
     def error(self, beta: float) -> float:
-        """How far an estimate is off at most, but for a chance of `beta`."""
+        """Return the error bound of an estimate that holds with probability ``1 - beta``."""
         return math.sqrt(math.log(2.0 / beta) / (2.0 * self.pairs))
 
     def draw(self, weights: Array) -> tuple[Array, Array]:
-        """Rows X and X', drawn independently by weight."""
+        """Draw rows X and X' independently by weight."""
         generator = np.random.default_rng(self.seed)
         share = np.cumsum(weights)
         draws = generator.random((2, self.pairs)) * share[-1]

@@ -1,7 +1,7 @@
-"""Blocks of work in several threads.
+"""Map a function over blocks of rows in several threads.
 
-Counts add up over blocks of rows, so threads are a matter of mapping: NumPy's loops and the
-compiled ones release the interpreter's lock while they count.
+Counts add up over blocks, so threads only need to map. NumPy and the compiled loops release the
+interpreter's lock while they count.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ B = TypeVar("B")
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def mapped(function: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[B]:
-    """The results in order of the items; with one thread or one item, nothing but `map`."""
+    """Yield the results in order of the items; one thread or one item uses plain `map`."""
     if isinstance(items, Sized):
         threads = min(threads, len(items))
     if threads <= 1:

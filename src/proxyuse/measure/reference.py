@@ -1,9 +1,9 @@
-"""The definition, stand-alone: every measure by evaluating the program itself.
+"""The reference implementation: every measure computed directly from its definition.
 
-This module is short enough to be checked by reading it. It imports nothing else from
-`proxyuse.measure`, so that a mistake there cannot hide here. Tests compare every engine with it,
-and certificates are checked against it. With k distinct values of a computation, n rows and m
-nodes above the positions, an influence costs O(k n m); values of all nodes are kept, O(n) each.
+This module is short enough to verify by reading. It imports nothing else from `proxyuse.measure`,
+so it shares no mistakes with the engines. Tests compare every engine with it, and certificates are
+checked against it. An influence costs O(k n m) for k distinct values of a computation, n rows and m
+nodes above the positions. The values of all nodes are kept, O(n) each.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Reference:
         bins: int | None = 16,
         tick: Callable[[int], None] = lambda steps: None,
     ) -> None:
-        # Trees as nested ites, evaluated branch by branch: no engine's way of walking is used.
+        # Trees become nested ites, evaluated branch by branch, without the engines' tree walks.
         program = Program(unpack_trees(program.term), program.inputs)
         self.program, self.population = program, population
         self.points, self.weights = program.points, population.weights
@@ -235,7 +235,7 @@ def normalized_mutual_information(table: Array) -> float:
 
 
 def _same(first: Array, second: Array) -> Array:
-    """Whether two values are equal, for each row; missing equals missing."""
+    """Return whether two values are equal in each row; missing equals missing."""
     first, second = unified(first, second)
     same: Array = first == second
     if first.dtype == np.float64:
@@ -244,7 +244,7 @@ def _same(first: Array, second: Array) -> Array:
 
 
 def _codes(values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
-    """The number of each row's value, in order of the values, and each value twice."""
+    """Return the index of each row's value in sorted order, and each value as a range."""
     plain = values + 0.0 if values.dtype == np.float64 else values  # -0.0 + 0.0 is 0.0
     distinct, codes = np.unique(plain, axis=0, return_inverse=True, equal_nan=True)
     if plain.ndim == 2 and np.isnan(plain).any():

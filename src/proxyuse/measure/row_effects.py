@@ -1,16 +1,16 @@
-"""Influence row by row: what a row undergoes, and what its value does to the others.
+"""Influence row by row: how often a row changes, and how often its value changes others.
 
-Influence is the mean of ``h(x, x')`` over all pairs of rows, where h says whether the output of
-row x is another one with the value of row x'. Its means over one of the two rows tell how far it
-could be off in a sample: `changed`, of a row x over all x', and `changing`, of a row x' over all
-x. The mean of either over the rows is the influence.
+Influence is the mean of ``h(x, x')`` over all pairs of rows, where h is 1 if the value of row x'
+changes the output of row x. Confidence bounds need its means over one of the two rows: `changed`
+is the mean over all x' for a row x, and `changing` is the mean over all x for a row x'. The mean of
+either over the rows is the influence.
 
-Which pairs change the output takes one of three shapes. Each knows the mass of its pairs, which
-is the influence, and its effects, at the same cost but for a few passes over the rows.
+The set of pairs that change the output has one of three shapes. Each shape gives the mass of its
+pairs, which is the influence, and the effects, for a few more passes over the rows.
 
-``Alike``   Rows and values have a code; a pair changes the output where the codes differ.
-``Ranges``  Values have an order; a row keeps its output for values from a first to a last one.
-``Tries``   Values of one kind act alike; one of each kind is tried.
+``Alike``   Rows and values have codes; a pair changes the output if the codes differ.
+``Ranges``  Values are ordered; each row keeps its output for a range of values.
+``Tries``   Values fall into classes that act alike; one value of each class is tried.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from proxyuse.lang.evaluate import Array
 
 
 class RowEffects(NamedTuple):
-    """The two halves of an influence, a number between 0 and 1 for each row.
+    """The influence broken down by row, as numbers from 0 to 1.
 
     Attributes
     ----------
-    changed : the share of values, by mass, with which the row's output would be another one.
-    changing : the share of rows, by mass, whose output would be another one with this row's value.
+    changed : the share of values, by mass, that change the row's output.
+    changing : the share of rows, by mass, whose output the row's value changes.
     """
 
     changed: Array
@@ -54,19 +54,19 @@ class Alike:
     codes: Array
 
     def pairs(self, weights: Array) -> float:
-        """The mass of pairs of rows that change the output."""
+        """Return the mass of pairs of rows that change the output."""
         return float(np.dot(self.changed(weights), weights))
 
     def changed(self, weights: Array) -> Array:
-        """For each row the mass of the values that change its output."""
+        """Return, for each row, the mass of the values that change its output."""
         return np.where(self.rows, self._of_others(weights), 0.0)
 
     def changing(self, weights: Array) -> Array:
-        """For each row the mass of the rows whose output its value changes."""
+        """Return, for each row, the mass of the rows whose output its value changes."""
         return self._of_others(np.where(self.rows, weights, 0.0))
 
     def _of_others(self, weights: Array) -> Array:
-        """For each row the mass of all rows with another code; exactly 0 where there are none."""
+        """Return the mass of the rows with another code; exactly 0 if there are none."""
         if self.codes.dtype == np.bool_:
             true, false = (float(np.dot(codes, weights)) for codes in (self.codes, ~self.codes))
             return np.where(self.codes, false, true)
@@ -77,16 +77,16 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Some rows keep their output for the values from a first one up to before a last one.
+    """Each row keeps its output for the values from `first` up to, but not including, `last`.
 
     Attributes
     ----------
     rows : the rows whose output can change.
-    first, last : for each of them, places among the values in order.
-    size : how many values have an order.
-    codes : of every row, its value's place; `size` for one that has no order.
+    first, last : for each of them, indices into the sorted values.
+    size : the number of values that have an order.
+    codes : the index of every row's value; `size` for a value without an order.
     lost : for each of `rows`, whether a value without an order changes its output.
-    beside : rows, each with the rows whose values change its output although in its range.
+    beside : rows, each with the rows whose values change its output although they are in range.
     """
 
     rows: Array
@@ -98,48 +98,48 @@ class Ranges:
     beside: Sequence[tuple[int, Array]] = ()
 
     def pairs(self, weights: Array) -> float:
-        """The mass of pairs of rows that change the output."""
-        found = float(np.dot(self._changed(weights), weights[self.rows]))
-        return found + sum(float(weights[row] * weights[at].sum()) for row, at in self.beside)
+        """Return the mass of pairs of rows that change the output."""
+        result = float(np.dot(self._changed(weights), weights[self.rows]))
+        return result + sum(float(weights[row] * weights[at].sum()) for row, at in self.beside)
 
     def changed(self, weights: Array) -> Array:
-        """For each row the mass of the values that change its output."""
-        found = np.zeros(len(weights))
-        found[self.rows] = self._changed(weights)
+        """Return, for each row, the mass of the values that change its output."""
+        result = np.zeros(len(weights))
+        result[self.rows] = self._changed(weights)
         for row, others in self.beside:
-            found[row] += weights[others].sum()
-        return found
+            result[row] += weights[others].sum()
+        return result
 
     def _changed(self, weights: Array) -> Array:
         masses = np.bincount(self.codes, weights, minlength=self.size + 1)
         upto = np.concatenate([[0.0], np.cumsum(masses[: self.size])])
-        found: Array = upto[self.first] + (upto[-1] - upto[self.last])
-        return found if self.lost is None else found + np.where(self.lost, masses[-1], 0.0)
+        result: Array = upto[self.first] + (upto[-1] - upto[self.last])
+        return result if self.lost is None else result + np.where(self.lost, masses[-1], 0.0)
 
     def changing(self, weights: Array) -> Array:
-        """For each row the mass of the rows whose output its value changes."""
+        """Return, for each row, the mass of the rows whose output its value changes."""
         own = weights[self.rows]
         begin, end = (np.bincount(at, own, self.size + 1) for at in (self.first, self.last))
-        # A value changes the rows whose range begins behind it, and those whose range is over.
+        # A value changes the rows whose range begins after it, and those whose range has ended.
         masses = np.cumsum(end)
         masses[:-1] += np.cumsum(begin[::-1])[::-1][1:]
         masses[-1] = 0.0 if self.lost is None else np.dot(self.lost, own)
-        found = np.asarray(masses[self.codes])
+        result = np.asarray(masses[self.codes])
         for row, others in self.beside:
-            found[others] += weights[row]
-        return found
+            result[others] += weights[row]
+        return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tries:
-    """One value of each kind is put in place; used up by the first question.
+    """One value of each class is tried. `losses` is an iterator, so it can be used once.
 
     Attributes
     ----------
     rows : the rows whose output can change.
-    kinds : of every row, which kind its value is of.
-    masses : of each kind.
-    losses : for each kind, whether the output of each of `rows` is another one, or at what cost.
+    kinds : the class of every row's value.
+    masses : the mass of each class.
+    losses : for each class, the loss in each of `rows`.
     """
 
     rows: Array
@@ -148,13 +148,13 @@ class Tries:
     losses: Iterator[Array]
 
     def pairs(self, weights: Array) -> float:
-        """The mass of pairs of rows that change the output."""
+        """Return the mass of pairs of rows that change the output."""
         own = weights[self.rows]
         pairs = zip(self.masses.tolist(), self.losses, strict=True)
         return float(sum(mass * float(np.dot(losses, own)) for mass, losses in pairs))
 
     def both(self, weights: Array) -> tuple[Array, Array]:
-        """For each row the mass of the values, and that of the rows; see `RowEffects`."""
+        """Return the masses of both directions for each row; see `RowEffects`."""
         own = weights[self.rows]
         changed, by_kind = np.zeros(len(own)), []
         for mass, losses in zip(self.masses.tolist(), self.losses, strict=True):
@@ -169,7 +169,7 @@ Shape = Alike | Ranges | Tries
 
 
 def effects_of(shape: Shape, weights: Array, total: float) -> RowEffects:
-    """The effects of a computation, from the shape of the pairs that change the output."""
+    """Return the effects of a computation from the pairs that change the output."""
     if isinstance(shape, Tries):
         changed, changing = shape.both(weights)
     else:

@@ -3,9 +3,9 @@
 A `Sample` evaluates terms and knows the protected attributes, the weights and the measurement
 options. Engines, joint tables and repairs all read from it. It measures nothing itself.
 
-Values are computed on demand and kept for the nodes of the program, up to `MOST_BYTES`. An engine
-that can compute a large part of the program faster, such as a tree, may put its values in
-`Sample.known`, or how to compute them into `Sample.supplies`.
+Values are computed on demand and cached for the nodes of the program, up to `MOST_BYTES`. An engine
+that computes a large part of the program faster, such as a tree, can put its values into
+`Sample.known`, or a function that computes them into `Sample.supplies`.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sa
 from proxyuse.program import Frame, Program
 
 MOST_BYTES = 1 << 28
-"""Memory for values of the program's nodes."""
+"""Memory limit for cached values of the program's nodes."""
 
 MOST_REACHED = 1 << 10
-"""Points whose set of reaching rows is kept."""
+"""The number of points for which the rows that reach them are cached."""
 
 MANY_ROWS = 1 << 12
-"""Rows from which on compiled loops save more time than loading them takes."""
+"""With at least this many rows, compiled loops save more time than loading them takes."""
 
 T = TypeVar("T")
 
 
 def _no_progress(steps: int) -> None:
-    """Report no progress."""
+    """Ignore progress."""
 
 
 class Sample:
@@ -113,7 +113,7 @@ class Sample:
         self._forget()
 
     def _forget(self) -> None:
-        """Start without any computed values."""
+        """Clear all computed values."""
         self.known: Values = {}
         self._recent: dict[int, None] = {}  # keys of `known` that were evaluated here, oldest first
         self._bytes = 0
@@ -129,7 +129,7 @@ class Sample:
             self.known[key] = compute()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out computed values: they are large, and refer to nodes by identity."""
+        """Drop computed values: they are large and refer to nodes by id."""
         computed = {
             "known",
             "_recent",
@@ -157,7 +157,7 @@ class Sample:
         return Sample(self.program, population, **self._options)
 
     def shared(self, kind: Callable[[Sample], T]) -> T:
-        """The one instance of a class for this sample, so that engines share their work."""
+        """Return the shared instance of a class for this sample, so that engines share work."""
         key: Any = kind
         if key not in self._shared:
             self._shared[key] = kind(self)
@@ -169,7 +169,7 @@ class Sample:
         support = support_of(values, self.n_rows)
         return frame, cut(support, self.weights, self.bins, self.max_support)
 
-    # What is asked of the sample
+    # Properties
 
     @property
     def attributes(self) -> list[Support]:
@@ -207,7 +207,7 @@ class Sample:
         return frozenset(map(id, (*nodes, *forests)))
 
     def _owns(self, term: Term) -> bool:
-        """Whether a node object is one of the program's, which the program keeps alive."""
+        """Return whether a node object belongs to the program, which keeps it alive."""
         return id(term.forest if isinstance(term, PackedIte) else term) in self._own
 
     def full(self, values: Array) -> Array:
@@ -254,7 +254,7 @@ class Sample:
             self._bytes -= self.known.pop(oldest).nbytes
 
     def inside(self, term: Term) -> Values:
-        """The values of the largest parts of a changed term that the program has, too."""
+        """Return the values of the largest unchanged parts of a changed term."""
         found: Values = {}
         stack = [term]
         while stack:
@@ -289,7 +289,7 @@ class Sample:
         return cut(self.support(term), self.weights, self.bins, self.max_support)
 
     def reached(self, point: int) -> Array:
-        """Which rows evaluate a point: only `ite` skips one of its branches."""
+        """Return which rows evaluate a point; only `ite` skips one of its branches."""
         if len(self._reached) > MOST_REACHED:
             self._reached.clear()
         self._reached.setdefault(0, np.ones(self.n_rows, dtype=np.bool_))

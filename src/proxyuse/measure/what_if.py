@@ -1,7 +1,7 @@
-"""What a program would compute, and how it would measure, with other values at some positions.
+"""Outputs and measures of a program with other values at some positions.
 
-Repair tries many constants. A `WhatIf` answers for each of them from the outside: it holds a
-`Measurement` and evaluates only what a change touches, without building an engine for each.
+Repair tries many constants. A `WhatIf` holds one `Measurement` and evaluates only what a constant
+changes, without building engines for every changed program.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import Support
-from proxyuse.measure.contexts.ascent import Ascent
-from proxyuse.measure.contexts.descent import Descent
+from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.engine import Contexts
-from proxyuse.measure.contexts.shapes import sides
-from proxyuse.measure.distinct_values import DistinctValues, kinds_of_value
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
+from proxyuse.measure.contexts.unchanged_ranges import sides
+from proxyuse.measure.distinct_values import DistinctValues, value_classes
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.engine import Measurement
 
@@ -43,7 +43,7 @@ class WhatIf:
 
     @cached_property
     def _engines(self) -> list[DrawnPairs | Contexts | DistinctValues]:
-        """The engines that measure any values at a position, not only those that stand there."""
+        """The engines that can measure any values at a position, not only the computed ones."""
         kinds = (DrawnPairs.of(self.sample), Contexts.of(self.sample))
         return [*(engine for engine in kinds if engine), DistinctValues(self.sample)]
 
@@ -53,10 +53,10 @@ class WhatIf:
 
     def outcome(self, site: Site, rows: Array, values: Array) -> Array:
         """The output of some rows, which reach a position, with these values there."""
-        return self.sample.shared(Ascent).outcome(site, rows, values)
+        return self.sample.shared(PathEvaluator).outcome(site, rows, values)
 
     def sides(self, site: Site) -> tuple[Array, Array, Array, Array] | None:
-        """The rows whose output depends on the side of a threshold on which a number is.
+        """Return the rows whose output depends on which side of a threshold a number is.
 
         Returns
         -------
@@ -64,11 +64,11 @@ class WhatIf:
         """
         if self.sample.pairs is not None:
             return None
-        return sides(self.sample, site, self.sample.shared(Descent).context(site))
+        return sides(self.sample, site, self.sample.shared(ContextAnalysis).context(site))
 
-    def kinds_of_value(self, sites: Sequence[Site], support: Support) -> Array:
-        """A number for each distinct value; values with equal numbers act alike."""
-        return kinds_of_value(self.sample, sites, support)
+    def value_classes(self, sites: Sequence[Site], support: Support) -> Array:
+        """Group the distinct values into classes that act alike at the sites."""
+        return value_classes(self.sample, sites, support)
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float:
         """The influence that values, one per row, would have at some disjoint positions."""

@@ -1,8 +1,8 @@
 """Exact sums of products of masses, as arrays.
 
-A product of four masses has up to 160 bits. It is kept as `WIDTH` digits of `BITS` bits in the
-last axis of an array of int64, lowest first. Digits add up over rows and blocks in any order;
-carrying afterwards gives every number its one representation, so equal sums have equal bytes.
+A product of four masses has up to 160 bits. It is stored as `WIDTH` digits of `BITS` bits in the
+last axis of an int64 array, lowest digit first. Digits add up over rows and blocks in any order.
+Carrying afterwards makes the representation unique, so equal sums have equal bytes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ WIDTH = 9
 
 
 def digits(numbers: Array) -> Array:
-    """Non-negative numbers as digits, only as many as the largest number needs."""
+    """Convert nonnegative numbers to digits, with as many digits as the largest number needs."""
     width = max(1, -(-int(numbers.max(initial=0)).bit_length() // BITS))
     return np.stack([(numbers >> (BITS * k)) & ((1 << BITS) - 1) for k in range(width)], axis=-1)
 
 
 def times(first: Array, second: Array) -> Array:
-    """The products of two columns of digits, row by row."""
+    """Multiply two columns of digits, row by row."""
     wide, widest = first.shape[-1], second.shape[-1]
     result = np.zeros((len(first), wide + widest), dtype=np.int64)
     for i in range(wide):
@@ -32,7 +32,7 @@ def times(first: Array, second: Array) -> Array:
 
 
 def carried(sums: Array) -> Array:
-    """Sums of digits as digits again; changes its argument."""
+    """Carry sums of digits in place, and return them."""
     for k in range(sums.shape[-1] - 1):
         sums[..., k + 1] += sums[..., k] >> BITS
         sums[..., k] &= (1 << BITS) - 1
@@ -40,7 +40,7 @@ def carried(sums: Array) -> Array:
 
 
 def summed(codes: Array, columns: Array, count: int) -> Array:
-    """The sums of digits by code, for codes below `count`.
+    """Sum digits by code, for codes below `count`.
 
     Sums of one digit over fewer than 2^33 rows are exact in double precision.
     """
@@ -51,13 +51,13 @@ def summed(codes: Array, columns: Array, count: int) -> Array:
 
 
 def total(columns: Array) -> int:
-    """The sum of a column of digits over all rows."""
+    """Return the sum of a column of digits over all rows."""
     sums = columns.sum(axis=0)
     return sum(int(digit) << (BITS * k) for k, digit in enumerate(sums.tolist()))
 
 
 def numbers(columns: Array) -> list[int]:
-    """Digits back to numbers.
+    """Convert digits back to numbers.
 
     Examples
     --------

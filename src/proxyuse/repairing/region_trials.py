@@ -15,8 +15,8 @@ import numpy as np
 from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Add, Const, Value
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.mutual_information import Association
-from proxyuse.measure.contexts.ascent import Ascent
+from proxyuse.measure.association.protocol import Association
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import differ
 from proxyuse.repairing.region import Region
@@ -59,7 +59,7 @@ class RegionTrials:
     def _outcome(self) -> Callable[[Value], Array]:
         """What the program says of the rows that reach the region if it says a value."""
         sample, root, rows = self.sample, self.region.root, self._reached
-        ascent = sample.shared(Ascent)
+        ascent = sample.shared(PathEvaluator)
         above = self.points.parents[root]
         vocabulary = sample.vocabulary
         if above >= 0 and isinstance(self.points.terms[above], Add):

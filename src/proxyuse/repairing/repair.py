@@ -28,7 +28,7 @@ from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Const, value_text
 from proxyuse.lang.positions import Position, Site
 from proxyuse.lang.text import shortened
-from proxyuse.measure.association.mutual_information import AssociationLike
+from proxyuse.measure.association.protocol import AssociationLike
 from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.influence import Influence, differ
 from proxyuse.models.audited_model import audited_model

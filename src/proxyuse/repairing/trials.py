@@ -36,7 +36,7 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.positions import Cover, Points, Site
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import support_of
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.what_if import WhatIf
@@ -189,7 +189,7 @@ class TrialContext:
         masses = support.masses(self.sample.weights)
         chosen = np.arange(len(support))
         if isinstance(self.points.terms[sites[0].point], Var):
-            kinds = self.what_if.kinds_of_value(sites, support)
+            kinds = self.what_if.value_classes(sites, support)
             chosen = _middles(kinds, masses)
         most = self.effort.constants if self.small else self.effort.constants // 2
         if len(chosen) > most:

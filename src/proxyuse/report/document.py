@@ -25,8 +25,11 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
 from proxyuse.lang.positions import Site
 from proxyuse.lang.text import Texts
+from proxyuse.measure.association.information import entropy
 from proxyuse.measure.association.joint_table import JointTable
-from proxyuse.measure.association.mutual_information import NormalizedMutualInformation, entropy
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.notes import NoteKind
 from proxyuse.output.words import describe_term
 from proxyuse.program import Program

@@ -44,9 +44,11 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.chance import expected_information, rounded
-from proxyuse.measure.association.mutual_information import (
-    Association,
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
+)
+from proxyuse.measure.association.protocol import (
+    Association,
     association_of_values,
     associations_of,
     for_resampled,
@@ -193,7 +195,7 @@ def resampled_bounds(
 
     Examples
     --------
-    >>> from proxyuse.measure.association.others import CramersV
+    >>> from proxyuse.measure.association.measures.cramers_v import CramersV
     >>> table = np.array([[40.0, 10.0], [10.0, 40.0]])
     >>> bounds = resampled_bounds(CramersV(), Sample(table, table), 0.05, np.random.default_rng(0))
     >>> bounds.lower < 0.5 < bounds.corrected < 0.6 < bounds.upper

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.detect.witnesses import Witness
-from proxyuse.measure.association.mutual_information import needs_values
+from proxyuse.measure.association.protocol import needs_values
 from proxyuse.measure.forests.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds

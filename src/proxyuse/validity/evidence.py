@@ -9,7 +9,7 @@ from proxyuse.data.population import Population
 from proxyuse.detect.decompositions import Decompositions
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import Influence, Sampling
 from proxyuse.output.words import count

@@ -1,4 +1,4 @@
-"""A column is counted once; what is counted is what its support, its bins and its cells say."""
+"""The counts of a column agree with its support, its bins and its cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proxyuse.lang.build import member
 from proxyuse.lang.evaluate import Array, Vocabulary
 from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Var
 from proxyuse.measure.association.column_kernel import crossed
-from proxyuse.measure.association.column_tables import tally_column
+from proxyuse.measure.association.column_tables import count_column
 from proxyuse.measure.association.joint_table import joint_masses
 from proxyuse.measure.association.support import cut, support_of
 from proxyuse.measure.cells import Test as CellTest
@@ -83,7 +83,7 @@ def test_a_column_is_counted_as_its_support_and_cells_say(
     weights = rng.integers(1, 9, rows).astype(float) if weighted else None
     mass = np.ones(rows) if weights is None else weights
     protected = [support_of(rng.integers(0, k, rows).astype(float), rows) for k in (1, 2, 5)]
-    found = tally_column(values, some_tests(values), words(), protected, weights, bins, max_support)
+    found = count_column(values, some_tests(values), words(), protected, weights, bins, max_support)
     support = cut(support_of(values, rows), mass, bins, max_support)
     np.testing.assert_equal(found.support.values, support.values)
     np.testing.assert_equal(found.support.upper, support.upper)

@@ -1,4 +1,4 @@
-"""Other measures of association: what they are, elsewhere too, and that engines agree on them."""
+"""Other measures of association: compared with other libraries, and in every engine."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.measure.association import chance
 from proxyuse.measure.association.chance import expected_by_row, expected_information, rounded
-from proxyuse.measure.association.correlation import SquaredCorrelation
-from proxyuse.measure.association.mutual_information import (
-    Association,
+from proxyuse.measure.association.function import FunctionAssociation
+from proxyuse.measure.association.information import entropy, mutual_information
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
+    Normalizer,
+)
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
+)
+from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
+from proxyuse.measure.association.names import ASSOCIATIONS
+from proxyuse.measure.association.protocol import (
+    Association,
     associations_below,
     associations_of,
-    entropy,
     for_weights,
-    mutual_information,
 )
-from proxyuse.measure.association.others import (
-    NAMED,
-    AdjustedMutualInformation,
-    CramersV,
-    FunctionAssociation,
-    Normalizer,
-    association_from,
-    own_association,
-)
+from proxyuse.measure.association.registry import association_from, built_in_association
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
@@ -55,7 +55,7 @@ NORMALIZERS: tuple[Normalizer, ...] = ("joint", "max", "arithmetic", "geometric"
 
 
 def gini_gain(masses: Any) -> float:
-    """How much better rows tell columns than nothing does, in the eyes of Gini."""
+    """The relative decrease of Gini impurity of the columns, given the rows."""
     shares = masses / masses.sum()
     blind = 1 - (shares.sum(axis=0) ** 2).sum()
     seeing = 1 - (shares**2 / shares.sum(axis=1, keepdims=True)).sum()
@@ -141,9 +141,9 @@ def test_weighted_margins_are_scaled_and_rounded() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "effective", "message"),
     [
-        ([1.5, 2], [3.5], None, "no whole numbers"),
+        ([1.5, 2], [3.5], None, "not whole numbers"),
         ([1, 2], [1, 3], None, "sum to 3 and its columns to 4"),
-        ([-1, 2], [1], None, "0 or more"),
+        ([-1, 2], [1], None, "nonnegative"),
         ([1, 2], [1, 2], 0, "effective is 0"),
     ],
 )
@@ -370,11 +370,11 @@ def test_what_is_no_measure_is_refused(wrong: Any) -> None:
         pu.audit(Program.parse("x"), {"x": [1, 2]}, {"z": [0, 1]}, association=wrong)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", ASSOCIATIONS)
 def test_measures_by_name(name: str) -> None:
     measure = association_from(name)
-    assert own_association(measure.name) == measure
-    assert own_association("gini_gain") is None
+    assert built_in_association(measure.name) == measure
+    assert built_in_association("gini_gain") is None
     rows = {"x": [1, 2, 2], "z": [0, 1, 1]}
     assert pu.audit(Program.parse("x"), rows, "z", association=name).measures[0] == measure.name
 

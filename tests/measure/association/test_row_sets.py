@@ -1,4 +1,4 @@
-"""Which rows have which value: what engines hand over, as tables and as sets of rows."""
+"""Row sets, as tables and as bits, agree with the values of each row."""
 
 from __future__ import annotations
 

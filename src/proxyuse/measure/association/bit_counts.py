@@ -1,6 +1,6 @@
-"""How many rows two sets have in common, for many sets and many others.
+"""Count the rows that sets have in common, for many pairs of sets.
 
-Sets are bits (`row_sets`), so each pair of sets is n/64 words to combine and count.
+Sets are packed bits (`row_sets`), so a pair costs n / 64 words for n rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from proxyuse.lang.evaluate import Array
 
 
 def common(sets: Array, others: Array) -> Array:
-    """How many rows each set has in common with each other one.
+    """Return how many rows each set has in common with each of the others.
 
     Examples
     --------

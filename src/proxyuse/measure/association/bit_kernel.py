@@ -1,4 +1,4 @@
-"""Counting bits in compiled loops; see `bit_counts`. Importing this loads numba."""
+"""Compiled loops that count bits (see `bit_counts`). Importing this module loads numba."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from proxyuse.lang.compiled import bits_of, compiled
 
-WORDS = 1024  # of each set that are looked at before the next set, so that they stay in the cache
+WORDS = 1024  # per set and pass, so that they stay in the cache
 
 
 @compiled
 def count_common(sets: Any, others: Any, out: Any) -> None:
-    """Add to `out` how many rows each set has in common with each other one."""
+    """Add to `out` how many rows each set has in common with each of the others."""
     width = sets.shape[1]
     few = len(others) - len(others) % 4
     for start in range(0, width, WORDS):

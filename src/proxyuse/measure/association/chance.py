@@ -1,14 +1,14 @@
-"""How much information chance alone shows: the mean over all permutations of a sample.
+"""Mutual information expected by chance: the mean over all permutations of a sample.
 
-Two variables that have nothing to do with each other still seem to tell something about each
-other in a finite sample, the more so the more values they have. If one of them is permuted, each
-cell of their table follows a hypergeometric distribution, so the mean is a sum over cells, and
-no permutation is drawn.
+In a finite sample even independent variables share some mutual information, and more of it the more
+values they have. If one variable is permuted at random, each cell of the joint table follows a
+hypergeometric distribution. The mean over all permutations is therefore a sum over cells, and no
+permutation is drawn.
 
-A cell with mean ``mu`` adds ``E[x log(x / mu) - x + mu] / n``, because ``E[x] = mu``. Every part
-of that sum is at least 0, so nothing cancels. The distribution comes from the ratios of
-neighbors and is divided by its sum; large factorials, whose logarithms have few digits left
-behind the point, are not needed.
+A cell with mean ``mu`` adds ``E[x log(x / mu) - x + mu] / n``, because ``E[x] = mu``. Every term is
+at least 0, so nothing cancels. The distribution is computed from the ratios of neighboring
+probabilities and normalized by its sum. This avoids the logarithms of large factorials, which lose
+precision.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 
 TAIL = 60.0
-"""The counts of a cell that are left out have a chance of at most 2 exp(-60), below 2e-26."""
+"""Counts of a cell are skipped if their total probability is at most 2 exp(-60) < 2e-26."""
 CHUNK = 1 << 18
-"""How many counts are looked at together; a cell with more has a formula instead."""
+"""The number of counts processed at once; a wider cell uses an approximation."""
 
 
 def expected_information(rows: Array, columns: Array, effective: float | None = None) -> float:
-    """The mean mutual information, in nats, of all permutations of a sample with given margins.
+    """Return the mean mutual information, in nats, over all permutations of a sample.
 
-    Exact for whole-number margins: what is left out is below 1e-15 for any table of up to
-    10 million rows and columns. Equal margins are looked at once, and of a cell only the counts
-    near its mean (by Bernstein's inequality): ``O(sqrt(n))`` for each pair of different margins.
+    Exact for whole-number margins: the error is below 1e-15 for any table with up to 10 million
+    rows and columns. Equal margins are computed once, and only counts near the mean of a cell are
+    summed (by Bernstein's inequality). The cost is ``O(sqrt(n))`` per pair of distinct margins.
 
     Parameters
     ----------
     rows, columns : the margins of the table; both have the same total.
-    effective : the number of observations that the table is worth, where its masses are sums of
-        weights. The margins are scaled to it and rounded to whole numbers, so the result is an
-        approximation.
+    effective : the effective number of observations, if the masses are sums of weights. The
+        margins are scaled to it and rounded to whole numbers, so the result is approximate.
 
     Examples
     --------
@@ -49,7 +48,9 @@ def expected_information(rows: Array, columns: Array, effective: float | None = 
     >>> expected_information(np.array([7]), np.array([3, 4]))
     0.0
     """
-    margins = [_whole(np.asarray(given, dtype=np.float64), effective) for given in (rows, columns)]
+    margins = [
+        _whole(np.asarray(margin, dtype=np.float64), effective) for margin in (rows, columns)
+    ]
     total = float(margins[0].sum())
     if not math.isclose(total, margins[1].sum(), rel_tol=1e-12):
         raise DataError(
@@ -58,16 +59,16 @@ def expected_information(rows: Array, columns: Array, effective: float | None = 
         )
     if min(len(margins[0]), len(margins[1])) < 2:
         return 0.0
-    (a, a_times), (b, b_times) = (np.unique(given, return_counts=True) for given in margins)
+    (a, a_times), (b, b_times) = (np.unique(margin, return_counts=True) for margin in margins)
     of_row, of_column = (part.ravel() for part in np.meshgrid(a, b, indexing="ij"))
     times = np.outer(a_times, b_times).ravel().astype(np.float64)
     return float(np.dot(times, _cell_means(of_row, of_column, total))) / total
 
 
 def expected_by_row(of_row: Array, columns: Array) -> Array:
-    """What each row of tables with the same columns adds to the mean information of its table.
+    """Return what each row of a table adds to the mean information, for given column margins.
 
-    For many tables at once: equal rows are looked at once, whichever table they are in. All
+    Measures many tables at once: equal rows are computed once, in whichever table they are. All
     margins are whole numbers.
 
     Examples
@@ -79,19 +80,19 @@ def expected_by_row(of_row: Array, columns: Array) -> Array:
     [0.215762, 0.204296]
     """
     total = float(columns.sum())
-    a, place = np.unique(of_row, return_inverse=True)
+    a, index = np.unique(of_row, return_inverse=True)
     b, times = np.unique(columns[columns > 0], return_counts=True)
-    found = np.zeros(len(a))
+    result = np.zeros(len(a))
     some = a > 0
     if len(b) and times.sum() > 1:
         rows, others = (part.ravel() for part in np.meshgrid(a[some], b, indexing="ij"))
         means = _cell_means(rows, others, total).reshape(-1, len(b))
-        found[some] = means @ times.astype(np.float64) / total
-    return np.asarray(found[place])
+        result[some] = means @ times.astype(np.float64) / total
+    return np.asarray(result[index])
 
 
 def rounded(masses: Array, total: int) -> Array:
-    """Whole numbers in proportion to masses, with a given total: the largest remainders go up.
+    """Round masses to whole numbers with a given total; the largest remainders round up.
 
     Examples
     --------
@@ -99,43 +100,43 @@ def rounded(masses: Array, total: int) -> Array:
     array([3., 2., 5.])
     """
     exact = masses * (total / masses.sum())
-    found = np.floor(exact)
-    short = total - int(found.sum())
-    found[np.argsort(found - exact, kind="stable")[:short]] += 1
-    return np.asarray(found)
+    result = np.floor(exact)
+    short = total - int(result.sum())
+    result[np.argsort(result - exact, kind="stable")[:short]] += 1
+    return np.asarray(result)
 
 
 def _whole(masses: Array, effective: float | None) -> Array:
-    """Margins as whole numbers, without those that are 0."""
+    """Return the positive margins as whole numbers."""
     if masses.ndim != 1 or not np.isfinite(masses).all() or (masses < 0).any():
-        raise DataError("a margin of a table must be a list of finite masses of 0 or more")
+        raise DataError("a margin of a table must be a list of finite, nonnegative masses")
     if effective is not None:
         if not np.isfinite(effective) or effective <= 0:
             raise DataError(f"effective is {effective}; pass a number of observations above 0")
         masses = rounded(masses, max(1, round(effective))) if masses.any() else masses
     elif (masses != np.floor(masses)).any():
         raise DataError(
-            "the margins of the table are no whole numbers; pass as effective how many "
-            "observations it is worth"
+            "the margins of the table are not whole numbers; pass the number of observations as "
+            "effective"
         )
     return np.asarray(masses[masses > 0])
 
 
 def _cell_means(a: Array, b: Array, n: float) -> Array:
-    """For cells with margins a and b the mean of ``x log(x / mu) - x + mu`` over their counts x."""
-    found = np.empty(len(a))
-    low, width = _looked_at(a, b, n)
+    """Return the mean of ``x log(x / mu) - x + mu`` over the counts x of each cell."""
+    result = np.empty(len(a))
+    low, width = _selected_counts(a, b, n)
     wide = width > CHUNK
-    found[wide] = _wide_means(a[wide], b[wide], n)
-    for cells in _alike(width, np.flatnonzero(~wide)):
-        found[cells] = _means(a[cells], b[cells], n, low[cells], width[cells])
-    return found
+    result[wide] = _wide_means(a[wide], b[wide], n)
+    for cells in _batches(width, np.flatnonzero(~wide)):
+        result[cells] = _means(a[cells], b[cells], n, low[cells], width[cells])
+    return result
 
 
-def _looked_at(a: Array, b: Array, n: float) -> tuple[Array, Array]:
-    """The first count of each cell that is looked at, and how many are.
+def _selected_counts(a: Array, b: Array, n: float) -> tuple[Array, Array]:
+    """Return the first count of each cell that is summed, and the number of such counts.
 
-    Bernstein's inequality holds for draws without replacement as it does for those with it.
+    Bernstein's inequality holds for draws with and without replacement.
     """
     mean = a * b / n
     variance = mean * (1 - np.maximum(a, b) / n)
@@ -145,8 +146,8 @@ def _looked_at(a: Array, b: Array, n: float) -> tuple[Array, Array]:
     return low, high - low + 1
 
 
-def _alike(width: Array, cells: Array) -> list[Array]:
-    """Cells in parts of which none is large and all have about as many counts."""
+def _batches(width: Array, cells: Array) -> list[Array]:
+    """Split cells into small batches of cells with similar numbers of counts."""
     parts: list[Array] = []
     if len(cells) == 0:
         return parts
@@ -159,20 +160,21 @@ def _alike(width: Array, cells: Array) -> list[Array]:
 
 
 def _wide_means(a: Array, b: Array, n: float) -> Array:
-    """The mean of a cell where means are above 100 million: half of variance over mean.
+    """Approximate the mean for cells with more than 100 million expected observations.
 
-    What that leaves out is smaller by the order of the mean.
+    The first term, half of variance over mean, is enough: the next one is smaller by a factor of
+    the mean.
     """
     return np.asarray((1 - a / n) * (1 - b / n) / (2 * (1 - 1 / n)))
 
 
 def _means(a: Array, b: Array, n: float, low: Array, width: Array) -> Array:
-    """The means of cells, from the counts that are looked at."""
+    """Sum over the selected counts of each cell."""
     a, b = a[:, None], b[:, None]
     step = np.arange(int(width.max()))
     x = low[:, None] + step
     there = step < width[:, None]
-    before = np.where(there, x, low[:, None])[:, 1:]  # a count that has one below it
+    before = np.where(there, x, low[:, None])[:, 1:]  # counts with a predecessor
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (a - before + 1) * (b - before + 1) / (before * (n - a - b + before))
         logs = np.cumsum(np.log(np.where(there[:, 1:], ratio, 1.0)), axis=1)

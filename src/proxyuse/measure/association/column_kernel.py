@@ -1,6 +1,6 @@
-"""What a tally does for each row, in compiled loops; importing this loads numba.
+"""Compiled loops that count the rows of a column (see `column_tables`).
 
-The loops release the interpreter's lock.
+The loops release the interpreter's lock. Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from proxyuse.lang.compiled import called, compiled
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.support import Support
 
-FEW = 1 << 12  # entries of a table that may be kept in several copies
-DIGIT = 12  # bits by which numbers are sorted at a time
-DRAWERS = 1 << 12  # of the guide to sorted edges
+FEW = 1 << 12  # the most entries of a table that is counted in several copies
+DIGIT = 12  # bits per pass of the radix sort
+BUCKETS = 1 << 12  # of the index into sorted edges
 NEGATIVE_ZERO = -(1 << 63)  # as bits
-CROWD = 16  # comparisons for each number and each threshold, at most
-NEAR, CROWDED = -1, -2  # no counts
+MAX_COMPARISONS = 16  # per number and threshold
+NEAR, CROWDED = -1, -2  # return codes instead of a count
 
 
 def whole(values: Array, low: float, high: float) -> Array | None:
-    """How far each number is above the lowest, one more than the highest for missing ones.
+    """Return the distance of each number from the lowest; missing numbers come last.
 
-    None if a number is not whole, or is -0, which must not be taken for 0.
+    None if a number is not whole, or is -0, which must stay distinct from 0.
     """
     missing = int(high - low) + 1
     places = np.empty(len(values), dtype=np.uint16 if missing < 1 << 16 else np.uint32)
@@ -32,42 +32,42 @@ def whole(values: Array, low: float, high: float) -> Array | None:
 
 
 def in_order(values: Array) -> Array:
-    """The numbers in order, missing ones last."""
+    """Return the numbers in sorted order, missing numbers last."""
     return np.asarray(_sorted(values.view(np.uint64)).view(np.float64))
 
 
 def crossed(values: Array, thresholds: Array, low: Array, slack: Array) -> int | None:
-    """How many of the numbers are beyond each threshold, all these counts added up.
+    """Return the number of pairs of a number and a threshold that it is beyond.
 
-    Beyond is above for a threshold that is marked as `low`, and below for another one. None if a
-    number lies within the slack of a threshold, or if many numbers are so close to each other
-    that sorting them is faster.
+    Beyond means above for a threshold marked as `low`, and below for the others. None if a number
+    lies within the slack of a threshold, or if so many numbers are close together that sorting
+    them is faster.
     """
     count = int(_crossed(values, thresholds, low, slack))
     return None if count in (NEAR, CROWDED) else count
 
 
 def among(edges: Array, values: Array) -> Array:
-    """For each number how many of the sorted edges are below it, all for a missing one.
+    """Return how many of the sorted edges are below each number; all for a missing number.
 
-    The range of the edges is divided into equal drawers, and a guide says how many edges lie
-    before each. (The drawer of a number never falls as the number grows.)
+    The range of the edges is divided into equal buckets, and an index holds the number of edges
+    before each bucket. The bucket is a monotone function of the number.
     """
     places = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
     finite = edges[np.isfinite(edges)]
     low, high = (finite[0], finite[-1]) if len(finite) else np.zeros(2)
     with np.errstate(all="ignore"):
-        scale = DRAWERS / (high - low)
+        scale = BUCKETS / (high - low)
         scale = scale if 0 < scale < np.inf else 0.0
-        drawers = (edges - low) * scale
-    drawers = np.where(drawers > 0, np.minimum(drawers, DRAWERS), 0).astype(np.intp)
-    guide = np.searchsorted(drawers, np.arange(DRAWERS + 2))
-    _among(edges, values, low, scale, guide, places)
+        buckets = (edges - low) * scale
+    buckets = np.where(buckets > 0, np.minimum(buckets, BUCKETS), 0).astype(np.intp)
+    index = np.searchsorted(buckets, np.arange(BUCKETS + 2))
+    _among(edges, values, low, scale, index, places)
     return places
 
 
 def counted(places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
-    """The masses by piece and protected value; without weights each row counts once."""
+    """Return the masses by piece and protected value; without weights each row counts once."""
     entries = pieces * len(z)
     table = np.zeros((4 if entries <= FEW else 1, entries))
     ones = np.empty(0) if weights is None else weights
@@ -76,15 +76,15 @@ def counted(places: Array, pieces: int, z: Support, weights: Array | None) -> Ar
 
 
 def looked_up(table: Array, places: Array) -> Array:
-    """The entry of a table for each row."""
-    found = np.empty(len(places), dtype=table.dtype)
-    _looked_up(table, places, found)
-    return found
+    """Look up the entry of a table for each row."""
+    result = np.empty(len(places), dtype=table.dtype)
+    _looked_up(table, places, result)
+    return result
 
 
 @compiled
 def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> bool:
-    """No row ends the loop, so that several are done at once."""
+    """Check and convert all rows without an early exit, so that the loop vectorizes."""
     whole = True
     for row in range(len(values)):
         value = values[row]
@@ -98,7 +98,7 @@ def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> boo
 
 @compiled
 def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
-    """Put the numbers into drawers; a threshold is compared with those where its slack reaches."""
+    """Sort the numbers into buckets, and compare each threshold with the buckets it touches."""
     least, most = values.min(), values.max()
     last = 2 * len(values) - 1
     if not 0 < most - least < np.inf:
@@ -108,23 +108,23 @@ def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
         return CROWDED
     ends = np.zeros(last + 2, dtype=np.int64)
     for value in values:
-        ends[_drawer(value - least, scale, last) + 1] += 1
-    for drawer in range(last + 1):
-        ends[drawer + 1] += ends[drawer]
+        ends[_bucket(value - least, scale, last) + 1] += 1
+    for bucket in range(last + 1):
+        ends[bucket + 1] += ends[bucket]
     held = np.empty_like(values)
-    for value in values:  # makes of `ends`, where drawers begin, where they end
-        drawer = _drawer(value - least, scale, last)
-        held[ends[drawer]] = value
-        ends[drawer] += 1
+    for value in values:  # turns the starts of buckets in `ends` into their ends
+        bucket = _bucket(value - least, scale, last)
+        held[ends[bucket]] = value
+        ends[bucket] += 1
     total = 0
-    patience = CROWD * (len(values) + len(thresholds))
+    comparisons_left = MAX_COMPARISONS * (len(values) + len(thresholds))
     for row in range(len(thresholds)):
         before, behind = thresholds[row] - slack[row], thresholds[row] + slack[row]
-        first = _drawer(before - least, scale, last)
+        first = _bucket(before - least, scale, last)
         start = ends[first - 1] if first else 0
-        end = ends[_drawer(behind - least, scale, last)]
-        patience -= end - start
-        if patience < 0:
+        end = ends[_bucket(behind - least, scale, last)]
+        comparisons_left -= end - start
+        if comparisons_left < 0:
             return CROWDED
         below = start
         for place in range(start, end):
@@ -136,24 +136,24 @@ def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
 
 
 @called
-def _drawer(distance: float, scale: float, last: int) -> int:
-    """Never falls as the distance grows."""
+def _bucket(distance: float, scale: float, last: int) -> int:
+    """Return the bucket of a distance: a monotone function."""
     along = distance * scale
     return 0 if along <= 0 else last if along >= last else int(along)
 
 
 @compiled
-def _among(edges: Any, values: Any, low: float, scale: float, guide: Any, places: Any) -> None:
-    """Look first in the guide, then halve the few edges that are left."""
-    most = len(guide) - 2
+def _among(edges: Any, values: Any, low: float, scale: float, index: Any, places: Any) -> None:
+    """Look up the bucket, then bisect the few edges in it."""
+    most = len(index) - 2
     for row in range(len(values)):
         value = values[row]
         if value != value:
             places[row] = len(edges)
             continue
         along = (value - low) * scale
-        drawer = np.int64(min(along, float(most))) if along > 0 else 0
-        first, last = guide[drawer], guide[drawer + 1]
+        bucket = np.int64(min(along, float(most))) if along > 0 else 0
+        first, last = index[bucket], index[bucket + 1]
         while first < last:
             middle = (first + last) >> 1
             if edges[middle] < value:
@@ -165,7 +165,7 @@ def _among(edges: Any, values: Any, low: float, scale: float, guide: Any, places
 
 @compiled
 def _counted(places: Any, values: Any, width: int, weights: Any, table: Any) -> None:
-    """Rows in turn go to different copies: adding to an entry again at once means waiting."""
+    """Alternate between copies of the table: adding to the same entry twice in a row is slow."""
     turns = len(table) - 1
     if len(weights):
         for row in range(len(places)):
@@ -176,16 +176,17 @@ def _counted(places: Any, values: Any, width: int, weights: Any, table: Any) -> 
 
 
 @compiled
-def _looked_up(table: Any, places: Any, found: Any) -> None:
+def _looked_up(table: Any, places: Any, result: Any) -> None:
     for row in range(len(places)):
-        found[row] = table[places[row]]
+        result[row] = table[places[row]]
 
 
 @compiled
 def _sorted(bits: Any) -> Any:
-    """Sort float64 by their bits, some at a time, from the last that differ to the first.
+    """Radix sort float64 by their bits, starting at the lowest bits that differ.
 
-    A number's bits, with the sign turned, and all of them turned for negative ones, are in order.
+    The order of the bits is that of the numbers once the sign bit of positive numbers and all bits
+    of negative numbers are inverted.
     """
     sign, ones = np.uint64(1 << 63), np.uint64(0xFFFFFFFFFFFFFFFF)
     infinite, one = np.uint64(0x7FF0000000000000), np.uint64(1)

@@ -1,11 +1,11 @@
-"""A column counted once: how its values and its cells go together with the protected attributes.
+"""Count a column once, for the joint tables of its values and of all tests that read it.
 
-A column falls into pieces: its distinct values, or, where it has too many for association, the
-parts into which the bins and the breakpoints of its tests cut it. Each row is put in its piece
-and the rows of each piece are counted, by protected value. Everything else is sums over pieces.
+A column is divided into pieces: its distinct values or, if there are too many for association, the
+intervals between the edges of its bins and the breakpoints of its tests. Each row is assigned to a
+piece, and the rows of each piece are counted by protected value. All tables are sums over pieces.
 
-Cost: O(n) for categories, booleans, and whole numbers in a short range; O(n log n) for others,
-which are sorted, without keeping track of their rows where all weights are 1. Importing this module
+The cost is O(n) for categories, booleans, and whole numbers in a short range. Other numbers are
+sorted, in O(n log n); with unit weights the sort does not keep track of rows. Importing this module
 loads numba.
 """
 
@@ -26,15 +26,15 @@ SHORT_RANGE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """What was counted of a column.
+class ColumnCounts:
+    """The counts of a column.
 
     Attributes
     ----------
-    support : the values, cut into bins if there are too many, without the rows' codes.
-    tables : for each protected attribute the masses by value, or bin, and protected value.
-    cells : the cells that the tests of the column tell apart.
-    cell_tables : for each protected attribute the masses by cell and protected value.
+    support : the values, binned if there are too many, without the rows' codes.
+    tables : for each protected attribute, the masses by value or bin and protected value.
+    cells : the cells that the tests of the column distinguish.
+    cell_tables : for each protected attribute, the masses by cell and protected value.
     """
 
     support: Support
@@ -45,14 +45,14 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Where a column is cut, and which row is in which piece.
+    """The pieces of a column, and the piece of each row.
 
     Attributes
     ----------
     places : the piece of each row.
-    count : how many pieces there are.
-    samples : for some pieces a value in each, the largest one it may hold.
-    support : what association sees, if that is known already; a piece is part of one bin.
+    count : the number of pieces.
+    samples : returns a value in each of some pieces, the largest it can contain.
+    support : the support for association, if it is already known; a piece is part of one bin.
     """
 
     places: Array
@@ -61,7 +61,7 @@ class Pieces:
     support: Support | None = None
 
 
-def tally_column(
+def count_column(
     values: Array,
     tests: Sequence[Test],
     vocabulary: Vocabulary,
@@ -69,7 +69,7 @@ def tally_column(
     weights: Array | None,
     bins: int | None,
     max_support: int,
-) -> Tally:
+) -> ColumnCounts:
     """Count a column; without weights each row counts once."""
     pieces = _pieces(values, tests, vocabulary, weights, bins, max_support)
     counted = _counted(pieces, protected, weights, bins, max_support)
@@ -78,13 +78,13 @@ def tally_column(
     cell_of[counted.present] = some.codes
     cells = Cells(column_kernel.looked_up(cell_of, pieces.places), some.truth)
     by_cell = [summed(table, some.codes, cells.count) for table in counted.raw]
-    return Tally(counted.support, counted.tables, cells, by_cell)
+    return ColumnCounts(counted.support, counted.tables, cells, by_cell)
 
 
-def tally_numbers(
+def count_numbers(
     values: Array, protected: Sequence[Support], bins: int | None, max_support: int
 ) -> tuple[Support, list[Array]]:
-    """The support and the tables of numbers that nothing tests, where each row counts once."""
+    """Return the support and tables of numbers without tests; each row counts once."""
     pieces = _numbers(values, (), None, bins, max_support)
     counted = _counted(pieces, protected, None, bins, max_support)
     return counted.support, counted.tables
@@ -96,9 +96,9 @@ class _Counted:
 
     Attributes
     ----------
-    present : which they are.
-    samples, raw : a value in each, and its masses by protected value.
-    support, tables : the same with values put together where they are cut into bins.
+    present : the indices of these pieces.
+    samples, raw : a value in each piece, and its masses by protected value.
+    support, tables : the same for the bins, if values are binned.
     """
 
     present: Array
@@ -118,8 +118,8 @@ def _counted(
     every = [column_kernel.counted(pieces.places, pieces.count, z, weights) for z in protected]
     masses: Array
     if weights is None:
-        masses = every[0] @ np.ones(every[0].shape[1])  # far faster than a sum of short rows
-    else:  # in order of the rows, as they are added where bins are defined
+        masses = every[0] @ np.ones(every[0].shape[1])  # much faster than summing short rows
+    else:  # in row order, exactly as bins are defined
         masses = np.bincount(pieces.places, weights, minlength=pieces.count)
     present = np.flatnonzero(masses)
     samples = pieces.samples(present)
@@ -135,7 +135,7 @@ def _counted(
 
 
 def grouped(values: Array, masses: Array, bins: int | None, max_support: int) -> Support:
-    """Distinct values, cut into bins if there are too many, without codes."""
+    """Return a support without codes: distinct values, binned if there are too many."""
     bin_of = bins_of(values, masses, bins, max_support)
     if bin_of is None:
         return Support(NO_CODES, values)
@@ -145,7 +145,7 @@ def grouped(values: Array, masses: Array, bins: int | None, max_support: int) ->
 
 
 def summed(table: Array, group: Array, count: int) -> Array:
-    """The sums of the rows of each group."""
+    """Sum the rows of each group."""
     return np.stack([np.bincount(group, column, minlength=count) for column in table.T], axis=1)
 
 
@@ -170,7 +170,7 @@ def _pieces(
 
 
 def _whole_numbers(values: Array) -> Pieces | None:
-    """Numbers whole steps apart in a short range, if they are; missing ones are welcome."""
+    """Return the pieces of whole numbers in a short range, else None; numbers can be missing."""
     low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
     if not high - low < min(SHORT_RANGE, 4 * len(values)) - 2:
         return None
@@ -206,12 +206,12 @@ def _numbers(
 
 
 def _distinct(values: Array, weights: Array | None) -> tuple[Array, Array]:
-    """The distinct numbers, sorted, missing last, and the mass of each."""
-    if weights is not None:  # masses are added in order of the rows, as where bins are defined
+    """Return the distinct numbers in sorted order, missing last, and the mass of each."""
+    if weights is not None:  # in row order, exactly as bins are defined
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct, np.bincount(codes, weights)
     ordered = column_kernel.in_order(values)
-    last = int(np.searchsorted(ordered, np.nan))  # where missing ones begin
+    last = int(np.searchsorted(ordered, np.nan))  # the first missing number
     change = np.flatnonzero(ordered[1:last] != ordered[: max(last, 1) - 1]) + 1
     starts = np.concatenate([[0] if last else [], change, [last] if last < len(values) else []])
     starts = starts.astype(np.intp)

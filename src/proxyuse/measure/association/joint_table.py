@@ -38,7 +38,7 @@ class JointTable:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The computation's values, as text; for bins, from where to where."""
+        """The computation's values as text; a bin is a range."""
         return labels_of(self.support, self.vocabulary)
 
     @property
@@ -49,7 +49,7 @@ class JointTable:
 
 
 class Labels(Sequence[str]):
-    """The values of a support as text, each made when it is asked for: of many, few are shown."""
+    """The values of a support as text, formatted on demand because few of them are shown."""
 
     def __init__(self, support: Support, vocabulary: Vocabulary) -> None:
         numbers = support.values.dtype == np.float64
@@ -78,12 +78,12 @@ class Labels(Sequence[str]):
 
 
 def labels_of(support: Support, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The values of a support as text."""
+    """Return the values of a support as text."""
     return tuple(Labels(support, vocabulary))
 
 
 def joint_masses(support: Support, others: Sequence[Support], weights: Array) -> list[Array]:
-    """For each other support the table of masses, in O(n) each."""
+    """Return the joint table of masses with each other support, in O(n) each."""
     tables = []
     for other in others:
         cells = support.codes * len(other) + other.codes

@@ -1,7 +1,7 @@
 """Joint tables of computations with the protected attributes, and their associations.
 
-Everything here follows from the values of a term (`Sample.values`), whatever the program is made
-of. Costs are for n rows.
+Joint tables follow from the values of a term (`Sample.values`), whatever the program. Costs are for
+n rows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.measure.association.joint_table import JointTable, joint_masses, labels_of
-from proxyuse.measure.association.mutual_information import (
-    Association,
-    association_of_values,
-    needs_values,
-)
+from proxyuse.measure.association.protocol import Association, association_of_values, needs_values
 from proxyuse.measure.association.row_sets import RowSets
 from proxyuse.measure.association.support import Support, cut, support_of, taken_together
 from proxyuse.measure.sample import Sample
@@ -28,8 +24,8 @@ class JointTables:
 
     Attributes
     ----------
-    binned : the computations whose values were binned so far.
-    long : those with more than `max_support` values that were not.
+    binned : the computations that have been binned so far.
+    long : computations with more than `max_support` values that cannot be binned.
 
     Examples
     --------
@@ -43,12 +39,12 @@ class JointTables:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self.binned: dict[int, Term] = {}  # by identity: digests of large terms take long
+        self.binned: dict[int, Term] = {}  # by id: digests of large terms are slow
         self.long: dict[int, Term] = {}
         self._labels = [labels_of(support, frame.vocabulary) for frame, support in sample.protected]
 
     def tables(self, term: Term) -> list[JointTable]:
-        """The joint table with each protected attribute; long numbers are binned.
+        """Return the joint table with each protected attribute; long numbers are binned.
 
         Costs O(n log n) for numbers, O(n) for booleans and categories.
         """
@@ -76,27 +72,24 @@ class JointTables:
         sample, values = self.sample, self.sample.values(term)
         numbers = values.dtype == np.float64 and values.ndim == 1
         if numbers and not isinstance(term, Var) and sample.unit_weights and sample.many_rows:
-            from proxyuse.measure.association.column_tables import tally_numbers  # loads numba
+            from proxyuse.measure.association.column_tables import count_numbers  # loads numba
 
             plain = np.require(values, np.float64, ["C", "W"])
-            return tally_numbers(plain, sample.attributes, sample.bins, sample.max_support)
+            return count_numbers(plain, sample.attributes, sample.bins, sample.max_support)
         support = sample.association_support(term)
         return support, joint_masses(support, sample.attributes, sample.weights)
 
     def masses(self, terms: Sequence[Term]) -> list[list[Array]]:
-        """For each computation the masses by value, or bin, with each protected attribute."""
+        """Return the masses of each computation by value or bin, for each protected attribute."""
         return [[table.masses for table in self.tables(term)] for term in terms]
 
     def valued(self, term: Term) -> tuple[Array, list[Array]]:
-        """A term's values, not binned, and their masses with each protected attribute."""
+        """Return the unbinned values of a term and their masses with each protected attribute."""
         support = self.sample.support(term)
         return support.values, joint_masses(support, self.sample.attributes, self.sample.weights)
 
     def row_sets(self, terms: Sequence[Term]) -> Iterator[tuple[int, RowSets]]:
-        """The index of each computation, and which rows have which value, or bin, of it.
-
-        They are made one at a time, so that few of them need to be in memory.
-        """
+        """Yield the index of each computation and its row sets, one at a time to save memory."""
         for index, term in enumerate(terms):
             self.sample.tick(0)
             support = self.sample.association_support(term)

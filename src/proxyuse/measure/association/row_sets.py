@@ -1,8 +1,8 @@
-"""Which rows have which value of a computation, as bits.
+"""The rows of each value of a computation, as bit sets.
 
-A computation of a few values is a set of rows for each value but the first, 64 rows a word; how
-often it goes together with another one is then a number of bits. One of many values keeps a
-number for each row.
+A computation with few values is stored as one set of rows per value except the first, with 64 rows
+per word. Joint counts with another computation are then bit counts. A computation with many values
+is stored as one code per row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.cells import Cells
 
-MOST_SETS = 256  # values from which on a number for each row is cheaper than a set for each value
+MOST_SETS = 256  # with more values, one code per row is cheaper
 BLOCK = 1 << 13
 
 
@@ -25,9 +25,9 @@ class RowSets:
 
     Attributes
     ----------
-    size : how many values there are; not all of them need to occur.
-    words : for each value but the first its rows, as words; None if there are many.
-    codes : then, each row's value as a number from 0 on.
+    size : the number of values; not all of them need to occur.
+    words : the rows of each value except the first, as words; None if there are many values.
+    codes : the code of each row, if there are many values.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class RowSets:
 
     @classmethod
     def of(cls, codes: Array, size: int) -> RowSets:
-        """From a number for each row."""
+        """Build the sets from the code of each row."""
         if size > MOST_SETS:
             return cls(size, None, codes)
         narrow = codes.astype(np.uint8)
@@ -52,14 +52,14 @@ class RowSets:
         return cls(size, words)
 
     def codes_of(self, n_rows: int) -> Array:
-        """Each row's value as a number from 0 on."""
+        """Return the code of each row."""
         kept = self.codes if self.words is None else self.words
         assert kept is not None
         return row_codes(kept, n_rows)
 
 
 def row_codes(sets: Array, n_rows: int) -> Array:
-    """Each row's value as a number from 0 on: as it is, or from the rows of each but the first."""
+    """Return the code of each row from `RowSets.words` or `RowSets.codes`."""
     if sets.ndim == 1:
         return sets
     found = np.zeros(n_rows, dtype=np.intp)
@@ -69,12 +69,12 @@ def row_codes(sets: Array, n_rows: int) -> Array:
 
 
 def words_for(n_rows: int) -> int:
-    """How many words a set of rows takes."""
+    """Return the number of words of a set of rows."""
     return (n_rows + 63) // 64
 
 
 def packed(rows: Array) -> Array:
-    """Sets of rows, a boolean for each, as words; the last axis becomes 64 times shorter."""
+    """Pack sets of rows from booleans to words, 64 rows per word."""
     sets = np.atleast_2d(rows)
     words = np.zeros((len(sets), words_for(sets.shape[1])), dtype=np.uint64)
     bits = np.packbits(sets, axis=1, bitorder="little")
@@ -83,14 +83,14 @@ def packed(rows: Array) -> Array:
 
 
 def unpacked(words: Array, n_rows: int) -> Array:
-    """The booleans again."""
+    """Unpack words to booleans."""
     flat = np.ascontiguousarray(words).view(np.uint8)
     bits = np.unpackbits(flat, axis=1, count=n_rows, bitorder="little")
     return bits.view(np.bool_)
 
 
 def packed_tests(cells: Sequence[Cells], variable_of: Array, n_rows: int) -> Array:
-    """For each test the rows for which it holds, as words, a block of rows at a time."""
+    """Return the rows that pass each test, as words, one block of rows at a time."""
     found = np.zeros((len(variable_of), words_for(n_rows)), dtype=np.uint64)
     for variable, column in enumerate(cells):
         own = np.flatnonzero(variable_of == variable)

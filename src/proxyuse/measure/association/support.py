@@ -1,7 +1,7 @@
-"""The distinct values of a computation, and which row has which.
+"""The support of a computation: its distinct values, and the value of each row.
 
-Values count as equal when they are the same number, truth value, category or vector; a missing
-value equals a missing value. A long list of numbers can be cut into bins of equal mass.
+Two values are equal if they are the same number, boolean, category or vector; missing equals
+missing. Numbers with many distinct values can be put into bins of equal mass.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ BINS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Support:
-    """Distinct values and the rows' places among them.
+    """Distinct values, and the index of each row's value.
 
     Attributes
     ----------
-    codes : int array, a row's place in `values`.
-    values : the distinct values, sorted, missing last for numbers.
-    upper : where numbers were cut into bins, the largest value of each bin, else None;
-        `values` then are the smallest ones.
+    codes : int array, the index of each row's value in `values`.
+    values : the distinct values in sorted order, missing last. For bins, the smallest value of
+        each bin.
+    upper : the largest value of each bin, or None if the values are not binned.
     """
 
     codes: Array
@@ -38,7 +38,7 @@ class Support:
 
     @property
     def binned(self) -> bool:
-        """Whether values were put together."""
+        """Whether the values are bins."""
         return self.upper is not None
 
     @property
@@ -52,9 +52,9 @@ class Support:
 
 
 def support_of(values: Array, n_rows: int, *, signed_zero: bool = False) -> Support:
-    """The support of a computation on `n_rows` rows, in O(n log n).
+    """Return the support of a computation on `n_rows` rows, in O(n log n).
 
-    With `signed_zero`, 0 and -0 are two values, for a division can tell them apart; -0 then is
+    With `signed_zero`, 0 and -0 are two values, because a division distinguishes them; -0 is then
     the last of `values`.
 
     Examples
@@ -83,7 +83,7 @@ def _plain(values: Array) -> Support:
 
 
 def _whole_numbers(values: Array) -> Support | None:
-    """The support of whole numbers in a short range, without sorting: O(n + range)."""
+    """Return the support of whole numbers in a short range in O(n + range), without sorting."""
     if len(values) < 64:
         return None
     low, high = values.min(), values.max()
@@ -110,7 +110,7 @@ def _signed(values: Array) -> Support:
 
 
 def _rows_support(rows: Array, signed_zero: bool) -> Support:
-    """Distinct rows, one column refining the grouping of those before it."""
+    """Find the distinct rows; each column refines the groups of the columns before it."""
     codes = np.zeros(len(rows), dtype=np.intp)
     for column in rows.T:
         inner = _signed(column) if signed_zero else _plain(column)
@@ -120,7 +120,7 @@ def _rows_support(rows: Array, signed_zero: bool) -> Support:
 
 
 def taken_together(parts: Iterable[Support], n_rows: int) -> Support:
-    """The combinations of values that occur, numbered; parts are not looked at without need.
+    """Number the combinations of values that occur; stops once all rows differ.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def taken_together(parts: Iterable[Support], n_rows: int) -> Support:
 
 
 def cut(support: Support, weights: Array, bins: int | None, max_support: int) -> Support:
-    """Put numbers into `bins` of equal mass if there are more than `max_support` of them."""
+    """Bin numbers into `bins` of equal mass if there are more than `max_support` of them."""
     if len(support) <= max_support:
         return support
     bin_of = bins_of(support.values, support.masses(weights), bins, max_support)
@@ -150,10 +150,10 @@ def cut(support: Support, weights: Array, bins: int | None, max_support: int) ->
 
 
 def bins_of(values: Array, masses: Array, bins: int | None, max_support: int) -> Array | None:
-    """The bin of each distinct value, or None where they are not to be cut.
+    """Return the bin of each distinct value, or None if the values are not binned.
 
-    It is ``floor(bins * (mass below + half its own mass) / total)`` over the values that are not
-    missing; missing values are a bin of their own. Bins may be empty. `bins=None` never cuts.
+    The bin is ``floor(bins * (mass below + half its own mass) / total)``, over the values that are
+    not missing. Missing values are a bin of their own. Bins can be empty. `bins=None` never bins.
     """
     if bins is None or values.dtype != np.float64 or values.ndim != 1:
         return None

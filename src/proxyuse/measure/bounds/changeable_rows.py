@@ -1,8 +1,9 @@
-"""How much can be moved at all, without trying combinations.
+"""Upper bounds on influence from the rows whose output can change at all.
 
-Where some places of a program are left open, each taking any of several values by itself, a row
-whose output is one value only (`possible`) is not moved by any choice for them, nor for some of
-them. The mass of the other rows bounds the influence of every set of those places from above.
+Suppose some positions of a program can each take any of several values, independently. If interval
+analysis shows that a row has a single possible output, no choice of values at these positions, or
+at any subset of them, changes that row. The mass of the remaining rows bounds the influence of
+every subset of the positions, without trying combinations.
 """
 
 from __future__ import annotations
@@ -17,26 +18,26 @@ from proxyuse.lang.nodes import Add, And, Mul, Or, Term, Var
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.bounds.interval_analysis import (
     Interval,
-    Possible,
     Truth,
-    either,
-    exactly,
+    ValueSet,
     possible_values,
     reordered,
+    singleton,
+    union,
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Movable:
-    """What can be moved in a program on some rows.
+class ChangeableRows:
+    """Finds the rows whose output can change if some positions take other values.
 
     Attributes
     ----------
-    points : of the program.
-    columns, vocabulary : its variables on the rows, and numbers for their categories.
-    known : the values of the parts of a changed term that the program has, too.
-    weights : of the rows.
-    hole : a variable that the program does not have, nor any whose name begins like it.
+    points : the points of the program.
+    columns, vocabulary : the values of its variables, and the codes of categories.
+    known : returns the known values of unchanged parts of a term.
+    weights : the weight of each row.
+    hole : a variable that the program does not use; no variable's name starts with its name.
     """
 
     points: Points
@@ -54,48 +55,49 @@ class Movable:
         masses: Array,
         tick: Callable[[int], None],
     ) -> float:
-        """The mass of pairs of row and new value with which some choice changes the output.
+        """Return the mass of pairs of a row and a new value that can change the output.
 
-        At each of some positions stands the old or the new value, independently of the others.
-        Costs one evaluation on sets of values for each new value.
+        Each position takes the old or the new value, independently of the others. Costs one
+        interval analysis per new value.
         """
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(sites))]
         context = self.points.replace(dict(zip(sites, holes, strict=True)))
         known = self.known(context)
-        old = exactly(values)
+        old = singleton(values)
         moved = 0.0
         for index, mass in enumerate(masses.tolist()):
             tick(0)
-            choice = either(old, exactly(new[index : index + 1]))
+            choice = union(old, singleton(new[index : index + 1]))
             moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
         return moved
 
     def rows(self, operator: int, operands: Collection[int], values: Sequence[Array]) -> float:
-        """The mass of rows whose output some choice for some operands of an operator changes.
+        """Return the mass of rows that other values of some operands can change.
 
-        Each of them takes, by itself, any value observed for it; `values` has those of all
-        operands, as they are written.
+        Each of these operands independently takes any value observed for it. `values` holds the
+        values of all operands, in written order.
         """
         term = self.points.terms[operator]
         assert isinstance(term, Add | Mul | And | Or)
         free = {term._order[step] for step in operands}
         parts = [
-            _observed(part) if place in free else exactly(part) for place, part in enumerate(values)
+            _observed(part) if place in free else singleton(part)
+            for place, part in enumerate(values)
         ]
         with np.errstate(all="ignore"):
             outcome = reordered(term, parts)
         context = self.points.replace({Site(operator): self.hole})
         return self._moved(context, self.known(context), {self.hole.name: outcome})
 
-    def _moved(self, context: Term, known: Values, holes: dict[str, Possible]) -> float:
-        """The mass of rows of which a program with holes may say more than one thing."""
+    def _moved(self, context: Term, known: Values, holes: dict[str, ValueSet]) -> float:
+        """Return the mass of rows with more than one possible output."""
         found = possible_values(context, self.columns, self.vocabulary, holes, known)
         fixed = np.broadcast_to(found.fixed, (len(self.weights),))
         return float(np.dot(~fixed, self.weights))
 
 
-def _observed(values: Array) -> Possible:
-    """All values of a column, for each row."""
+def _observed(values: Array) -> ValueSet:
+    """Return the set of all values of a column, as a possible value of each row."""
     if values.dtype == np.bool_:
         return Truth(np.array([values.any()]), np.array([not values.all()]))
     lost = np.isnan(values)

@@ -1,7 +1,7 @@
-"""Partial sums and correlation: what the Gram matrix of the operands says about all of them.
+"""The correlation of partial sums with an attribute, from the Gram matrix of the operands.
 
-The correlation of a sum with a protected attribute follows from the covariances of its operands,
-whichever they are. So one matrix gives good candidates among 2^k partial sums, and, for squared
+The correlation of any partial sum with a protected attribute follows from the covariances of its
+operands. One k x k matrix therefore gives good candidates among 2^k partial sums and, for squared
 correlation, an upper bound on all of them.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 
 ROUNDING = 1e-12
-"""By how much a point must be inside the dual cone, relative to the sizes involved."""
+"""How far inside the dual cone a point must be, relative to the magnitudes involved."""
 
 LAST = -1e300
 
@@ -26,9 +26,9 @@ class Moments:
 
     Attributes
     ----------
-    gram : covariances of the operands.
-    target : covariances of each operand with the target.
-    variance : of the target.
+    gram : the covariances of the operands.
+    target : the covariance of each operand with the target.
+    variance : the variance of the target.
 
     Examples
     --------
@@ -44,27 +44,27 @@ class Moments:
 
     @classmethod
     def of(cls, operands: Array, target: Array, weights: Array) -> Moments:
-        """The moments of operands, one per row; O(k^2 n). Missing numbers count as the mean."""
+        """Compute the moments of operands, one per row. O(k^2 n). Missing numbers count as mean."""
         centered = centered_rows(operands, weights)
         return cls.of_centered(centered @ centered.T, centered, target, weights)
 
     @classmethod
     def of_centered(cls, gram: Array, centered: Array, target: Array, weights: Array) -> Moments:
-        """The moments of operands as `centered_rows` returns them, with their Gram matrix."""
+        """Compute the moments from the output of `centered_rows` and its Gram matrix."""
         (goal,) = centered_rows(np.asarray(target, dtype=np.float64)[None], weights)
         return cls(gram, centered @ goal, float(goal @ goal))
 
     def squared_correlation(self, chosen: Sequence[int]) -> float:
-        """Of the sum of some operands with the target."""
+        """Return the squared correlation of the sum of some operands with the target."""
         own = float(self.gram[list(chosen)][:, list(chosen)].sum())
         if own <= 0 or self.variance <= 0:
             return 0.0
         return float(self.target[list(chosen)].sum()) ** 2 / (own * self.variance)
 
     def forward(self, start: Sequence[int], sign: int, allowed: Array) -> Iterator[int]:
-        """Operands in greedy order after `start`: each adds most to the correlation with `sign`.
+        """Yield allowed operands in greedy order: each one increases the correlation most.
 
-        Ends when no allowed operand is left. O(k) per step.
+        `sign` is the sign of the correlation. O(k) per step.
         """
         chosen = list(start)
         free = allowed.copy()
@@ -82,7 +82,7 @@ class Moments:
             yield best
 
     def best_pair(self, sign: int, allowed: Array) -> tuple[int, int] | None:
-        """The two operands whose sum correlates most with the target, with `sign`. O(k^2)."""
+        """Return the two operands whose sum has the largest correlation with this sign. O(k^2)."""
         index = np.flatnonzero(allowed)
         if len(index) < 2:
             return None
@@ -94,9 +94,9 @@ class Moments:
         return int(index[first]), int(index[second])
 
     def swapped(self, chosen: Sequence[int], sign: int, allowed: Array, rounds: int) -> list[int]:
-        """A set of the same size with at least the correlation: one operand for another, greedily.
+        """Improve a set by greedy exchanges of one operand; its size stays the same.
 
-        O(k |chosen|) per round; ends when no exchange helps.
+        O(k |chosen|) per round. Ends when no exchange increases the correlation.
         """
         inside = list(chosen)
         diagonal, wanted = np.diagonal(self.gram), sign * self.target
@@ -125,13 +125,13 @@ class Moments:
     def certificate(self) -> float:
         """An upper bound on the squared correlation of every partial sum with the target.
 
-        A partial sum has coefficients 0 and 1, which are nonnegative, so its angle to the target
-        is at least that of the cone that the operands span. For any b with ``gram @ b >= target``
-        the residual of ``b`` is in the polar cone, and no vector of the cone correlates with the
-        target by more than ``b' gram b / variance``. A nonnegative least-squares fit gives such a
-        b up to rounding; it is moved inside the polar cone before its value is used, and the bound
-        is 1 where that cannot be done. The fit for the target and the one for its negative are
-        both needed, because the correlation is squared.
+        A partial sum has coefficients 0 and 1, which are nonnegative. It lies in the cone spanned
+        by the operands, so its angle to the target is at least that of the cone. For any b with
+        ``gram @ b >= target`` the residual of ``b`` is in the polar cone, and the squared
+        correlation of every vector of the cone is at most ``b' gram b / variance``. A nonnegative
+        least-squares fit gives such a b up to rounding. It is moved inside the polar cone before
+        its value is used; if that fails, the bound is 1. The target and its negative both need a
+        fit, because the correlation is squared.
         """
         if self.variance <= 0:
             return 0.0
@@ -163,7 +163,7 @@ class Moments:
 
 
 def centered_rows(operands: Array, weights: Array) -> Array:
-    """Each row minus its weighted mean, times the root of the weights; 0 where it is missing."""
+    """Center each row and scale it by the square root of the weights; missing becomes 0."""
     numbers = np.asarray(operands, dtype=np.float64)
     held = np.isfinite(numbers)
     if held.all():
@@ -176,7 +176,7 @@ def centered_rows(operands: Array, weights: Array) -> Array:
 
 
 def _correlation(goal: Array, own: Array, free: Array) -> Array:
-    """``goal / sqrt(own)``; last come sums that do not vary, never what is not free."""
+    """Return ``goal / sqrt(own)``; constant sums rank last, and -inf marks what is not free."""
     scale = float(np.max(np.abs(own), initial=0.0))
     varies = free & (own > 1e-14 * scale)
     return np.where(

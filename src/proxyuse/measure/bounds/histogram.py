@@ -1,10 +1,12 @@
-"""Upper bounds on normalized mutual information from masses, in compiled loops; loads numba.
+"""Upper bounds on normalized mutual information from a histogram, in compiled loops.
 
-Values are put into groups of equal mass for association. A bin of a histogram lies in one group,
-or a boundary between groups falls inside it. In the first case its rows are counted where they
-belong. In the second case it counts as a piece of its own, and what its rows could add to the
-mutual information is at most the entropy of the protected attribute among them. So the information
-of the pieces, plus that entropy, bounds the information of the groups.
+Association puts values into groups of equal mass. A bin of the histogram either lies in one group,
+or contains a boundary between groups. In the first case its rows count toward that group. In the
+second case the bin counts as a piece of its own. Splitting it can add at most the entropy of the
+protected attribute among its rows to the mutual information. The information of all pieces plus
+these entropies is therefore an upper bound on the information of the groups.
+
+Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ NO_BOUND = 2.0  # above every association
 
 @called
 def _entropy_terms(masses: Any) -> float:
-    """The sum of m log m."""
+    """Return the sum of m log m."""
     total = 0.0
     for mass in masses:
         if mass > 0:
@@ -30,7 +32,7 @@ def _entropy_terms(masses: Any) -> float:
 
 @called
 def _ratio(information: float, values: float, protected: float) -> Any:
-    """Normalized mutual information from I, H(X) and H(Z); it rises with I and falls with H(X)."""
+    """Return I / H(X, Z) from I, H(X) and H(Z); it increases in I and decreases in H(X)."""
     information = min(information, protected)
     joint = values + protected - information
     return 1.0 if joint <= information else information / joint
@@ -75,7 +77,7 @@ def _margins(counts: Any) -> Any:
 def _span(
     before: float, after: float, single: bool, groups: int, present: float, slack: float
 ) -> Any:
-    """The first and the last group that a piece between two masses may have values in."""
+    """Return the first and last group in which a piece between two masses can have values."""
     if single:
         middle = before / 2 + after / 2
         first = np.floor(groups * (middle - slack) / present)
@@ -114,7 +116,7 @@ def _groups_bound(counts: Any, single: Any, groups: int, slack: float, mark: Any
             continue
         after = before + mass
         first, last = _span(before, after, single[place], groups, present, slack)
-        if alone or first != last or first != current:  # the group so far ends here
+        if alone or first != last or first != current:  # the current group ends here
             held = pieces.sum()
             if held > 0:
                 terms = held * np.log(held)

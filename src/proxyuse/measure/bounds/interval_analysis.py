@@ -1,13 +1,12 @@
-"""What a term can come to when some of its parts may take several values.
+"""Interval analysis: the values a term can take if some of its inputs are unknown.
 
-Each row gets a set of possible values: an interval of numbers (and whether it can be missing),
-the truth values that can occur, a category or "any". Every value that can really occur is in
-the set; the set may be larger. Where it holds one value only, nothing can change that row, and
-that bounds influence from above without trying the combinations. For a tree over constants,
-with holes that vary independently, the sets are exact.
+Each row gets a set of possible values: an interval of numbers (and whether the number can be
+missing), the booleans that can occur, or a category, or any category. The set contains every value
+that can occur, and may contain more. If it contains one value, nothing can change that row. For a
+tree with constant leaves whose holes vary independently, the sets are exact.
 
-Endpoints are computed by the program's own float operations in the program's own order, which
-are monotone; only functions that are not correctly rounded are widened.
+Endpoints are computed with the program's own float operations in the program's own order, which are
+monotone. Only functions that are not correctly rounded are widened.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from proxyuse.lang.nodes import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
-    """Numbers from `low` to `high`, empty if low > high, and perhaps missing; also vectors."""
+    """Numbers or vectors from `low` to `high`, empty if low > high, and possibly missing."""
 
     low: Array
     high: Array
@@ -53,21 +52,21 @@ class Interval:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one possible value."""
+        """Whether each row has one possible value."""
         one: Array = np.where(self.missing, self.low > self.high, self.low == self.high)
         return np.asarray(one.all(axis=1)) if one.ndim == 2 else one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """Which truth values can occur."""
+    """The booleans that can occur."""
 
     true: Array
     false: Array
 
     @property
     def fixed(self) -> Array:
-        """Rows with one possible value."""
+        """Whether each row has one possible value."""
         return self.true ^ self.false
 
 
@@ -80,15 +79,15 @@ class Label:
 
     @property
     def fixed(self) -> Array:
-        """Rows with one possible value."""
+        """Whether each row has one possible value."""
         return ~self.varies
 
 
-Possible = Interval | Truth | Label
+ValueSet = Interval | Truth | Label
 
 
-def exactly(values: Array) -> Possible:
-    """The set that holds just the value of each row."""
+def singleton(values: Array) -> ValueSet:
+    """Return the set that contains only the value of each row."""
     if values.dtype == np.bool_:
         return Truth(values, ~values)
     if values.dtype == np.int32:
@@ -97,14 +96,16 @@ def exactly(values: Array) -> Possible:
     return Interval(np.where(lost, np.inf, values), np.where(lost, -np.inf, values), lost)
 
 
-def either(first: Possible, second: Possible) -> Possible:
-    """The set of what one or the other can be."""
+def union(first: ValueSet, second: ValueSet) -> ValueSet:
+    """Return the union of two sets."""
     everywhere = np.array([True])
-    return _joined(first, second, everywhere, everywhere)
+    return _union_where(first, second, everywhere, everywhere)
 
 
-def _joined(first: Possible, second: Possible, use_first: Array, use_second: Array) -> Possible:
-    """What `first` can be where it may be used, together with `second` where it may be."""
+def _union_where(
+    first: ValueSet, second: ValueSet, use_first: Array, use_second: Array
+) -> ValueSet:
+    """Return the union of `first`, where it can be used, and `second`, where it can be used."""
     if isinstance(first, Label) or isinstance(second, Label):
         a, b = _label(first), _label(second)
         codes = np.where(use_first, a.codes, b.codes)
@@ -127,24 +128,24 @@ def _joined(first: Possible, second: Possible, use_first: Array, use_second: Arr
 
 
 def _columns(numbers: Interval) -> Interval:
-    """Numbers made ready to stand beside vectors."""
+    """Give numbers a second axis, so that they broadcast with vectors."""
     if numbers.low.ndim == 2:
         return numbers
     return Interval(numbers.low[:, None], numbers.high[:, None], numbers.missing[:, None])
 
 
-def _label(possible: Possible) -> Label:
-    """The missing constant beside categories is a missing category."""
-    if isinstance(possible, Label):
-        return possible
-    rows = len(_interval(possible).low)
+def _label(value_set: ValueSet) -> Label:
+    """Convert to categories; a missing constant becomes a missing category."""
+    if isinstance(value_set, Label):
+        return value_set
+    rows = len(_interval(value_set).low)
     return Label(np.full(rows, -1, dtype=np.int32), np.zeros(rows, dtype=np.bool_))
 
 
-def _interval(possible: Possible) -> Interval:
-    match possible:
+def _interval(value_set: ValueSet) -> Interval:
+    match value_set:
         case Interval():
-            return possible
+            return value_set
         case Truth(true, false):
             never = np.zeros(len(true), dtype=np.bool_)
             return Interval(
@@ -155,13 +156,13 @@ def _interval(possible: Possible) -> Interval:
         case Label():
             raise LanguageError("a category where a number is needed")
         case _:
-            assert_never(possible)
+            assert_never(value_set)
 
 
-def _truth(possible: Possible) -> Truth:
-    if isinstance(possible, Truth):
-        return possible
-    numbers = _interval(possible)  # a boolean of which some values are missing
+def _truth(value_set: ValueSet) -> Truth:
+    if isinstance(value_set, Truth):
+        return value_set
+    numbers = _interval(value_set)  # a boolean with missing values
     can = (numbers.low <= 1.0) & (numbers.high >= 1.0)
     return Truth(can, numbers.missing | ((numbers.low < 1.0) & (numbers.high >= numbers.low)))
 
@@ -170,14 +171,15 @@ def possible_values(
     root: Term,
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
-    holes: Mapping[str, Possible],
+    holes: Mapping[str, ValueSet],
     known: Mapping[int, Array],
-) -> Possible:
-    """What `root` can come to when the variables in `holes` take any of their values.
+) -> ValueSet:
+    """Return the values of `root` if the variables in `holes` take any of their values.
 
-    `known` has the values of node objects that hold no hole. Linear in rows and other nodes.
+    `known` holds the values of node objects without a hole. The cost is linear in the number of
+    rows and of all other nodes.
     """
-    found: dict[int, Possible] = {}
+    found: dict[int, ValueSet] = {}
     stack: list[tuple[Term, bool]] = [(root, False)]
     with np.errstate(all="ignore"):
         while stack:
@@ -185,7 +187,7 @@ def possible_values(
             if id(term) in found:
                 continue
             if id(term) in known:
-                found[id(term)] = exactly(known[id(term)])
+                found[id(term)] = singleton(known[id(term)])
             elif isinstance(term, Var) and term.name in holes:
                 found[id(term)] = holes[term.name]
             elif not ready:
@@ -198,12 +200,12 @@ def possible_values(
 
 
 def applied(
-    term: Term, parts: list[Possible], columns: Mapping[str, Array], vocabulary: Vocabulary
-) -> Possible:
-    """What one node can come to, from what its children can."""
+    term: Term, parts: list[ValueSet], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> ValueSet:
+    """Return the possible values of one node, given those of its children."""
     match term:
         case Const() | Var():
-            return exactly(apply(term, [], columns, vocabulary))
+            return singleton(apply(term, [], columns, vocabulary))
         case Add() | Mul():
             return _combined(term, [_interval(part) for part in parts])
         case And() | Or():
@@ -222,7 +224,7 @@ def applied(
             return _compared(relation, parts, precision, missing)
         case Ite():
             guard = _truth(parts[0])
-            return _joined(parts[1], parts[2], guard.true, guard.false)
+            return _union_where(parts[1], parts[2], guard.true, guard.false)
         case Vector():
             items = [_interval(part) for part in parts]
             return Interval(
@@ -241,7 +243,7 @@ def applied(
 
 
 def _combined(term: Add | Mul, parts: list[Interval]) -> Interval:
-    """A sum or product of intervals, from left to right."""
+    """Add or multiply intervals from left to right."""
     if any(part.low.ndim == 2 for part in parts):
         parts = [_columns(part) for part in parts]
     low, high, lost = parts[0].low, parts[0].high, parts[0].missing
@@ -276,10 +278,10 @@ def _side_by_side(columns: list[Array]) -> Array:
     return np.column_stack(np.broadcast_arrays(*columns))
 
 
-def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
-    """What an operator can come to in whatever order its operands are taken.
+def reordered(term: Add | Mul | And | Or, parts: list[ValueSet]) -> ValueSet:
+    """Return the possible values of an operator for any order of its operands.
 
-    Sums and products are widened by the rounding that another order can make.
+    Sums and products are widened by the rounding error of another order.
     """
     outcome = applied(term, parts, {}, Vocabulary())
     if not isinstance(outcome, Interval):
@@ -296,7 +298,7 @@ def reordered(term: Add | Mul | And | Or, parts: list[Possible]) -> Possible:
 
 
 def _compared(
-    relation: Relation, parts: list[Possible], precision: Precision, missing: bool
+    relation: Relation, parts: list[ValueSet], precision: Precision, missing: bool
 ) -> Truth:
     if any(isinstance(part, Label) for part in parts):
         a, b = _label(parts[0]), _label(parts[1])
@@ -327,22 +329,22 @@ def _compared(
 
 
 def _where_fixed(
-    term: Term, parts: list[Possible], columns: Mapping[str, Array], vocabulary: Vocabulary
-) -> Possible:
-    """The value where all parts are fixed; elsewhere anything the term can come to at all."""
+    term: Term, parts: list[ValueSet], columns: Mapping[str, Array], vocabulary: Vocabulary
+) -> ValueSet:
+    """Return the exact value where all parts are fixed, and any possible value elsewhere."""
     fixed: Array = np.array([True])
     for part in parts:
         fixed = fixed & part.fixed
-    if isinstance(term, Call) and term.function is Function.DIV:  # which tells 0 from -0
+    if isinstance(term, Call) and term.function is Function.DIV:  # division distinguishes 0 from -0
         divisor = _interval(parts[1])
         fixed = fixed & ~_holds_zero(divisor.low, divisor.high)
-    exact = exactly(apply(term, [_representative(part) for part in parts], columns, vocabulary))
+    exact = singleton(apply(term, [_representative(part) for part in parts], columns, vocabulary))
     anything = _anything(term, exact, vocabulary)
-    return _joined(exact, anything, np.ones_like(fixed), ~fixed)
+    return _union_where(exact, anything, np.ones_like(fixed), ~fixed)
 
 
-def _representative(possible: Possible) -> Array:
-    match possible:
+def _representative(value_set: ValueSet) -> Array:
+    match value_set:
         case Interval(low, _, missing):
             return np.where(missing, np.nan, low)
         case Truth(true):
@@ -350,17 +352,17 @@ def _representative(possible: Possible) -> Array:
         case Label(codes):
             return codes
         case _:
-            assert_never(possible)
+            assert_never(value_set)
 
 
-def _anything(term: Term, like: Possible, vocabulary: Vocabulary) -> Possible:
+def _anything(term: Term, like: ValueSet, vocabulary: Vocabulary) -> ValueSet:
     both = np.array([True])
     if isinstance(term, Lookup):
         values = [value for _, value in term.entries] + [term.default]
-        results = [exactly(apply(Const(value), [], {}, vocabulary)) for value in values]
+        results = [singleton(apply(Const(value), [], {}, vocabulary)) for value in values]
         total = results[0]
         for result in results[1:]:
-            total = either(total, result)
+            total = union(total, result)
         return total
     if isinstance(like, Truth):
         return Truth(both, both)
@@ -369,19 +371,19 @@ def _anything(term: Term, like: Possible, vocabulary: Vocabulary) -> Possible:
     return Interval(np.full_like(like.low, -np.inf), np.full_like(like.high, np.inf), both)
 
 
-def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> Possible:
-    """Entry c can be the first largest unless another is larger for certain."""
+def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> ValueSet:
+    """Apply argmax: entry c can win unless another entry is certainly larger."""
     width = scores.low.shape[1]
     labels = term.labels or tuple(float(c) for c in range(width))
-    result: Possible | None = None
+    result: ValueSet | None = None
     seen = np.zeros(len(scores.low), dtype=np.bool_)
     for c, label in enumerate(labels):
         before, after = scores.low[:, :c], scores.low[:, c + 1 :]
         wins = np.asarray((scores.high[:, c : c + 1] > before).all(axis=1))
         wins &= np.asarray((scores.high[:, c : c + 1] >= after).all(axis=1))
         wins |= np.asarray(scores.missing.any(axis=1))
-        mine = exactly(apply(Const(label), [], {}, vocabulary))
-        result = mine if result is None else _joined(result, mine, seen, wins)
+        mine = singleton(apply(Const(label), [], {}, vocabulary))
+        result = mine if result is None else _union_where(result, mine, seen, wins)
         seen = seen | wins
     assert result is not None
     return result
@@ -390,10 +392,10 @@ def _largest(term: Argmax, scores: Interval, vocabulary: Vocabulary) -> Possible
 def _called(
     term: Term,
     function: Function,
-    parts: list[Possible],
+    parts: list[ValueSet],
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
-) -> Possible:
+) -> ValueSet:
     if function is Function.FILL:
         return _filled(_interval(parts[0]), _interval(parts[1]))
     if function not in (Function.EXP, Function.LOG, Function.SQRT, Function.SIGMOID):
@@ -415,7 +417,7 @@ def _called(
 
 
 def _filled(x: Interval, other: Interval) -> Interval:
-    """x, and where x can be missing the other number, too."""
+    """Return the values of x and, where x can be missing, those of the other number."""
     low = np.where(x.missing, np.minimum(x.low, other.low), x.low)
     high = np.where(x.missing, np.maximum(x.high, other.high), x.high)
     return Interval(low, high, x.missing & other.missing)

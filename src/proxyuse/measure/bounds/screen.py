@@ -1,11 +1,11 @@
-"""Which partial sums can be associated with a protected attribute at all.
+"""Rule out partial sums whose association cannot reach epsilon.
 
-Measuring the association of a number exactly means sorting it. A screen answers a cheaper
+Measuring the association of a number exactly requires sorting it. A screen answers a cheaper
 question with certainty: can the association reach epsilon? It counts rows in a histogram and
-bounds normalized mutual information from above, so a sum that fails the screen is no witness, and
-only the others are measured. A pass costs about 3 ns per row and protected attribute.
+computes an upper bound on normalized mutual information. A sum that fails the screen is not a
+witness; only the others are measured. A pass costs about 3 ns per row and protected attribute.
 
-Other measures of association have no screen here.
+Only normalized mutual information has a screen.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, And, Mul, Or
-from proxyuse.measure.association.mutual_information import Association, NormalizedMutualInformation
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 
 SLACK = 1e-9
-"""More than rounding can add to an association."""
+"""An upper bound on the rounding error of an association."""
 
 MOST_OPERANDS = 62
-"""Operands of which all subsets fit in a mask."""
+"""The largest number of operands whose subsets fit in an integer mask."""
 
 
 def _kernel() -> ModuleType:
@@ -42,11 +45,11 @@ class Screen:
 
     Attributes
     ----------
-    codes : per protected attribute, each row's value as a number.
-    widths : how many values each protected attribute has.
-    weights : of the rows; empty if each row counts once.
-    method : what association does with long lists of numbers: the kind, the number of groups, the
-        longest list that is not grouped, and how exactly masses are added up.
+    codes : for each protected attribute, the code of each row's value.
+    widths : the number of values of each protected attribute.
+    weights : the weight of each row; empty if all weights are 1.
+    method : how association treats numbers with many values: the kind of grouping, the number of
+        groups, the largest support that is not grouped, and the rounding error of masses.
 
     Examples
     --------

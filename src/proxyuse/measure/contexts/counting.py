@@ -1,14 +1,13 @@
 """Plans that count what one position changes; see `proxyuse.measure.counting`.
 
 The first pass (`PositionPlan`) collects the distinct values at the position, with the mass of all
-rows and of the rows whose output depends on the position. That is all there is to know where the
-output depends on which value it is (PASS, FLIP, and OTHER with only constants beside the
-position). Where the values' order matters (SIDE, SHIFT), a second pass (`RangePlan`) knows all
-values, finds for each row the range of values that keep its output, and adds up the mass outside.
-Both passes use `ranges_of` and `Descent` on one block at a time, so rounding is settled by the
-program's own operations, as always.
+rows and of the rows whose output depends on the position. This is enough if only equality of
+values matters (PASS, FLIP, and OTHER with only constants beside the position). If their order
+matters (SIDE, SHIFT), a second pass (`RangePlan`) knows all values. It finds the range of values
+that keep each row's output and adds up the mass outside. Both passes use `ranges_of` and
+`ContextAnalysis` on one block at a time, so the program's own operations settle rounding.
 
-Blocks may disagree about the form: OTHER in one block makes it OTHER for all rows.
+Blocks can disagree about the form: if it is OTHER in one block, it is OTHER for all rows.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from proxyuse.lang.nodes import Var
 from proxyuse.lang.positions import Site
 from proxyuse.measure import wide_sums
 from proxyuse.measure.association.support import support_of
-from proxyuse.measure.contexts.ascent import only_constants_beside
-from proxyuse.measure.contexts.descent import Descent
-from proxyuse.measure.contexts.forms import Context, Form, filled_in
-from proxyuse.measure.contexts.shapes import ranges_of
+from proxyuse.measure.contexts.context import Context, Form, filled_in
+from proxyuse.measure.contexts.context_analysis import ContextAnalysis
+from proxyuse.measure.contexts.path_evaluation import only_constants_beside
+from proxyuse.measure.contexts.unchanged_ranges import ranges_of
 from proxyuse.measure.counting import Block, Measures, Rows, Variances, product
 from proxyuse.measure.row_effects import Ranges
 from proxyuse.program import Program
@@ -181,7 +180,7 @@ class PositionPlan:
 
     def count_rows(self, rows: Rows, masses: Array, own: Distinct) -> Values:
         """The same for rows whose distinct values are known."""
-        context = rows.shared(Descent).context(self.site)
+        context = rows.shared(ContextAnalysis).context(self.site)
         codes, size = own.codes, len(own.keys)
         held = context.rows
         squares = np.empty((0, 0), dtype=np.int64)
@@ -360,7 +359,7 @@ class RangePlan:
 
     def ranges(self, rows: Rows, own: Distinct) -> Ranges:
         """For some rows, the range of numbers that keep each row's output."""
-        context = rows.shared(Descent).context(self.first.site)
+        context = rows.shared(ContextAnalysis).context(self.first.site)
         codes = self.classes[located(self.values.keys, own.keys)][own.codes]
         return ranges_of(rows, self.first.site, context, self.numbers, codes)
 

@@ -1,4 +1,4 @@
-"""The engine that counts from contexts."""
+"""The engine that counts influence from contexts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
+from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.counting import (
     Alike,
     Distinct,
@@ -20,8 +21,7 @@ from proxyuse.measure.contexts.counting import (
     distinct,
     located,
 )
-from proxyuse.measure.contexts.descent import Descent
-from proxyuse.measure.contexts.shapes import pairs_across
+from proxyuse.measure.contexts.unchanged_ranges import pairs_across
 from proxyuse.measure.contexts.views import View, views_of
 from proxyuse.measure.counting import followed, whole_masses
 from proxyuse.measure.parallel import mapped
@@ -34,10 +34,10 @@ T = TypeVar("T")
 class Contexts:
     """Influence through one position, from the form in which the output depends on it.
 
-    Counts by the plans of `counting`, one block of rows per thread. Long columns of numbers under a
-    threshold, with unit weights, are counted as a whole, which gives the same number sooner.
+    Uses the plans of `counting`, with one block of rows per thread. Long columns of numbers under
+    a threshold with unit weights are counted as a whole, which is faster and gives the same number.
 
-    Declines several positions at once, positions of the form OTHER, and every loss but
+    Declines several positions at once, most positions of the form OTHER, and every loss except
     quantitative input influence over all pairs.
 
     Examples
@@ -54,7 +54,7 @@ class Contexts:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self._descent = sample.shared(Descent)
+        self._contexts = sample.shared(ContextAnalysis)
 
     @classmethod
     def of(cls, sample: Sample) -> Contexts | None:
@@ -82,19 +82,19 @@ class Contexts:
         return None if measures is None else measures.influence
 
     def _pairs_across(self, site: Site, values: Array) -> int | None:
-        """The number of pairs that change the output, if whole columns can be counted at once."""
+        """Return the number of pairs that change the output, if a fast path applies."""
         sample = self.sample
         numbers = values.dtype == np.float64 and values.ndim == 1
         if not (numbers and sample.many_rows and sample.unit_weights):
             return None
-        context = self._descent.context(site)
+        context = self._contexts.context(site)
         return pairs_across(sample, site, context, context.acting(values))
 
     # Rows, in blocks
 
     @cached_property
     def _views(self) -> list[tuple[View, Array]]:
-        """The rows in as many blocks as there may be threads, with their masses."""
+        """One view of the rows per thread, with the masses of its rows."""
         masses, _ = whole_masses(self.sample.weights)
         return [(view, masses[view.slice]) for view in views_of(self.sample)]
 
@@ -115,7 +115,7 @@ class Contexts:
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """The influence through each position alone.
 
-        Positions are measured in preorder, so that each one's parent has its context kept.
+        Positions are measured in preorder, so that the context of each parent is cached.
         """
         result: dict[Site, float | None] = {}
         for site in sorted(set(sites)):
@@ -124,7 +124,7 @@ class Contexts:
         return [result[site] for site in sites]
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """The influence through one position, row by row; it costs what influence does."""
+        """Return the influence through one position, row by row, at the cost of `influence`."""
         if len(sites) > 1:
             return None
         sample, site = self.sample, sites[0]
@@ -154,13 +154,13 @@ class Contexts:
     def _effects_alike(self, site: Site, alike: Alike, own: Sequence[Distinct]) -> RowEffects:
         keys, classes = alike.values.keys, alike.classes
         codes = np.concatenate([classes[located(keys, part.keys)][part.codes] for part in own])
-        rows = [view.shared(Descent).context(site).rows for view, _ in self._views]
+        rows = [view.shared(ContextAnalysis).context(site).rows for view, _ in self._views]
         changed = np.where(np.concatenate(rows), alike.changed[codes], 0)
         total = int(alike.values.masses.sum())
         return RowEffects(changed / total, alike.changing[codes] / total)
 
     def reach(self, sites: Sequence[Site]) -> float | None:
-        """Decline: contexts know nothing about reach."""
+        """Decline: contexts do not determine reach."""
         return None
 
     def reaches(self, sites: Sequence[Site]) -> list[float | None]:
@@ -168,7 +168,7 @@ class Contexts:
         return [None] * len(sites)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
-        """Decline: contexts are about single positions."""
+        """Decline: contexts describe single positions."""
         return None
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:

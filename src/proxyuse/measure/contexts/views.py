@@ -1,4 +1,4 @@
-"""Some rows of a sample, so that threads can count them side by side."""
+"""Views of consecutive rows of a sample, so that threads can count them in parallel."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from proxyuse.lang.positions import Points
 from proxyuse.measure.sample import Sample
 
 LEAST_ROWS = 1 << 14
-"""Rows that are worth a thread."""
+"""The smallest number of rows for which a thread pays off."""
 
 T = TypeVar("T")
 
 
 class View:
-    """Some consecutive rows of a sample, which computes and keeps the values of all rows.
+    """Consecutive rows of a sample, which computes and caches the values of all rows.
 
-    A view is used by one thread at a time. The views of a sample share a lock for what they ask
-    of it.
+    Each view is used by one thread at a time. The views of a sample share a lock on it.
     """
 
     def __init__(self, sample: Sample, rows: slice, lock: RLock) -> None:
@@ -57,7 +56,7 @@ class View:
             return self.sample.reached(point)[self.slice]
 
     def shared(self, kind: Callable[[Any], T]) -> T:
-        """The one instance of a class for these rows, or that of the sample if these are all."""
+        """Return the shared instance of a class for these rows; a full view uses the sample's."""
         if self.n_rows == self.sample.n_rows:
             return self.sample.shared(kind)
         if kind not in self._shared:
@@ -66,7 +65,7 @@ class View:
 
 
 def views_of(sample: Sample) -> list[View]:
-    """The rows of a sample in as many parts as there may be threads, each worth one."""
+    """Split the rows of a sample into one view per thread that pays off."""
     parts = max(1, min(sample.threads, sample.n_rows // LEAST_ROWS))
     edges = [sample.n_rows * part // parts for part in range(parts + 1)]
     lock = RLock()

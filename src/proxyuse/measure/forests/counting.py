@@ -1,9 +1,9 @@
-"""Counting rows of a forest, block by block.
+"""Count the rows of a forest, block by block.
 
-A `Block` is some rows as whole numbers. What is counted of a block are arrays that add up over
-blocks, in any order and in any process: a plan and a block are plain arrays, so both can be
-pickled. Weights are masses in fixed point: whole weights stay as they are, others are multiples
-of a small unit, so sums do not depend on the order in which they are added.
+A `Block` holds some rows as integers. The counts of a block are arrays that add up over blocks, in
+any order and in any process. A plan and a block are plain arrays, so both can be pickled. Weights
+become masses in fixed point: whole weights are kept, other weights are rounded to multiples of a
+small unit. Sums of masses therefore do not depend on the order of addition.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LIMB = 11  # bits of a mass that can be multiplied with others and added up in 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some rows.
+    """Some rows of the population, as integers.
 
     Attributes
     ----------
-    codes : of each row on each column of the plan.
-    masses : of each row, a whole number.
-    attributes : the value of each protected attribute, as a number for each row.
+    codes : the code of each row in each column of the plan.
+    masses : the mass of each row.
+    attributes : for each protected attribute, the code of each row's value.
     """
 
     codes: Array
@@ -41,31 +41,31 @@ class Block:
         return len(self.masses)
 
 
-class Standing(NamedTuple):
-    """Where the rows of a block stand.
+class RowOutcomes(NamedTuple):
+    """The leaves, scores and outputs of the rows of a block.
 
     Attributes
     ----------
-    ends : the leaf at which each row ends, by tree.
-    leads : by row and class.
-    classes : the class of each row, 0 where the output is a number.
-    totals : the program's own sums.
-    room : by how much leads must change, at least, before the output does.
+    ends : the leaf of each row in each tree (trees x rows).
+    leads : the lead of each class over the first class, by row.
+    classes : the class of each row; 0 if the output is a number.
+    totals : the program's own sums, by row.
+    margin : the smallest change of leads that can change the row's output.
     """
 
     ends: Array
     leads: Array
     classes: Array
     totals: Array
-    room: Array
+    margin: Array
 
 
 def whole_masses(weights: Array) -> tuple[Array, int]:
-    """Weights as whole numbers, and their sum.
+    """Convert weights to integer masses, and return them with their sum.
 
-    Whole weights are kept if they add up to at most ``2 ** TOTAL_BITS``. Others are rounded to
-    multiples of a power of two of which about that many make the total: each share is off by less
-    than ``n * 2 ** -TOTAL_BITS`` for n rows.
+    Whole weights are kept if their sum is at most ``2 ** TOTAL_BITS``. Other weights are rounded
+    to multiples of a power of two, chosen so that the total is about ``2 ** TOTAL_BITS`` units.
+    Every share is then off by less than ``n * 2 ** -TOTAL_BITS`` for n rows.
     """
     whole = np.rint(weights)
     total = float(weights.sum())
@@ -76,7 +76,7 @@ def whole_masses(weights: Array) -> tuple[Array, int]:
 
 
 def product(first: Array, second: Array) -> int:
-    """The sum of the products of two columns of masses, exactly."""
+    """Return the exact dot product of two columns of masses."""
     if float(first.sum()) * float(second.max(initial=0)) < 2.0**62:
         return int(np.dot(first, second))
     limbs = range(0, TOTAL_BITS + 1, _LIMB)
@@ -84,59 +84,67 @@ def product(first: Array, second: Array) -> int:
     return sum(int(np.dot(first, second >> low & mask)) << low for low in limbs)
 
 
-def stand(plan: ForestPlan, block: Block) -> Standing:
-    """Let the rows of a block walk through all trees. O(rows x trees x depth)."""
+def decide_rows(plan: ForestPlan, block: Block) -> RowOutcomes:
+    """Walk the rows of a block through all trees, in O(rows x trees x depth)."""
     from proxyuse.measure.forests import loops  # loads numba
 
     forest, decision, rows = plan.forest, plan.decision, len(block)
     ends = np.empty((len(forest.starts), rows), dtype=np.int32)
     loops.find_all_leaves(plan.code_ranges.nodes, block.codes, forest.starts, ends)
-    standing = Standing(
+    outcomes = RowOutcomes(
         ends,
         np.empty((rows, len(decision.base)), dtype=np.int64),
         np.empty(rows, dtype=np.int64),
         np.empty((rows, len(decision.sums.columns))),
         np.empty(rows, dtype=np.int64),
     )
-    loops.stand(decision.sums, decision.scores, decision.base, decision.slack, ends, *standing[1:])
-    return standing
+    loops.decide_rows(
+        decision.sums, decision.scores, decision.base, decision.slack, ends, *outcomes[1:]
+    )
+    return outcomes
 
 
 class Passing(NamedTuple):
-    """How much mass ends at each leaf, and passes each node near enough to another output."""
+    """The mass that ends at each leaf, and the mass at each node whose output it might change."""
 
     by_leaf: Array
     near: Array
 
 
-def count_passing(plan: ForestPlan, block: Block, standing: Standing) -> Passing:
-    """Count where rows pass and what single positions might change. O(rows x trees x depth)."""
+def count_passing(plan: ForestPlan, block: Block, outcomes: RowOutcomes) -> Passing:
+    """Count the mass at each leaf and bound what each single node can change.
+
+    O(rows x trees x depth).
+    """
     from proxyuse.measure.forests import loops  # loads numba
 
     forest = plan.forest
     by_leaf = np.zeros(len(forest.leaves), dtype=np.int64)
-    loops.add_by_leaf(standing.ends, block.masses, by_leaf)
+    loops.add_by_leaf(outcomes.ends, block.masses, by_leaf)
     near = np.zeros((len(forest.test), 2), dtype=np.int64)
     low, high, span, tree_span = plan.extremes
     loops.bound_singles(
         forest.then, forest.spans.parent, forest.spans.leaf_parent, span, low, high, tree_span,
-        plan.decision.scores, plan.directed, standing.leads, standing.ends, standing.room,
+        plan.decision.scores, plan.directed, outcomes.leads, outcomes.ends, outcomes.margin,
         block.masses, near,
     )  # fmt: skip
     return Passing(by_leaf, near)
 
 
 class Meeting(NamedTuple):
-    """Of computations at several nodes: the mass they might change, and that meets one of them."""
+    """For computations at several nodes: the mass they might change, and the mass they reach."""
 
     near: Array
     reach: Array
 
 
 def count_meeting(
-    plan: ForestPlan, block: Block, standing: Standing, number: Array, count: int
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, number: Array, count: int
 ) -> Meeting:
-    """Bound what computations at several nodes change; `number` says which stands at a node."""
+    """Bound what computations at several nodes can change.
+
+    `number` holds the index of the computation at each node, or -1.
+    """
     from proxyuse.measure.forests import loops  # loads numba
 
     forest = plan.forest
@@ -144,18 +152,19 @@ def count_meeting(
     trees = np.unique(plan.tree_of[number >= 0])
     loops.bound_together(
         number, forest.spans.parent, forest.spans.leaf_parent, plan.extremes.span, trees,
-        standing.ends, standing.room, block.masses, *meeting,
+        outcomes.ends, outcomes.margin, block.masses, *meeting,
     )  # fmt: skip
     return meeting
 
 
-class Hole(NamedTuple):
-    """Some nodes whose tests look at something else.
+class Intervention(NamedTuple):
+    """An intervention: the tests at some nodes read other values than the row's own.
 
     Attributes
     ----------
-    mask, trees : which nodes these are, and the trees they are in.
-    first, down, up : for each leaf; see `hole_loops.find_first_holes`.
+    mask : whether each node is intervened on.
+    trees : the trees with such nodes.
+    first, down, up : see `intervention_loops.find_first_intervened`.
     """
 
     mask: Array
@@ -165,18 +174,18 @@ class Hole(NamedTuple):
     up: Array
 
     @classmethod
-    def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Hole:
-        """A hole at some nodes; `opposite` if all its tests are to give the other answer.
+    def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Intervention:
+        """Intervene at some nodes; with `opposite`, all their tests give the opposite answer.
 
-        Linear in the nodes of its trees.
+        Linear in the number of nodes of the affected trees.
         """
-        from proxyuse.measure.forests import hole_loops  # loads numba
+        from proxyuse.measure.forests import intervention_loops  # loads numba
 
         forest = plan.forest
         mask = np.zeros(len(forest.test), dtype=np.uint8)
         mask[nodes] = 1
         leaves = len(forest.leaves)
-        hole = cls(
+        intervention = cls(
             mask,
             np.unique(plan.tree_of[nodes]),
             np.full(leaves, -1, dtype=np.int32),
@@ -184,73 +193,74 @@ class Hole(NamedTuple):
             np.zeros(leaves, dtype=np.int64),
         )
         low, high, span, _ = plan.extremes
-        hole_loops.find_first_holes(
-            mask, hole.trees, forest.first_node, forest.then, forest.otherwise,
+        intervention_loops.find_first_intervened(
+            mask, intervention.trees, forest.first_node, forest.then, forest.otherwise,
             forest.spans.parent, low, high, span, plan.decision.scores, plan.directed, opposite,
-            *hole[2:],
+            *intervention[2:],
         )  # fmt: skip
-        return hole
+        return intervention
 
 
-def movable_rows(standing: Standing, hole: Hole) -> tuple[Array, Array]:
-    """Which rows pass a hole, and which of them it might change."""
-    from proxyuse.measure.forests import hole_loops  # loads numba
+def changeable_rows(outcomes: RowOutcomes, intervention: Intervention) -> tuple[Array, Array]:
+    """Return a mask of the rows that an intervention reaches, and the rows it might change."""
+    from proxyuse.measure.forests import intervention_loops  # loads numba
 
-    met, movable = (np.zeros(len(standing.room), dtype=np.bool_) for _ in range(2))
-    hole_loops.find_movable(
-        hole.first, hole.down, hole.up, hole.trees, standing.ends, standing.leads, standing.room,
-        met, movable,
+    met, changeable = (np.zeros(len(outcomes.margin), dtype=np.bool_) for _ in range(2))
+    intervention_loops.find_changeable(
+        intervention.first, intervention.down, intervention.up, intervention.trees,
+        outcomes.ends, outcomes.leads, outcomes.margin, met, changeable,
     )  # fmt: skip
-    return met, np.flatnonzero(movable)
+    return met, np.flatnonzero(changeable)
 
 
 def count_reach(
-    plan: ForestPlan, block: Block, standing: Standing, bits: Array, count: int
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, bits: Array, count: int
 ) -> Array:
-    """The mass that passes a node of each of some computations.
+    """Return the mass that reaches each of some computations.
 
-    For each node and 64 computations at a time, `bits` says which of them stand there.
-    O(rows x trees) for each 64, and a pass over the nodes for each block.
+    `bits` has one row per 64 computations, with a bit set at each node of a computation. The cost
+    per 64 computations is O(rows x trees), plus one pass over the nodes.
     """
-    from proxyuse.measure.forests import hole_loops  # loads numba
+    from proxyuse.measure.forests import intervention_loops  # loads numba
 
     forest = plan.forest
     reach = np.zeros(len(bits) * 64, dtype=np.int64)
     for index, own in enumerate(bits):
-        hole_loops.add_reach(
+        intervention_loops.add_reach(
             own, forest.first_node, forest.then, forest.otherwise, forest.spans.parent,
-            standing.ends, block.masses, reach[64 * index : 64 * (index + 1)],
+            outcomes.ends, block.masses, reach[64 * index : 64 * (index + 1)],
         )  # fmt: skip
     return reach[:count]
 
 
-def count_held(
-    plan: ForestPlan, block: Block, standing: Standing, hole: Hole, rows: Array, others: Array,
-    chosen: Array,
+def count_intervened(
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, intervention: Intervention,
+    rows: Array, others: Array, chosen: Array,
 ) -> Array:  # fmt: skip
-    """Whether rows change their output if the tests in a hole look at other rows' codes."""
-    from proxyuse.measure.forests import hole_loops  # loads numba
+    """Return whether rows change their output if the intervened tests read other rows' codes."""
+    from proxyuse.measure.forests import intervention_loops  # loads numba
 
     decision = plan.decision
     changed = np.zeros(len(rows), dtype=np.bool_)
-    hole_loops.count_held(
-        plan.code_ranges.nodes, block.codes, rows, others, chosen, hole.mask, hole.first,
-        hole.trees, plan.forest.starts, decision.sums, decision.scores, decision.slack,
-        standing.ends, standing.leads, standing.classes, first_totals(standing), changed,
+    intervention_loops.count_intervened(
+        plan.code_ranges.nodes, block.codes, rows, others, chosen, intervention.mask,
+        intervention.first, intervention.trees, plan.forest.starts, decision.sums,
+        decision.scores, decision.slack, outcomes.ends, outcomes.leads, outcomes.classes,
+        first_totals(outcomes), changed,
     )  # fmt: skip
     return changed
 
 
-def first_totals(standing: Standing) -> Array:
-    """The sums, with one column at least."""
-    totals = standing.totals
+def first_totals(outcomes: RowOutcomes) -> Array:
+    """Return the program's sums with at least one column, as the compiled loops expect."""
+    totals = outcomes.totals
     return totals if totals.shape[1] else np.zeros((len(totals), 1))
 
 
 def cells_between(codes: Array, ranges: Array) -> Array:
-    """A number for each code; codes with the same number are in the same of some ranges.
+    """Group codes so that codes in one group lie in the same ranges.
 
-    Each range is its first code and how many there are. Codes in none of them have the number 0.
+    Each range is given by its first code and its length. Codes outside all ranges are group 0.
     """
     firsts, ends = np.sort(ranges[:, 0]), np.sort(ranges.sum(axis=1))
     edges = np.unique(np.concatenate([firsts, ends]))
@@ -259,17 +269,17 @@ def cells_between(codes: Array, ranges: Array) -> Array:
     return np.append(numbers, 0)[np.searchsorted(edges, codes, "right") - 1]
 
 
-class Graft(NamedTuple):
-    """One subtree at some nodes, and the values that it can take.
+class SubtreeSwap(NamedTuple):
+    """An intervention that replaces the value of one subtree, wherever it occurs.
 
     Attributes
     ----------
-    nodes, trees : where it stands.
-    shifts : how much higher the same leaf's number is at each node than at the first.
-    value_of : of all leaves of the first node, which distinct value each has.
-    leaf_of : a leaf of the first node for each distinct value.
-    order : the values sorted by their score, if there is one lead to which the subtree adds the
-        same wherever it stands; else empty.
+    nodes, trees : the roots of the occurrences, and their trees.
+    shifts : for each occurrence, the offset of its leaves from those of the first occurrence.
+    value_of : for each leaf of the first occurrence, the index of its distinct value.
+    leaf_of : for each distinct value, one leaf of the first occurrence.
+    order : the values sorted by score, if there is a single lead and all occurrences add the same
+        to it; otherwise empty.
     """
 
     nodes: Array
@@ -280,8 +290,8 @@ class Graft(NamedTuple):
     order: Array
 
     @classmethod
-    def at(cls, plan: ForestPlan, nodes: Array) -> Graft:
-        """A subtree at all nodes where it stands."""
+    def at(cls, plan: ForestPlan, nodes: Array) -> SubtreeSwap:
+        """Describe the subtree that occurs at all of these nodes."""
         spans = plan.forest.spans
         begin, end = int(spans.first_leaf[nodes[0]]), int(spans.last_leaf[nodes[0]])
         _, first, value_of = np.unique(
@@ -303,47 +313,52 @@ class Graft(NamedTuple):
         )
 
 
-def count_values(plan: ForestPlan, block: Block, graft: Graft) -> Array:
-    """Which of a subtree's values each row of a block has, whether it comes there or not."""
+def count_values(plan: ForestPlan, block: Block, swap: SubtreeSwap) -> Array:
+    """Return the index of the subtree's value for each row, including rows that do not reach it."""
     from proxyuse.lang import packed_loops  # loads numba
 
     leaves = np.empty(len(block), dtype=np.int32)
-    node = int(graft.nodes[0])
+    node = int(swap.nodes[0])
     packed_loops.find_leaves(plan.code_ranges.nodes, block.codes, node, leaves)
-    return np.asarray(graft.value_of[leaves - plan.forest.spans.first_leaf[node]])
+    return np.asarray(swap.value_of[leaves - plan.forest.spans.first_leaf[node]])
 
 
-def count_graft(
-    plan: ForestPlan, block: Block, standing: Standing, graft: Graft, masses: Array
+def count_swap(
+    plan: ForestPlan, block: Block, outcomes: RowOutcomes, swap: SubtreeSwap, masses: Array
 ) -> tuple[Array, Array, Array]:
-    """By row, the mass of the values that change its output; by value, that of the rows.
+    """Count what every value of a subtree changes.
 
-    `masses` are those of the values in the whole population. With them, which rows come there.
+    `masses` holds the masses of the values in the whole population.
+
+    Returns
+    -------
+    The mass of the values that change each row's output, the mass of the rows that each value
+    changes, and whether each row reaches the subtree.
     """
     from proxyuse.measure.forests import subtree_loops  # loads numba
 
     spans, decision = plan.forest.spans, plan.decision
-    ends = standing.ends[graft.trees]
-    low, high = (side[graft.nodes, None] for side in (spans.first_leaf, spans.last_leaf))
+    ends = outcomes.ends[swap.trees]
+    low, high = (side[swap.nodes, None] for side in (spans.first_leaf, spans.last_leaf))
     inside = (ends >= low) & (ends < high)
     reached = np.asarray(inside.any(axis=0))
-    span = int(plan.extremes.span[graft.nodes].sum())
-    rows = np.flatnonzero(reached & (standing.room <= span))
+    span = int(plan.extremes.span[swap.nodes].sum())
+    rows = np.flatnonzero(reached & (outcomes.margin <= span))
     by_row = np.zeros(len(block), dtype=np.int64)
     by_value = np.zeros(len(masses), dtype=np.int64)
     values = (
-        rows, np.ascontiguousarray(inside[:, rows]), graft.trees, graft.shifts,
-        int(spans.first_leaf[graft.nodes[0]]), graft.value_of, graft.leaf_of,
+        rows, np.ascontiguousarray(inside[:, rows]), swap.trees, swap.shifts,
+        int(spans.first_leaf[swap.nodes[0]]), swap.value_of, swap.leaf_of,
     )  # fmt: skip
     where = (
-        masses, decision.sums, decision.scores, decision.slack, standing.ends, standing.leads,
-        standing.classes, first_totals(standing), block.masses, by_row,
+        masses, decision.sums, decision.scores, decision.slack, outcomes.ends, outcomes.leads,
+        outcomes.classes, first_totals(outcomes), block.masses, by_row,
     )  # fmt: skip
-    if len(graft.order):
-        upto = np.concatenate([[0], np.cumsum(masses[graft.order])])
+    if len(swap.order):
+        upto = np.concatenate([[0], np.cumsum(masses[swap.order])])
         steps = np.zeros(len(upto), dtype=np.int64)
-        subtree_loops.graft_line(*values, graft.order, upto, *where, steps, by_value)
-        by_value[graft.order] += np.cumsum(steps)[:-1]
+        subtree_loops.swap_sorted(*values, swap.order, upto, *where, steps, by_value)
+        by_value[swap.order] += np.cumsum(steps)[:-1]
     else:
-        subtree_loops.graft(*values, *where, by_value)
+        subtree_loops.swap(*values, *where, by_value)
     return by_row, by_value, reached

@@ -1,25 +1,24 @@
-"""How trees become a decision, and the whole numbers in which that can be counted.
+"""How the values of trees become a decision, in integers that can be counted.
 
-Recognized is a program that depends on its variables through trees alone, whose leaves are
-constants, put together in one of these ways:
+A program is recognized if it depends on its variables only through trees with constant leaves,
+combined in one of these forms:
 
-- a vote: ``argmax`` of a sum of vectors, divided by a number or not (soft-voting forests);
-- one sum per class: ``argmax`` of a vector of sums of numbers (boosting with several classes);
-- a threshold: a sum of numbers that meets one comparison with a constant through monotone steps
-  (boosting with two classes), with anything above the comparison;
-- one tree alone with a label at each leaf;
-- a number: one tree, or a sum of trees, divided by a number or not (regressors).
+- a vote: ``argmax`` of a sum of vectors, optionally divided by a number (soft-voting forests);
+- one sum per class: ``argmax`` of a vector of sums of numbers (multiclass boosting);
+- a threshold: a sum of numbers that reaches one comparison with a constant through monotone
+  functions (binary boosting), with any term around the comparison;
+- a single tree with a label at each leaf;
+- a number: one tree or a sum of trees, optionally divided by a number (regressors).
 
-All but the last become scores of K classes of which the first largest wins. Two classes of a
-threshold are "below" and "not below" the smallest sum for which the comparison says something
-else; it is found by bisection with the program's own operations.
+All but the last become scores of K classes; the largest score wins, and ties go to the first class.
+The two classes of a threshold are "below" and "not below" the smallest sum for which the
+comparison changes its answer. Bisection with the program's own operations finds that sum.
 
-Scores are kept as whole numbers, relative to the first class: the leaf values times a power of
-two. Sums of whole numbers are exact in any order, so parts can be taken out and put in. The
-program adds in float64 and rounds on its way. Its scores differ from the whole numbers by no more
-than a slack; where the winner leads by less, the program's own sum decides. Where all leaf values
-are multiples of one power of two and small enough, float64 sums are exact themselves and the
-slack is 0.
+Scores are integers relative to the first class: the *leads*. They are the leaf values times a power
+of two. Integer sums are exact in any order, so the contribution of a tree can be removed and
+replaced. The program itself adds in float64 and rounds. Its scores differ from the integer ones by
+at most a *slack*; if the winner leads by less, the program's own sum decides. If all leaf values
+are small multiples of one power of two, float64 sums are exact and the slack is 0.
 """
 
 from __future__ import annotations
@@ -58,19 +57,19 @@ _HOLE = Var("sum of trees")
 
 
 class Sums(NamedTuple):
-    """How the program adds up what trees say, as arrays for compiled loops.
+    """How the program adds up the values of the trees, as arrays for compiled loops.
 
     Attributes
     ----------
-    operands : for each sum the trees, in the order of the sum; -1 for a constant.
-    constants : for each operand its value if it is a constant.
-    firsts : where each sum's operands begin, and the end of the last.
+    operands : the trees of each sum, in the order of the sum; -1 for a constant.
+    constants : the value of each operand that is a constant.
+    firsts : the index of each sum's first operand, followed by the number of operands.
     columns : which entry of the trees' values each sum adds.
-    divisors : what each sum is divided by.
-    threshold : the smallest sum of the second class; missing where the largest sum wins.
-    outputs : for each class the number of what the program then says; equal for equal outputs.
-        Empty where the output is the sum itself.
-    values : the leaves' own values (leaves x entries).
+    divisors : the number that divides each sum.
+    threshold : the smallest sum of the second class; NaN if the largest sum wins.
+    outputs : an output number for each class; classes with equal outputs share it. Empty if the
+        output is the sum itself.
+    values : the values of the leaves (leaves x entries).
     """
 
     operands: Array
@@ -90,10 +89,10 @@ class Decision:
     Attributes
     ----------
     sums : the program's own operations.
-    scores : what each leaf adds to each class's lead over the first class, as whole numbers; for a
-        number, what it adds to it.
+    scores : what each leaf adds to each class's lead over the first class, as integers. If the
+        output is a number, what each leaf adds to it.
     base : the leads without any tree.
-    slack : by how much the program's own scores may differ, in the same unit.
+    slack : the largest difference to the program's own scores, in the same unit.
     """
 
     sums: Sums
@@ -109,13 +108,13 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Where the sums of a program stand.
+    """The position of the sums in a program.
 
     Attributes
     ----------
     core : the lowest point with all variables below it: a tree, a sum, or a vector of sums.
-    above : the points above it, from the root on.
-    sums : for each sum what it is divided by, and the points of its operands as written.
+    above : the points above the core, starting at the root.
+    sums : the divisor of each sum, and the points of its operands in written order.
     """
 
     core: int
@@ -124,7 +123,7 @@ class Form:
 
 
 def form_of(points: Points) -> Form | None:
-    """Find the sums that a program may be made of."""
+    """Find the sums of a program, or return None if it has none."""
     point, above = 0, list[int]()
     while True:
         term = points.terms[point]
@@ -140,7 +139,7 @@ def form_of(points: Points) -> Form | None:
 
 
 def _is_tree(term: Term) -> bool:
-    """Whether a term looks like a tree at its root: a choice by a test, not by a sum of trees."""
+    """Return whether the root of a term is that of a tree: an `ite` on a test, not on a sum."""
     if not isinstance(term, Ite):
         return False
     match term.guard:
@@ -164,14 +163,14 @@ def _sum(points: Points, point: int) -> tuple[float, tuple[int, ...]]:
 
 
 def _plain(divisor: float) -> bool:
-    """Whether quotients are in the order of what is divided, and neither vanish nor overflow."""
+    """Return whether division keeps the order of sums without underflow or overflow."""
     return 1e-100 < divisor < 1e100
 
 
 def decision_of(
     points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest
 ) -> Decision | None:
-    """How the sums decide, or None where it is in none of the ways above."""
+    """Return how the sums decide, or None if the program has none of the forms above."""
     if not form.above and form.core in tree_at and forest.labels:
         return _label_decision(forest)
     sums = None
@@ -190,7 +189,7 @@ def decision_of(
 
 
 def _label_decision(forest: Forest) -> Decision | None:
-    """One tree alone: the label at the leaf wins."""
+    """The decision of a single tree: the label of the leaf wins."""
     numbers = _numbered(list(forest.labels))
     outputs = np.arange(int(numbers.max()) + 1)
     missing = any(isinstance(v, float) and math.isnan(v) for v in forest.labels)
@@ -209,7 +208,7 @@ def _largest(
     points: Points, form: Form, judge: int, labels: tuple[Value, ...], between: list[Term],
     tree_at: Mapping[int, int], forest: Forest,
 ) -> Sums | None:  # fmt: skip
-    """The class with the largest score wins: of one sum of vectors, or of a vector of sums."""
+    """The largest entry of a sum of vectors, or of a vector of sums, wins."""
     sums, columns = list(form.sums), [0] * len(form.sums)
     if not isinstance(points.terms[form.core], Vector):
         if forest.leaves.ndim != 2 or not all(point in tree_at for point in sums[0][1]):
@@ -239,7 +238,7 @@ def _threshold(
     points: Points, form: Form, judge: int, between: list[Term], tree_at: Mapping[int, int],
     forest: Forest,
 ) -> Sums | None:  # fmt: skip
-    """One side of a threshold wins."""
+    """A sum is compared with a threshold."""
     plain = len(form.sums) == 1 and form.sums[0][0] == 1 and forest.leaves.ndim == 1
     if not plain or not all(map(_monotone, between)):
         return None
@@ -252,7 +251,7 @@ def _threshold(
 
 
 def _number(points: Points, form: Form, tree_at: Mapping[int, int], forest: Forest) -> Sums | None:
-    """The sum, divided by a number or not, is the output."""
+    """The sum itself, optionally divided by a number, is the output."""
     if len(form.sums) != 1 or forest.leaves.ndim != 1:
         return None
     divisor, operands = form.sums[0]
@@ -294,7 +293,7 @@ def _sums(
 
 
 def _monotone(term: Term) -> bool:
-    """Whether a number of which all else is constant passes in order, or in opposite order."""
+    """Return whether a term is monotone in its only operand that is not constant."""
     others = [part.value for part in children(term) if isinstance(part, Const)]
     finite = all(type(value) is float and math.isfinite(value) for value in others)
     match term:
@@ -311,10 +310,7 @@ def _monotone(term: Term) -> bool:
 
 
 def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
-    """The smallest sum for which a comparison says something else than for small sums.
-
-    With it, what it says below.
-    """
+    """Return the smallest sum at which a comparison changes its answer, and the answer below it."""
     comparison = points.terms[judge]
     assert isinstance(comparison, Compare)
     others = [part.value for part in children(comparison) if isinstance(part, Const)]
@@ -322,7 +318,7 @@ def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
     if not plain or comparison.relation in (Relation.EQ, Relation.NE):
         return None
     whole = points.replace({Site(core): _HOLE})
-    compare = Points(whole).terms[judge]  # what stands above the core keeps its number
+    compare = Points(whole).terms[judge]  # points above the core keep their numbers
 
     def answers(numbers: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -333,7 +329,7 @@ def _switch(points: Points, judge: int, core: int) -> tuple[float, bool] | None:
 
 
 def _outputs(points: Points, judge: int, answers: Sequence[Value]) -> Array:
-    """What the program says for each answer of the point that decides."""
+    """Return an output number for each answer of the deciding point."""
     vocabulary = Vocabulary()
     outputs = []
     for value in answers:
@@ -343,14 +339,14 @@ def _outputs(points: Points, judge: int, answers: Sequence[Value]) -> Array:
 
 
 def _numbered(values: list[Value]) -> Array:
-    """Equal numbers for equal values; 0 and -0 are one."""
+    """Number values in order of appearance; equal values share a number, as do 0 and -0."""
     numbers: dict[str, int] = {}
     texts = (value_text(0.0 if type(value) is float and value == 0 else value) for value in values)
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts])
 
 
 def _fixed_point(sums: Sums, forest: Forest) -> Decision | None:
-    """The leads of all classes over the first one as whole numbers."""
+    """Convert the leads of all classes over the first one to integers."""
     trees = len(forest.starts)
     values = sums.values
     largest = np.zeros(trees)
@@ -378,7 +374,7 @@ def _fixed_point(sums: Sums, forest: Forest) -> Decision | None:
         scores = numbers
     elif len(sums.outputs) == 0:
         base, scores = np.array([constants.sum()]), numbers
-        if slack:  # of two sums, each is off by as much, and a quotient is rounded once more
+        if slack:  # both sums can be off by this much, and the quotient is rounded once more
             slack = 2 * slack + math.ceil(size * unit * 2.0**-50)
     else:
         scores, base = _leads(numbers, constants, sums, forest.first_leaf)
@@ -388,7 +384,7 @@ def _fixed_point(sums: Sums, forest: Forest) -> Decision | None:
 
 
 def _multiples(numbers: Array, digits: int) -> bool:
-    """Whether all are whole multiples of ``2 ** -digits``."""
+    """Return whether all numbers are integer multiples of ``2 ** -digits``."""
     scaled = numbers * math.ldexp(1.0, digits)
     return bool(np.all(scaled == np.rint(scaled)))
 

@@ -1,18 +1,21 @@
-"""Trees and sums of trees: influence from counts of packed columns.
+"""The engine for trees and sums of trees: influence from counts on packed trees.
 
-The idea. A row's output depends on a tree only through the leads it gives the classes. Leads are
-whole numbers (`decision`), so "what if this tree said something else" is an addition:
+**Idea.** A tree affects a row's output only through what its leaf adds to the leads of the
+classes. Leads are integers (`decision`), so the effect of an intervention is an addition:
 
-- a test at some nodes: where does the row end if these nodes go the other way?
-- a variable at some nodes: the same for each cell of its values, all cells in one walk;
-- a subtree at some nodes: the same for each value that the subtree takes on some row.
+- for a test at some nodes: where does the row end if these nodes take the other branch?
+- for a variable at some nodes: the same for each cell of its values, all cells in one walk;
+- for a subtree at some nodes: the same for each value that the subtree takes on some row.
 
-Bounds come first: a row whose winner leads by more than some nodes can move is not looked at, and
-most nodes are passed by few rows. So everything is bounded in one pass (`bounds`), and what is
-then asked for is counted exactly, for the rows near enough.
+**Bounds first.** A row can change only if some nodes can move its leads by at least its margin, and
+most nodes are reached by few rows. One pass bounds every single node (`passing`). Each question is
+then answered exactly, on the rows that can change.
 
-The cost for n rows, T trees of depth D: O(n T D) for the pass, once; then for each question
-O(k D) with k the rows near enough times the trees that the question is about.
+**Invariant.** All sums are sums of integers, so the result does not depend on the order of rows,
+blocks or threads. If rounding could decide, the program's own float operations do.
+
+**Cost**, for n rows and T trees of depth D: O(n T D) once, for the first pass. Then O(k D) per
+question, where k is the number of rows that can change times the number of affected trees.
 """
 
 from __future__ import annotations
@@ -29,9 +32,9 @@ from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
 from proxyuse.lang.walking import leaf_values
 from proxyuse.measure.association.joint_tables import JointTables
-from proxyuse.measure.association.mutual_information import Association, needs_values
+from proxyuse.measure.association.protocol import Association, needs_values
 from proxyuse.measure.forests import counting
-from proxyuse.measure.forests.counting import Block, Graft, Hole, Standing
+from proxyuse.measure.forests.counting import Block, Intervention, RowOutcomes, SubtreeSwap
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
 from proxyuse.measure.forests.subtrees import (
     batch_associations,
@@ -39,7 +42,12 @@ from proxyuse.measure.forests.subtrees import (
     count_subtrees,
     subtree_groups,
 )
-from proxyuse.measure.forests.sweeping import Cells, Kinds, count_cells, count_kinds
+from proxyuse.measure.forests.variable_values import (
+    Cells,
+    ValueClasses,
+    count_cells,
+    count_value_classes,
+)
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -47,24 +55,24 @@ from proxyuse.measure.sample import Sample
 T = TypeVar("T")
 
 KEPT_BYTES = 1 << 26
-"""Memory for what computations change, row by row; statistics ask for it again."""
+"""Memory limit for cached row-by-row results, which the statistics read again."""
 
 
 class Target(NamedTuple):
-    """What some positions are about: a test, a variable or a subtree, at some nodes."""
+    """The test, variable or subtree (its kind) at some nodes."""
 
     kind: str
     nodes: Array
 
 
 class Counted(NamedTuple):
-    """What a computation changes.
+    """What a computation changes, row by row.
 
     Attributes
     ----------
-    by_row : for each row the mass of the values that change its output.
-    by_value : for each row the mass of the rows whose output its value changes.
-    reached : which rows evaluate one of the positions.
+    by_row : the mass of the values that change the row's output.
+    by_value : the mass of the rows whose output the row's value changes.
+    reached : whether the row evaluates one of the sites.
     """
 
     by_row: Array
@@ -73,7 +81,7 @@ class Counted(NamedTuple):
 
 
 class ForestEngine:
-    """Measures of a program that is made of trees; see the module's docstring for how."""
+    """Measures of a program made of trees; the module docstring explains the algorithm."""
 
     method: ClassVar[str] = "from counts of the trees"
     compiled: ClassVar[bool] = True
@@ -85,7 +93,7 @@ class ForestEngine:
 
     @classmethod
     def of(cls, sample: Sample) -> ForestEngine | None:
-        """An engine for a program on a population, if it is made of trees."""
+        """Return an engine if the program is made of trees, else None."""
         if not sample.counts_changes:
             return None
         plan = forest_plan(sample.program)
@@ -96,7 +104,7 @@ class ForestEngine:
         return engine
 
     def supplies(self) -> dict[int, Callable[[], Array]]:
-        """How to compute the values of the sums of trees, by the identity of their node objects."""
+        """Return functions that compute the values of sums of trees, by the id of their nodes."""
         points, form, sums = self.sample.points, self.plan.form, self.plan.decision.sums
         core = points.terms[form.core]
         if len(sums.columns) == 0 or isinstance(core, PackedIte):
@@ -112,11 +120,11 @@ class ForestEngine:
         }
 
     def _tree_values(self) -> Array:
-        """What the only tree says of each row."""
+        """The value of the only tree in each row."""
         return np.asarray(leaf_values(self.plan.forest, self.sample.vocabulary)[self.ends[0]])
 
     def _core_values(self) -> Array:
-        """The sum of what the trees say: a number per row, or one per class."""
+        """The sum of the trees: one number per row, or one per row and class."""
         return self.totals if self.plan.forest.leaves.ndim == 2 else self.totals[:, 0].copy()
 
     def _column(self, index: int) -> Array:
@@ -131,8 +139,8 @@ class ForestEngine:
         return self.plan.code_ranges.encode(sample.frame.arrays, sample.vocabulary, sample.n_rows)
 
     @cached_property
-    def blocks(self) -> list[tuple[Block, Standing]]:
-        """The rows in blocks, each with where they stand."""
+    def blocks(self) -> list[tuple[Block, RowOutcomes]]:
+        """The rows in blocks, each with its outcomes."""
         size, rows = counting.BLOCK, self.sample.n_rows
         starts = range(0, rows, size)
         codes = self.codes
@@ -141,28 +149,28 @@ class ForestEngine:
             Block(codes[s : s + size], self.masses[s : s + size], attributes[:, s : s + size])
             for s in starts
         ]
-        standing = mapped(lambda b: counting.stand(self.plan, b), blocks, self.sample.threads)
-        return list(zip(blocks, standing, strict=True))
+        outcomes = mapped(lambda b: counting.decide_rows(self.plan, b), blocks, self.sample.threads)
+        return list(zip(blocks, outcomes, strict=True))
 
-    def _map(self, count: Callable[[Block, Standing], T]) -> list[T]:
-        """Count each block, in as many threads as there may be."""
+    def _map(self, count: Callable[[Block, RowOutcomes], T]) -> list[T]:
+        """Count each block, using all available threads."""
         return list(mapped(lambda pair: count(*pair), self.blocks, self.sample.threads))
 
     @cached_property
     def totals(self) -> Array:
         """The program's own sums, by row and sum."""
-        return np.concatenate([standing.totals for _, standing in self.blocks])
+        return np.concatenate([outcomes.totals for _, outcomes in self.blocks])
 
     @cached_property
     def ends(self) -> Array:
-        """The leaf at which each row ends, by tree."""
-        return np.concatenate([standing.ends for _, standing in self.blocks], axis=1)
+        """The leaf of each row in each tree."""
+        return np.concatenate([outcomes.ends for _, outcomes in self.blocks], axis=1)
 
     # Bounds
 
     @cached_property
     def passing(self) -> tuple[Array, Array]:
-        """The mass that passes each node, and of it what subtree and test there might change."""
+        """The mass that reaches each node, and the part that its subtree or test might change."""
         parts = self._map(lambda b, s: counting.count_passing(self.plan, b, s))
         by_leaf, near = (_added(column) for column in zip(*parts, strict=True))
         upto = np.concatenate([[0], np.cumsum(by_leaf)])
@@ -170,52 +178,54 @@ class ForestEngine:
         return upto[spans.last_leaf] - upto[spans.first_leaf], near
 
     def together(self, number: Array, count: int) -> tuple[Array, Array]:
-        """Of computations at several nodes: the mass they might change, and that meets them.
+        """Return the mass that computations at several nodes might change, and their reach.
 
-        `number` says which one stands at each node, -1 for none.
+        `number` holds the index of the computation at each node, or -1.
         """
         parts = self._map(lambda b, s: counting.count_meeting(self.plan, b, s, number, count))
         near, reach = (_added(column) for column in zip(*parts, strict=True))
         return near, reach
 
     def bound_and_reach(self, nodes: Array) -> tuple[float, float]:
-        """An upper bound on the influence of a computation at any of some nodes, and its reach."""
-        hole = Hole.at(self.plan, nodes)
+        """Return a bound on the influence through any subset of some nodes, and their reach."""
+        intervention = Intervention.at(self.plan, nodes)
 
-        def masses(block: Block, standing: Standing) -> tuple[int, int]:
-            met, movable = counting.movable_rows(standing, hole)
-            return int(block.masses[movable].sum()), int(block.masses[met].sum())
+        def masses(block: Block, outcomes: RowOutcomes) -> tuple[int, int]:
+            met, changeable = counting.changeable_rows(outcomes, intervention)
+            return int(block.masses[changeable].sum()), int(block.masses[met].sum())
 
         near, reach = (sum(column) for column in zip(*self._map(masses), strict=True))
         return near / self.total, reach / self.total
 
     def bound_of(self, nodes: Array) -> float:
-        """An upper bound on the influence of a computation at any of some nodes."""
+        """Return an upper bound on the influence through any subset of some nodes."""
         return self.bound_and_reach(nodes)[0]
 
     def bound(self, target: Target) -> float:
-        """An upper bound on the influence of a computation through any set of some nodes.
+        """Return a tighter bound than `bound_of`, for O(n log n) more on n rows.
 
-        The share of pairs of a row that the nodes might change and a row on which the computation
-        has another effect. Closer than `bound_of`, for O(n log n) more on n rows.
+        The bound is the share of pairs of a row that the nodes might change and a row on which
+        the computation has a different effect.
         """
-        hole = Hole.at(self.plan, target.nodes)
-        parts = self._map(lambda b, s: counting.movable_rows(s, hole)[1])
+        intervention = Intervention.at(self.plan, target.nodes)
+        parts = self._map(lambda b, s: counting.changeable_rows(s, intervention)[1])
         starts = np.arange(len(parts)) * counting.BLOCK
         pairs = zip(parts, starts, strict=True)
-        movable = np.concatenate([part + start for part, start in pairs])
-        kinds = self._kinds(target)
-        others = self.total - np.bincount(kinds, self.masses).astype(np.int64)[kinds[movable]]
-        return counting.product(self.masses[movable], others) / (self.total * self.total)
+        changeable = np.concatenate([part + start for part, start in pairs])
+        kinds = self._effect_classes(target)
+        others = self.total - np.bincount(kinds, self.masses).astype(np.int64)[kinds[changeable]]
+        return counting.product(self.masses[changeable], others) / (self.total * self.total)
 
-    def _kinds(self, target: Target) -> Array:
-        """A number for each row; where it is the same, the computation does the same."""
+    def _effect_classes(self, target: Target) -> Array:
+        """Group the rows so that the computation has the same effect within a group."""
         if target.kind == "subtree":
-            return self.values_of(Graft.at(self.plan, target.nodes))
-        ranges = self.plan.code_ranges.nodes[target.nodes, :3]
+            return self.values_of(SubtreeSwap.at(self.plan, target.nodes))
+        code_ranges = self.plan.code_ranges.nodes[target.nodes, :3]
         kinds = [
-            counting.cells_between(self.codes[:, column], ranges[ranges[:, 0] == column, 1:])
-            for column in np.unique(ranges[:, 0]).tolist()
+            counting.cells_between(
+                self.codes[:, column], code_ranges[code_ranges[:, 0] == column, 1:]
+            )
+            for column in np.unique(code_ranges[:, 0]).tolist()
         ]
         if len(kinds) == 1:
             return kinds[0]
@@ -223,41 +233,41 @@ class ForestEngine:
         return np.asarray(together.ravel())
 
     def reaches_of(self, places: Sequence[Array]) -> Array:
-        """The share of rows that pass one of some nodes, for each of several sets of nodes."""
+        """Return the share of rows that reach each of several sets of nodes."""
         bits = np.zeros((-(-len(places) // 64), len(self.plan.forest.test)), dtype=np.uint64)
         for index, nodes in enumerate(places):
             bits[index // 64, nodes] |= np.uint64(1) << np.uint64(index % 64)
         parts = self._map(lambda b, s: counting.count_reach(self.plan, b, s, bits, len(places)))
         return _added(parts) / self.total
 
-    def least_room(self, mass: float) -> int:
-        """How far leads must move, at least, before rows of more than some mass can change."""
-        room = np.concatenate([standing.room for _, standing in self.blocks])
-        order = np.argsort(room)
+    def min_margin(self, mass: float) -> int:
+        """Return how far leads must move before rows of more than this mass can change."""
+        margin = np.concatenate([outcomes.margin for _, outcomes in self.blocks])
+        order = np.argsort(margin)
         upto = np.cumsum(self.masses[order])
         index = int(np.searchsorted(upto, mass, side="right"))
-        return int(room[order[index]]) if index < len(order) else 2**62
+        return int(margin[order[index]]) if index < len(order) else 2**62
 
     def share(self, rows: Array) -> float:
-        """The share of some rows in the total mass."""
+        """Return the share of some rows in the total mass."""
         return int(self.masses[rows].sum()) / self.total
 
     def share_of(self, counted: Counted) -> float:
-        """The share of pairs of rows that change the output."""
+        """Return the share of pairs of rows that change the output."""
         return counting.product(self.masses, counted.by_row) / (self.total * self.total)
 
     @cached_property
     def equal_subtrees(self) -> Array:
-        """A number for each node; equal subtrees have the same one. O(n log n)."""
+        """A group number for each node; equal subtrees share it. O(n log n) for n nodes."""
         return subtree_groups(self.plan)
 
     def subtree_associations(
         self, nodes: Array, measure: Association, epsilon: float
     ) -> dict[int, Array]:
-        """The association of the subtree at each node with each protected attribute.
+        """Return the association of the subtree at each node with each protected attribute.
 
-        From how many rows end at each leaf if all start at the node; see `subtrees`. Those below
-        epsilon may be off in the last digits.
+        It follows from the number of rows at each leaf if all rows start at the node (see
+        `subtrees`). Associations below epsilon can be off in the last digits.
         """
         sample = self.sample
         if needs_values(measure):
@@ -284,7 +294,7 @@ class ForestEngine:
     # Questions about positions
 
     def target(self, sites: Sequence[Site]) -> Target | None:
-        """What positions are about, if it is something that is counted here."""
+        """Return the test, variable or subtree at some sites, or None for anything else."""
         kinds, nodes = set(), []
         for site in sites:
             at = None if site.operands else self.plan.locate(site.point)
@@ -306,12 +316,12 @@ class ForestEngine:
         return "variable" if all(first <= point < end for point in variables) else None
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """The influence of one computation through disjoint positions at which it stands."""
+        """Return the influence of one computation through all given sites together."""
         counted = self.counted(sites)
         return None if counted is None else self.share_of(counted)
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence of what stands at each position, through that position alone."""
+        """Return the influence through each site alone."""
         return [self.influence([site]) for site in sites]
 
     def reach(self, sites: Sequence[Site]) -> float | None:
@@ -348,20 +358,20 @@ class ForestEngine:
         if min(trees) < 0:
             return None
         span = int(self.plan.extremes.tree_span[trees].sum())
-        near = self._map(lambda b, s: int(b.masses[s.room <= span].sum()))
+        near = self._map(lambda b, s: int(b.masses[s.margin <= span].sum()))
         return sum(near) / self.total
 
     # Counting what a computation changes
 
     def counted(self, sites: Sequence[Site]) -> Counted | None:
-        """What the computation at some positions changes, row by row; None if not known here."""
+        """Count what the computation at some sites changes; None if it is not in a tree."""
         target = self.target(sites)
         if target is None:
             return None
         return self.count(target)
 
     def count(self, target: Target) -> Counted:
-        """What a computation at some nodes changes, row by row; the last results are kept."""
+        """Count what a computation at some nodes changes; recent results are cached."""
         key = target.kind, target.nodes.tobytes()
         if key not in self._counted:
             while self._counted and (len(self._counted) + 1) * 17 * self.sample.n_rows > KEPT_BYTES:
@@ -380,19 +390,24 @@ class ForestEngine:
 
     def _count_test(self, nodes: Array) -> Counted:
         plan = self.plan
-        hole = Hole.at(plan, nodes, opposite=True)
+        intervention = Intervention.at(plan, nodes, opposite=True)
         column, first, count = plan.code_ranges.nodes[nodes[0], :3].tolist()
         others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
-        others[0, column], others[1, column] = first, first + count  # in the range, and behind it
+        others[0, column], others[1, column] = (
+            first,
+            first + count,
+        )  # inside the range, and past its end
         own = self.codes[:, column] - first
         holds = (own >= 0) & (own < count)
         mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())
 
-        def changed(block: Block, standing: Standing) -> tuple[Array, Array]:
-            reached, rows = counting.movable_rows(standing, hole)
+        def changed(block: Block, outcomes: RowOutcomes) -> tuple[Array, Array]:
+            reached, rows = counting.changeable_rows(outcomes, intervention)
             code = block.codes[rows, column] - first
             chosen = ((code >= 0) & (code < count)).astype(np.int64)
-            moved = counting.count_held(plan, block, standing, hole, rows, others, chosen)
+            moved = counting.count_intervened(
+                plan, block, outcomes, intervention, rows, others, chosen
+            )
             every = np.zeros(len(block), dtype=np.bool_)
             every[rows[moved]] = True
             return every, reached
@@ -406,45 +421,49 @@ class ForestEngine:
         return Counted(by_row, np.where(holds, with_true, with_false), reached)
 
     def _count_variable(self, nodes: Array) -> Counted:
-        plan, hole = self.plan, Hole.at(self.plan, nodes)
+        plan, intervention = self.plan, Intervention.at(self.plan, nodes)
         columns = np.unique(plan.code_ranges.nodes[nodes, 0]).tolist()
         if len(columns) == 1:
             codes = self.codes[:, columns[0]]
             cells = Cells.of(plan, columns[0], codes, self.masses)
-            return self._swept(hole, cells.below[codes + 1], partial(count_cells, cells=cells))
-        kinds = Kinds.of(plan, nodes, self.codes, self.masses)
-        return self._swept(hole, kinds.kind, partial(count_kinds, kinds=kinds))
+            return self._count_values(
+                intervention, cells.below[codes + 1], partial(count_cells, cells=cells)
+            )
+        classes = ValueClasses.of(plan, nodes, self.codes, self.masses)
+        return self._count_values(
+            intervention, classes.class_of, partial(count_value_classes, classes=classes)
+        )
 
-    def _swept(
-        self, hole: Hole, value: Array, count: Callable[..., tuple[Array, Array]]
+    def _count_values(
+        self, intervention: Intervention, value: Array, count: Callable[..., tuple[Array, Array]]
     ) -> Counted:
-        """What each value of a variable changes; `value` numbers that of each row."""
+        """Count what each value of a variable changes; `value` is the index of each row's value."""
 
-        def swept(block: Block, standing: Standing) -> tuple[Array, Array, Array]:
-            reached, rows = counting.movable_rows(standing, hole)
-            return *count(self.plan, block, standing, hole, rows), reached
+        def counted(block: Block, outcomes: RowOutcomes) -> tuple[Array, Array, Array]:
+            reached, rows = counting.changeable_rows(outcomes, intervention)
+            return *count(self.plan, block, outcomes, intervention, rows), reached
 
-        by_row, by_value, reached = zip(*self._map(swept), strict=True)
+        by_row, by_value, reached = zip(*self._map(counted), strict=True)
         return Counted(np.concatenate(by_row), _added(by_value)[value], np.concatenate(reached))
 
-    def values_of(self, graft: Graft) -> Array:
-        """Which of a subtree's values each row has, whether it comes there or not."""
-        parts = self._map(lambda b, s: counting.count_values(self.plan, b, graft))
+    def values_of(self, swap: SubtreeSwap) -> Array:
+        """Return the index of the subtree's value for each row."""
+        parts = self._map(lambda b, s: counting.count_values(self.plan, b, swap))
         return np.concatenate(parts)
 
     def _count_subtree(self, nodes: Array) -> Counted:
         plan = self.plan
-        graft = Graft.at(plan, nodes)
-        values = self.values_of(graft)
-        masses = np.bincount(values, self.masses, minlength=len(graft.leaf_of)).astype(np.int64)
-        parts = self._map(lambda b, s: counting.count_graft(plan, b, s, graft, masses))
+        swap = SubtreeSwap.at(plan, nodes)
+        values = self.values_of(swap)
+        masses = np.bincount(values, self.masses, minlength=len(swap.leaf_of)).astype(np.int64)
+        parts = self._map(lambda b, s: counting.count_swap(plan, b, s, swap, masses))
         by_row, by_value, reached = zip(*parts, strict=True)
         changing = np.sum(by_value, axis=0)[values]
         return Counted(np.concatenate(by_row), changing, np.concatenate(reached))
 
 
 def _added(parts: Sequence[Array]) -> Array:
-    """The sum of the arrays of all blocks, without stacking them."""
+    """Add up the arrays of all blocks without stacking them."""
     total = parts[0].copy()
     for part in parts[1:]:
         total += part

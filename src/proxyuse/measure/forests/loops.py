@@ -1,8 +1,10 @@
-"""Loops over rows and trees, compiled when they are first called; importing this loads numba.
+"""Compiled loops over rows and trees.
 
-Rows come as codes (`lang.walking`), a node as five whole numbers: its column, the first code that
-goes to the first child, how many codes do, and the children. A leaf is ``-1 - leaf``. Masses are
-whole numbers, so sums do not depend on the order of rows or blocks.
+Rows are codes (`lang.walking`). A node is five integers: its column, the first code that goes to
+the first child, the number of such codes, and the two children. Leaf l is stored as ``-1 - l``.
+Masses are integers, so sums do not depend on the order of rows or blocks.
+
+Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ UNSURE = -1
 
 @compiled
 def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> None:
-    """The leaf at which each row ends in each tree (trees x rows).
+    """Find the leaf of each row in each tree (trees x rows).
 
-    All rows take a step before any takes the next one, so that memory is waited for once.
+    All rows take one step before any row takes the next one, so that memory accesses overlap.
     """
     rows = len(codes)
     active = np.empty(rows, dtype=np.int32)
@@ -116,13 +118,13 @@ def class_of(sums: Sums, totals: Array) -> int:
 
 
 @compiled
-def stand(
+def decide_rows(
     sums: Sums, scores: Array, base: Array, slack: int, ends: Array,
-    leads: Array, classes: Array, totals: Array, room: Array,
+    leads: Array, classes: Array, totals: Array, margin: Array,
 ) -> None:  # fmt: skip
-    """Of each row: its leads, its class, its sums, and by how much leads must change (at least 1).
+    """Compute the leads, class, sums and margin (at least 1) of each row.
 
-    For numbers the class is 0 and the room 1.
+    If the output is a number, the class is 0 and the margin 1.
     """
     rows = ends.shape[1]
     for index in range(len(base)):
@@ -142,7 +144,7 @@ def stand(
                     value = sums.values[ends[tree, row], column]
                 totals[row, index] = value if first else totals[row, index] + value
     for row in range(rows):
-        room[row] = 1
+        margin[row] = 1
         if len(sums.outputs) == 0:
             classes[row] = 0
             continue
@@ -157,10 +159,10 @@ def stand(
             if sums.outputs[other] != sums.outputs[best]:
                 lead = 0 if other == 0 else leads[row, other - 1]
                 gap = largest - lead - slack
-                if other > best:  # a tie keeps the first
+                if other > best:  # a tie goes to the first class
                     gap += 1
                 nearest = min(nearest, gap)
-        room[row] = max(nearest, 1)
+        margin[row] = max(nearest, 1)
 
 
 @compiled
@@ -174,25 +176,25 @@ def add_by_leaf(ends: Array, masses: Array, by_leaf: Array) -> None:
 @compiled
 def bound_singles(
     then: Array, parent: Array, leaf_parent: Array, span: Array, low: Array, high: Array,
-    tree_span: Array, scores: Array, directed: bool, leads: Array, ends: Array, room: Array,
+    tree_span: Array, scores: Array, directed: bool, leads: Array, ends: Array, margin: Array,
     masses: Array, near: Array,
 ) -> None:  # fmt: skip
     """Add up, for each node, the rows that pass it and whose output it might change.
 
-    The first column is for the subtree, the second for its test. If leads are `directed`, the only
-    one must cross zero: `low` and `high` are the smallest and largest score below each side of a
-    node, and below both. Otherwise `span` is how far any lead can move.
+    The first column is for the subtree, the second for its test. If leads are `directed`, there is
+    a single lead and it must cross zero: `low` and `high` are the smallest and largest score in
+    each branch of a node, and in both. Otherwise `span` is how far any lead can move.
     """
     for tree in range(len(ends)):
         for row in range(len(masses)):
-            if room[row] > tree_span[tree]:
+            if margin[row] > tree_span[tree]:
                 continue
             leaf = ends[tree, row]
             child, node = -1 - leaf, leaf_parent[leaf]
             own = scores[leaf, 0]
             down = leads[row, 0] > 0
             while node >= 0:
-                if span[node] >= room[row]:
+                if span[node] >= margin[row]:
                     test = move = span[node]
                     if directed:
                         other = 1 if then[node] == child else 0
@@ -202,9 +204,9 @@ def bound_singles(
                         else:
                             move = high[node, 2] - own
                             test = high[node, other] - own
-                    if max(move, 1) >= room[row]:
+                    if max(move, 1) >= margin[row]:
                         near[node, 0] += masses[row]
-                    if max(test, 1) >= room[row]:
+                    if max(test, 1) >= margin[row]:
                         near[node, 1] += masses[row]
                 child, node = node, parent[node]
 
@@ -212,13 +214,13 @@ def bound_singles(
 @compiled
 def bound_together(
     number: Array, parent: Array, leaf_parent: Array, span: Array, trees: Array,
-    ends: Array, room: Array, masses: Array, near: Array, reach: Array,
+    ends: Array, margin: Array, masses: Array, near: Array, reach: Array,
 ) -> None:  # fmt: skip
-    """Add up, for each of some computations at several nodes, the rows they might change.
+    """Add up the rows that computations at several nodes might change.
 
-    `number` says which computation stands at a node, -1 for none. A row's leads move by no more
-    than the sum of what they can at each node that it passes. Tree by tree for some rows at a
-    time, so that a tree is in the cache while they pass.
+    `number` holds the index of the computation at each node, or -1. A row's leads move by at most
+    the sum of the spans of the nodes that it passes. Rows are processed in small batches, tree by
+    tree, so that a tree stays in the cache.
     """
     count = len(near)
     size = max(1, min(1024, 2**20 // max(1, count)))
@@ -238,37 +240,37 @@ def bound_together(
             for own in range(count):
                 if moved[row - begin, own] >= 0:
                     reach[own] += masses[row]
-                    if moved[row - begin, own] >= room[row]:
+                    if moved[row - begin, own] >= margin[row]:
                         near[own] += masses[row]
 
 
 @called
-def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, said: int) -> int:
-    """Whether the output is another one with other leads: 1, 0, or UNSURE if rounding decides."""
+def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, actual: int) -> int:
+    """Return 1 if other leads change the output, 0 if not, UNSURE if rounding decides."""
     if len(sums.outputs) == 0:
         step = moved[0] - leads[0]
         return 1 if step > slack or -step > slack else UNSURE
     best = sure_class(moved, slack)
     if best == UNSURE:
         return UNSURE
-    return 1 if sums.outputs[best] != sums.outputs[said] else 0
+    return 1 if sums.outputs[best] != sums.outputs[actual] else 0
 
 
 @called
-def exactly_changes(sums: Sums, new: Array, said: int, total: float) -> bool:
-    """The same by the program's own sums, given the leaves in all trees."""
+def exactly_changes(sums: Sums, new: Array, actual: int, total: float) -> bool:
+    """Return whether the output changes, by the program's own sums at the given leaves."""
     if len(sums.outputs) == 0:
         return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
-    return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[said])
+    return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[actual])
 
 
 @compiled
 def find_extremes(
     then: Array, otherwise: Array, scores: Array, low: Array, high: Array, span: Array
 ) -> None:
-    """Below each node: the smallest and largest first score on each side and on both.
+    """Find the smallest and largest first score in each branch of a node, and in both.
 
-    With them, by how much any score differs there at most.
+    `span` is the largest range of any score below the node. One pass from the leaves up.
     """
     width = scores.shape[1]
     least = np.empty((len(then), width), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""A program that is trees, or a sum of trees: all that follows from the program alone.
+"""The plan for a program made of trees: everything that follows from the program alone.
 
-Everything here is plain arrays, so a plan can be sent to another process and rows can be counted
-there; see `counting`.
+A plan is made of plain arrays, so it can be sent to another process that counts rows there (see
+`counting`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from proxyuse.program import Program, cached_per_program
 
 
 class Extremes(NamedTuple):
-    """What leads can be below each node.
+    """The range of the leads below each node.
 
     Attributes
     ----------
-    low, high : the smallest and largest score of the first lead: first side, second side, both.
+    low, high : the smallest and largest score of the first lead, in the first branch, the second
+        branch, and both.
     span : how far any lead can move; at least 1.
-    tree_span : the same for each tree; 0 for a constant.
+    tree_span : the span of each tree; 0 for a constant.
     """
 
     low: Array
@@ -41,13 +42,13 @@ class Extremes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ForestPlan:
-    """Trees, where they stand in the program, and how they decide.
+    """The trees of a program, their positions, and how they decide.
 
     Attributes
     ----------
     forest : the trees.
-    form : where the sums of the program stand.
-    decision : how what trees say becomes the output.
+    form : the position of the sums in the program.
+    decision : how the values of the trees become the output.
     points : the program point of each tree.
     """
 
@@ -58,7 +59,7 @@ class ForestPlan:
 
     @property
     def code_ranges(self) -> CodeRanges:
-        """The test of each node as a range of integer codes."""
+        """The trees as arrays that compiled loops walk on columns of codes."""
         return self.forest.code_ranges
 
     @cached_property
@@ -69,7 +70,7 @@ class ForestPlan:
 
     @cached_property
     def extremes(self) -> Extremes:
-        """What leads can be below each node. Linear."""
+        """The range of the leads below each node, in linear time."""
         from proxyuse.measure.forests import loops  # loads numba
 
         forest, scores = self.forest, self.decision.scores
@@ -95,7 +96,7 @@ class ForestPlan:
         return self.points[order].tolist(), order.tolist()
 
     def locate(self, point: int) -> Location | None:
-        """What stands at a program point, if it is inside a tree."""
+        """Return the node or leaf at a program point, or None outside of trees."""
         starts, trees = self.by_point
         index = bisect_right(starts, point) - 1
         if index < 0:
@@ -147,7 +148,7 @@ class ForestPlan:
 
 @cached_per_program
 def forest_plan(program: Program) -> ForestPlan | None:
-    """The plan of a program that is made of trees, else None.
+    """Return the plan of a program that is made of trees, or None for other programs.
 
     Linear in the number of nodes that are not packed, and in the columns of those that are.
     """

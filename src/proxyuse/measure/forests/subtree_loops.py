@@ -1,4 +1,4 @@
-"""Loops over the subtrees of a forest, compiled when they are first called; loads numba."""
+"""Compiled loops over the subtrees of a forest. Importing this module loads numba."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
 
 
 @compiled
-def tally_subtrees(
+def count_subtree_tables(
     nodes: Array, codes: Array, roots: Array, slot: Array, first_leaf: Array, offsets: Array,
-    cells: Array, attributes: Array, columns: Array, masses: Array, tally: Array,
+    cells: Array, attributes: Array, columns: Array, masses: Array, counts: Array,
 ) -> None:  # fmt: skip
-    """Add up, for each subtree, the mass of the rows by its value and by each attribute.
+    """Count the joint table of each subtree's value with each attribute.
 
-    `roots` are the subtrees, inner ones first; `slot` says for a node which subtree begins there,
-    or -1. All rows start at each root; once they meet a subtree that was done before, they end
-    where they ended there. Leaf l of subtree s has the table row ``cells[offsets[s] + l]``, counted
-    from its first leaf; attribute a has the table columns from ``columns[a]`` on.
+    `roots` holds the subtrees, inner ones first. `slot` holds the index of the subtree that begins
+    at a node, or -1. All rows start at each root. When a row enters a subtree that is already done,
+    its leaf is known. Leaf l of subtree s, counted from its first leaf, belongs to the table row
+    ``cells[offsets[s] + l]``. The table columns of attribute a begin at ``columns[a]``.
     """
     rows = len(masses)
     ends = np.empty((len(roots), rows), dtype=np.int32)
@@ -60,17 +60,17 @@ def tally_subtrees(
         shift = offsets[number] - first_leaf[root]
         if len(columns) == 1:
             for row in range(rows):
-                tally[cells[shift + ends[number, row]], attributes[0, row]] += masses[row]
+                counts[cells[shift + ends[number, row]], attributes[0, row]] += masses[row]
         else:
             for row in range(rows):
                 cell = cells[shift + ends[number, row]]
                 for index in range(len(columns)):
-                    tally[cell, columns[index] + attributes[index, row]] += masses[row]
+                    counts[cell, columns[index] + attributes[index, row]] += masses[row]
 
 
 @called
 def mixed(word: Any, more: Any) -> Any:
-    """A 64-bit hash of a hash and a word."""
+    """Combine a hash and a word into a 64-bit hash."""
     word ^= more
     word *= np.uint64(0x9E3779B97F4A7C15)
     word ^= word >> np.uint64(29)
@@ -81,7 +81,7 @@ def mixed(word: Any, more: Any) -> Any:
 
 @compiled
 def hash_subtrees(test: Array, then: Array, otherwise: Array, leaves: Array, hashes: Array) -> None:
-    """A hash for each subtree, from its test and the hashes below; `leaves` are rows of words."""
+    """Hash each subtree from its test and its children; `leaves` holds rows of words."""
     for node in range(len(test) - 1, -1, -1):
         word = mixed(np.uint64(7), np.uint64(test[node]))
         for side in range(2):
@@ -98,7 +98,7 @@ def hash_subtrees(test: Array, then: Array, otherwise: Array, leaves: Array, has
 
 @compiled
 def number_groups(hashes: Array, groups: Array) -> int:
-    """Number equal hashes alike, in order of first appearance; how many numbers there are."""
+    """Number hashes in order of first appearance, and return how many are distinct."""
     size = 1024
     while size < 2 * len(hashes):
         size *= 2
@@ -119,16 +119,16 @@ def number_groups(hashes: Array, groups: Array) -> int:
 
 
 @compiled
-def graft(
+def swap(
     rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
     leaf_of: Array, masses: Array, sums: Sums, scores: Array, slack: int, ends: Array,
     leads: Array, classes: Array, totals: Array, weights: Array, by_row: Array, by_value: Array,
 ) -> None:  # fmt: skip
-    """What rows say with each value of a subtree in the places where it stands.
+    """Count the changes of output with each value of a subtree, at all its occurrences.
 
-    The subtree stands in `trees`, its leaves there `shifts` further than in the first; `inside`
-    says in which of them each of `rows` comes to it. `leaf_of` has a leaf for each distinct value,
-    `value_of` the value of each leaf.
+    The subtree occurs in `trees`; its leaves there are `shifts` after those of the first
+    occurrence. `inside` marks the occurrences that each of `rows` reaches. `leaf_of` holds one leaf
+    per distinct value, `value_of` the value of each leaf.
     """
     new = ends[:, 0].copy()
     moved, kept = leads[0].copy(), leads[0].copy()
@@ -166,16 +166,17 @@ def graft(
 
 
 @compiled
-def graft_line(
+def swap_sorted(
     rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
     leaf_of: Array, order: Array, upto: Array, masses: Array, sums: Sums, scores: Array,
     slack: int, ends: Array, leads: Array, classes: Array, totals: Array, weights: Array,
     by_row: Array, steps: Array, by_value: Array,
 ) -> None:  # fmt: skip
-    """The same where there is one lead: values of one side of a threshold are counted at once.
+    """Count the same for a single lead: all values on one side of a threshold at once.
 
-    `order` sorts the values by their scores, `upto` is the mass of the values before each place of
-    it. What is counted at once is added to `steps`, whose running sum is by place of the order.
+    `order` sorts the values by score, and `upto` is the mass before each index of that order.
+    Ranges of values are counted as differences in `steps`; their cumulative sum is the count by
+    index of the order.
     """
     new = ends[:, 0].copy()
     moved = leads[0].copy()
@@ -231,7 +232,7 @@ def graft_line(
 def find_place(
     scores: Array, leaf_of: Array, order: Array, kept: int, times: int, least: int
 ) -> int:
-    """The first place in the order of values whose lead is no less than a number."""
+    """Find the first value, in sorted order, whose lead is at least a number."""
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2

@@ -1,9 +1,9 @@
-"""The subtrees of a forest: which of them are equal, and what each tells about the attributes.
+"""The subtrees of a forest: which are equal, and their association with the attributes.
 
-A subtree's joint table with a protected attribute counts the rows by its value, if all of them
-start at its root. Subtrees share most of the way: a row that enters a smaller one ends where it
-ended in that one. So the tables of many nested subtrees cost little more than those of the
-innermost ones.
+The joint table of a subtree with a protected attribute counts all rows by the value they get when
+they start at its root. Nested subtrees share their walks: a row that enters an inner subtree ends
+at the leaf that is already known for it. The tables of many nested subtrees therefore cost little
+more than those of the innermost ones.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import Association, associations_below
+from proxyuse.measure.association.protocol import Association, associations_below
 from proxyuse.measure.association.support import Support, bins_of
 from proxyuse.measure.forests.counting import Block
 from proxyuse.measure.forests.plan import ForestPlan
 
 AT_ONCE = 256
-"""Subtrees whose ends are kept for the rows of one block."""
+"""The number of subtrees for which the leaves of one block are kept."""
 
 MOST_CELLS = 1 << 23
-"""Entries of the tables of one batch."""
+"""Limit on the entries of the tables in one batch."""
 
 CLOSE = 1e-9
-"""Associations this close to a threshold, or above it, are computed one by one."""
+"""Associations this close to the threshold, or above it, are computed one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubtreeBatch:
-    """Some subtrees and the tables to be filled for them; plain arrays.
+    """Some subtrees and the layout of their tables, as plain arrays.
 
     Attributes
     ----------
-    roots : the nodes at which they begin, descending, so that inner ones come first.
+    roots : the root of each subtree in descending order, so that inner subtrees come first.
     offsets, cells : the table row of each leaf of each subtree; see `subtree_loops`.
-    values : the value of each table row: a row of numbers.
+    values : the value of each table row, one or more numbers.
     starts : the first table row of each subtree.
-    columns, width : the first table column of each attribute, and how many columns there are.
+    columns, width : the first table column of each attribute, and the number of columns.
     """
 
     roots: Array
@@ -52,7 +52,7 @@ class SubtreeBatch:
 
     @classmethod
     def of(cls, plan: ForestPlan, roots: Array, widths: Sequence[int]) -> SubtreeBatch:
-        """Tables for some subtrees and attributes with so many values. O(l log l) for l leaves."""
+        """Lay out the tables for attributes with `widths` values. O(l log l) for l leaves."""
         spans = plan.forest.spans
         begins, sizes = spans.first_leaf[roots], (spans.last_leaf - spans.first_leaf)[roots]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -73,7 +73,7 @@ class SubtreeBatch:
 
 
 def _distinct_rows(rows: Array) -> tuple[Array, Array]:
-    """The distinct rows, sorted, and which one each row is."""
+    """Return the distinct rows in sorted order, and the index of each row among them."""
     if rows.shape[1] == 1:
         values, kind = np.unique(rows[:, 0], return_inverse=True)
         return values[:, None], kind
@@ -85,7 +85,7 @@ def _distinct_rows(rows: Array) -> tuple[Array, Array]:
 
 
 def batches(plan: ForestPlan, roots: Array, widths: Sequence[int]) -> Iterator[SubtreeBatch]:
-    """Batches of subtrees that stay within the limits on memory; inner subtrees come first."""
+    """Yield batches of subtrees within the memory limits, inner subtrees first."""
     spans = plan.forest.spans
     remaining = np.sort(roots)[::-1]
     while len(remaining):
@@ -97,17 +97,17 @@ def batches(plan: ForestPlan, roots: Array, widths: Sequence[int]) -> Iterator[S
 
 
 def count_subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Array:
-    """The tables of a batch for the rows of a block."""
+    """Count the tables of a batch on the rows of a block."""
     from proxyuse.measure.forests import subtree_loops  # loads numba
 
     slot = np.full(len(plan.forest.test), -1, dtype=np.int32)
     slot[batch.roots] = np.arange(len(batch.roots))
-    tally = np.zeros((len(batch.values), batch.width), dtype=np.int64)
-    subtree_loops.tally_subtrees(
+    counts = np.zeros((len(batch.values), batch.width), dtype=np.int64)
+    subtree_loops.count_subtree_tables(
         plan.code_ranges.nodes, block.codes, batch.roots, slot, plan.forest.spans.first_leaf,
-        batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, tally,
+        batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, counts,
     )  # fmt: skip
-    return tally
+    return counts
 
 
 def batch_associations(
@@ -120,9 +120,9 @@ def batch_associations(
     max_support: int,
     epsilon: float,
 ) -> Array:
-    """The association of each subtree of a batch with each attribute, from their tables.
+    """Return the association of each subtree of a batch with each attribute.
 
-    Those clearly below epsilon are computed in bulk and may be off in the last digits.
+    Associations clearly below epsilon are computed in bulk and can be off in the last digits.
     """
     result = np.zeros((len(batch.roots), len(attributes)))
     ends = np.append(batch.starts[1:], len(tables))
@@ -144,9 +144,10 @@ def batch_associations(
 
 
 def subtree_groups(plan: ForestPlan) -> Array:
-    """A number for each node; equal subtrees have the same one, different ones nearly always not.
+    """Return a group number for each node; equal subtrees have the same number.
 
-    Subtrees are told apart by a 64-bit hash of their tests and leaf values.
+    Groups come from a 64-bit hash of tests and leaf values, so different subtrees can share a
+    number, with negligible probability. `equal_subtrees` compares exactly.
     """
     from proxyuse.measure.forests import subtree_loops  # loads numba
 
@@ -161,7 +162,7 @@ def subtree_groups(plan: ForestPlan) -> Array:
 
 
 def equal_subtrees(plan: ForestPlan, nodes: Array) -> list[Array]:
-    """Nodes in groups with equal subtrees, compared column by column."""
+    """Group nodes by equal subtrees, compared exactly."""
     groups: list[list[int]] = []
     for node in nodes.tolist():
         for group in groups:
@@ -186,5 +187,5 @@ def _are_equal(plan: ForestPlan, first: int, second: int) -> bool:
         moved = np.where(side[one] >= 0, side[one] + shift, side[one] - leaf_shift)
         if not np.array_equal(moved, side[other]):
             return False
-    said = (forest.leaves[spans.first_leaf[n] : spans.last_leaf[n]] for n in (first, second))
-    return len({values.tobytes() for values in said}) == 1
+    leaves = (forest.leaves[spans.first_leaf[n] : spans.last_leaf[n]] for n in (first, second))
+    return len({values.tobytes() for values in leaves}) == 1

@@ -22,13 +22,17 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.bit_counts import common
-from proxyuse.measure.association.mutual_information import (
-    Association,
+from proxyuse.measure.association.measures.adjusted_mutual_information import (
+    AdjustedMutualInformation,
+)
+from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
+)
+from proxyuse.measure.association.protocol import (
+    Association,
     association_of_values,
     associations_of,
 )
-from proxyuse.measure.association.others import AdjustedMutualInformation
 from proxyuse.measure.association.row_sets import row_codes
 from proxyuse.measure.association.support import Support
 from proxyuse.validity.permutations.blocks import Block, Coded

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import Association
-from proxyuse.measure.association.others import CramersV
+from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.measure.association.protocol import Association
 from proxyuse.validity.permutations.comparison import (
     Statistic,
     rises_with_information,
@@ -39,7 +39,9 @@ def exact_p_values(tables: Array, measure: Association) -> Array:
 
     Examples
     --------
-    >>> from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+    >>> from proxyuse.measure.association.measures.normalized_mutual_information import (
+    ...     NormalizedMutualInformation,
+    ... )
     >>> tables = np.array([[[3, 0], [0, 3]], [[2, 1], [1, 2]]])
     >>> exact_p_values(tables, NormalizedMutualInformation()).round(6).tolist()
     [0.1, 1.0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import needs_values
+from proxyuse.measure.association.protocol import needs_values
 from proxyuse.measure.association.row_sets import RowSets
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import Permutation

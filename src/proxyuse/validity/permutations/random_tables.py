@@ -20,7 +20,7 @@ import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import Association
+from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.parallel import mapped
 from proxyuse.validity.permutations.comparison import Statistic, never_varies, threshold
 
@@ -55,7 +55,9 @@ def drawn_p_values(
 
     Examples
     --------
-    >>> from proxyuse.measure.association.mutual_information import NormalizedMutualInformation
+    >>> from proxyuse.measure.association.measures.normalized_mutual_information import (
+    ...     NormalizedMutualInformation,
+    ... )
     >>> tables = [np.array([[9, 1], [2, 8]]), np.array([[5, 5], [6, 4]])]
     >>> drawn_p_values(tables, NormalizedMutualInformation(), 999, [0]).round(2).tolist()
     [0.0, 1.0]

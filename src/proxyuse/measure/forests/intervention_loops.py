@@ -1,9 +1,11 @@
-"""Loops about a hole: some nodes whose tests look at something else; importing this loads numba.
+"""Compiled loops for an intervention: some nodes whose tests read other values.
 
-A row that does not pass a hole in a tree ends there as it does. One that does diverges at the
-*first* hole node on its way, and ends somewhere below it. So all that is known of a hole before
-rows are looked at is a few numbers for each leaf: its first hole node, and how far the leads of a
-row that ends there can move.
+In each tree, a row that passes no intervened node keeps its leaf. A row that passes one can leave
+its path at the *first* intervened node, and then ends somewhere below it. An intervention is
+therefore summarized by a few numbers per leaf: the first intervened node above the leaf, and how
+far the leads of a row that ends there can move.
+
+Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -17,18 +19,20 @@ from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
 
 
 @compiled
-def find_first_holes(
-    hole: Array, trees: Array, first_node: Array, then: Array, otherwise: Array, parent: Array,
-    low: Array, high: Array, span: Array, scores: Array, directed: bool, opposite: bool,
-    first: Array, down: Array, up: Array,
+def find_first_intervened(
+    intervened: Array, trees: Array, first_node: Array, then: Array, otherwise: Array,
+    parent: Array, low: Array, high: Array, span: Array, scores: Array, directed: bool,
+    opposite: bool, first: Array, down: Array, up: Array,
 ) -> None:  # fmt: skip
-    """For each leaf of some trees: the first hole node above it, and how far leads can move.
+    """Find the first intervened node above each leaf, and how far leads can move.
 
-    `first` is -1 for a leaf without a hole node above it. If leads are `directed`, the only one
-    must cross zero: `down` and `up` say how far it can fall and rise. Otherwise both are how far
-    any lead can move. Either is at least 1, for numbers that differ may be one in this unit. With
-    `opposite`, all tests of the hole give the other answer, so a row ends on the other side of the
-    first one.
+    `first` is -1 for a leaf with no intervened node above it. If leads are `directed`, there is a
+    single lead and it must cross zero: `down` and `up` are how far it can fall and rise.
+    Otherwise both are how far any lead can move. Both are at least 1, because different leaf
+    values can be equal in this unit. With `opposite`, every intervened test gives the opposite
+    answer, so a row ends on the other side of the first one.
+
+    Linear in the number of nodes.
     """
     for tree in trees:
         begin, end = first_node[tree], first_node[tree + 1]
@@ -42,7 +46,7 @@ def find_first_holes(
                 if own == above:
                     branch = 0 if then[above] == node else 1
                 side[node - begin] = branch
-            elif hole[node]:
+            elif intervened[node]:
                 own = node
             top[node - begin] = own
             for part in range(2):
@@ -62,11 +66,11 @@ def find_first_holes(
 
 
 @compiled
-def find_movable(
-    first: Array, down: Array, up: Array, trees: Array, ends: Array, leads: Array, room: Array,
-    met: Array, movable: Array,
+def find_changeable(
+    first: Array, down: Array, up: Array, trees: Array, ends: Array, leads: Array, margin: Array,
+    met: Array, changeable: Array,
 ) -> None:  # fmt: skip
-    """Which rows pass a hole, and which of them it can move far enough."""
+    """Mark the rows that pass an intervened node, and those it can move beyond their margin."""
     moves = np.zeros(len(met), dtype=np.int64)
     for tree in trees:
         for row in range(len(met)):
@@ -75,7 +79,7 @@ def find_movable(
                 met[row] = True
                 moves[row] += down[leaf] if leads[row, 0] > 0 else up[leaf]
     for row in range(len(met)):
-        movable[row] = met[row] and moves[row] >= room[row]
+        changeable[row] = met[row] and moves[row] >= margin[row]
 
 
 @compiled
@@ -85,7 +89,8 @@ def add_reach(
 ) -> None:  # fmt: skip
     """Add up the mass that passes a node with each of up to 64 bits.
 
-    `bits` are those of each node. What a row passes on its way to a leaf is known for each leaf.
+    `bits` holds the bits of each node. The bits that a row meets on its way to a leaf are combined
+    once per leaf, not once per row.
     """
     met = np.zeros(len(masses), dtype=np.uint64)
     for tree in range(len(ends)):
@@ -115,13 +120,13 @@ def add_reach(
 
 
 @called
-def held_leaf(
-    nodes: Array, codes: Array, row: int, others: Array, other: int, hole: Array, node: int
+def leaf_after_intervention(
+    nodes: Array, codes: Array, row: int, others: Array, other: int, intervened: Array, node: int
 ) -> int:
-    """Where a row ends if the tests in a hole look at another row's codes."""
+    """Find the leaf of a row if the intervened tests read the codes of another row."""
     while node >= 0:
         column = nodes[node, 0]
-        code = others[other, column] if hole[node] else codes[row, column]
+        code = others[other, column] if intervened[node] else codes[row, column]
         code -= nodes[node, 1]
         inside = np.uint32(code) < np.uint32(nodes[node, 2])
         node = nodes[node, 3] if inside else nodes[node, 4]
@@ -129,15 +134,15 @@ def held_leaf(
 
 
 @compiled
-def count_held(
-    nodes: Array, codes: Array, rows: Array, others: Array, chosen: Array, hole: Array,
+def count_intervened(
+    nodes: Array, codes: Array, rows: Array, others: Array, chosen: Array, intervened: Array,
     first: Array, trees: Array, starts: Array, sums: Sums, scores: Array, slack: int,
     ends: Array, leads: Array, classes: Array, totals: Array, changed: Array,
 ) -> None:  # fmt: skip
-    """Whether rows change their output if the tests in a hole look at other rows' codes.
+    """Mark the rows whose output changes if the intervened tests read other rows' codes.
 
-    Pair i is row ``rows[i]`` with row ``chosen[i]`` of `others`. Tree by tree, and all pairs take a
-    step before any takes the next one, so that memory is waited for once.
+    Pair i is row ``rows[i]`` with row ``chosen[i]`` of `others`. In each tree all pairs take one
+    step before any pair takes the next one, so that their memory accesses overlap.
     """
     width, count = leads.shape[1], len(rows)
     moved = np.empty((count, width), dtype=np.int64)
@@ -159,7 +164,7 @@ def count_held(
             for k in range(waiting):
                 i, node = active[k], at[k]
                 column = nodes[node, 0]
-                code = others[chosen[i], column] if hole[node] else codes[rows[i], column]
+                code = others[chosen[i], column] if intervened[node] else codes[rows[i], column]
                 code -= nodes[node, 1]
                 inside = np.uint32(code) < np.uint32(nodes[node, 2])
                 node = nodes[node, 3] if inside else nodes[node, 4]
@@ -184,7 +189,9 @@ def count_held(
             for tree in range(len(new)):
                 new[tree] = ends[tree, row]
             for tree in trees:
-                new[tree] = held_leaf(nodes, codes, row, others, chosen[i], hole, starts[tree])
+                new[tree] = leaf_after_intervention(
+                    nodes, codes, row, others, chosen[i], intervened, starts[tree]
+                )
             changed[i] = exactly_changes(sums, new, classes[row], totals[row, 0])
         else:
             changed[i] = outcome == 1

@@ -1,4 +1,4 @@
-"""Which pairs of rows change the output, from the form of a position and the values there."""
+"""The range of values at a position that keep each row's output."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.measure.contexts.ascent import Ascent
-from proxyuse.measure.contexts.forms import Context, Form
+from proxyuse.measure.contexts.context import Context, Form
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.counting import Rows
 from proxyuse.measure.influence import differ
 from proxyuse.measure.row_effects import Ranges
@@ -15,11 +15,10 @@ from proxyuse.measure.sample import Sample
 
 
 def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes: Array) -> Ranges:
-    """For some rows, the range of numbers that keep each row's output, if the form has an order.
+    """Return the range of numbers that keep each row's output, for the forms SIDE and SHIFT.
 
-    `numbers` are the distinct numbers at the position in the whole population, sorted, a missing
-    one last. They may come from other rows than these. `codes` are these rows' own indices in
-    `numbers`.
+    `numbers` holds the distinct numbers at the position in the whole population, sorted, with a
+    missing number last. `codes` holds the index in `numbers` of each of these rows.
     """
     if context.form is Form.SIDE:
         return _by_side(sample, site, context, numbers, codes)
@@ -28,11 +27,11 @@ def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes:
 
 
 def pairs_across(sample: Sample, site: Site, context: Context, values: Array) -> int | None:
-    """The number of pairs that change the output, if many rows of weight 1 each have a side.
+    """Return the number of pairs that change the output, for SIDE and many unit weights.
 
     A row below its threshold changes with every number above it, a row above it with every
     number below. None if a number is missing or infinite, or so close to a threshold that
-    rounding decides. O(n) unless numbers crowd.
+    rounding decides. O(n) unless many numbers are close together.
     """
     numbers = values.dtype == np.float64 and values.ndim == 1
     wanted = context.form is Form.SIDE and numbers and sample.unit_weights and sample.many_rows
@@ -46,8 +45,8 @@ def pairs_across(sample: Sample, site: Site, context: Context, values: Array) ->
     if not all(np.isfinite(part).all() for part in (ends, tau, slack)):
         return None
     # Rounding may keep a row on one side of its threshold for all numbers.
-    ascent = sample.shared(Ascent)
-    outcomes = [ascent.up_to(context.judge, site, rows, np.full(len(rows), end)) for end in ends]
+    path = sample.shared(PathEvaluator)
+    outcomes = [path.up_to(context.judge, site, rows, np.full(len(rows), end)) for end in ends]
     if not np.array_equal(differ(*outcomes), (ends[0] < tau) & (tau < ends[1])):
         return None
     from proxyuse.measure.association.column_kernel import crossed  # loads numba
@@ -57,7 +56,7 @@ def pairs_across(sample: Sample, site: Site, context: Context, values: Array) ->
 
 
 def sides(sample: Sample, site: Site, context: Context) -> tuple[Array, Array, Array, Array] | None:
-    """The rows whose output depends on the side of a threshold, if this is the form.
+    """Return the rows whose output depends on the side of a threshold, or None.
 
     Returns
     -------
@@ -67,35 +66,35 @@ def sides(sample: Sample, site: Site, context: Context) -> tuple[Array, Array, A
         return None
     assert context.tau is not None
     assert context.slack is not None
-    ascent = sample.shared(Ascent)
+    path = sample.shared(PathEvaluator)
     with np.errstate(all="ignore"):
         away = 4 * context.slack + np.abs(context.tau) * 1e-9 + 1e-9
         known = context.rows & np.isfinite(context.tau) & np.isfinite(away)
         rows = np.flatnonzero(known)
         tau, away = context.tau[rows], away[rows]
-        low, high = (ascent.outcome(site, rows, tau + step) for step in (-away, away))
+        low, high = (path.outcome(site, rows, tau + step) for step in (-away, away))
     return rows, tau, low, high
 
 
 def _by_side(
     sample: Rows, site: Site, context: Context, numbers: Array, every_code: Array
 ) -> Ranges:
-    """Each row keeps its output on one side of its threshold.
+    """Handle SIDE: each row keeps its output on one side of its threshold.
 
     The low side is the side of the smallest number.
     """
-    ascent = sample.shared(Ascent)
+    path = sample.shared(PathEvaluator)
     size = len(numbers) - int(np.isnan(numbers[-1]))
     rows = np.flatnonzero(context.rows)
-    if size == 0:  # all are missing, and change nothing
+    if size == 0:  # all numbers are missing, so nothing changes
         start = np.zeros(len(rows), dtype=np.intp)
         return Ranges(rows, start, start, 0, every_code, np.zeros(len(rows), dtype=np.bool_))
     codes, present = every_code[rows], numbers[:size]
-    low = ascent.up_to(context.judge, site, rows, np.full(len(rows), present[0]))
-    below = _low_side(ascent, site, context, present, rows, low)
+    low = path.up_to(context.judge, site, rows, np.full(len(rows), present[0]))
+    below = _low_side(path, site, context, present, rows, low)
     own_low, lost = codes < below, None
     if size < len(numbers):
-        missing = ascent.up_to(context.judge, site, rows, np.full(len(rows), np.nan))
+        missing = path.up_to(context.judge, site, rows, np.full(len(rows), np.nan))
         missing_low = ~differ(missing, low)
         own_low = np.where(codes == size, missing_low, own_low)
         lost = own_low != missing_low
@@ -104,9 +103,9 @@ def _by_side(
 
 
 def _low_side(
-    ascent: Ascent, site: Site, context: Context, numbers: Array, rows: Array, low: Array
+    path: PathEvaluator, site: Site, context: Context, numbers: Array, rows: Array, low: Array
 ) -> Array:
-    """How many of the sorted numbers are on the low side, for each row."""
+    """Return how many of the sorted numbers are on the low side of each row's threshold."""
     assert context.tau is not None
     assert context.slack is not None
     tau, slack = context.tau[rows], context.slack[rows]
@@ -118,14 +117,14 @@ def _low_side(
     end[near] = np.searchsorted(numbers, (tau + slack)[near], side="right")
     end[unknown] = len(numbers)
     # If the largest number is on the same side as the smallest, all of them are.
-    high = ascent.up_to(context.judge, site, rows, np.full(len(rows), numbers[-1]))
+    high = path.up_to(context.judge, site, rows, np.full(len(rows), numbers[-1]))
     one_side = ~differ(low, high)
     start = np.where(one_side, len(numbers), np.maximum(start, 1))
     end = np.maximum(end, start)
     open_rows = np.flatnonzero(start < end)
     while len(open_rows):
         middle = (start[open_rows] + end[open_rows]) // 2
-        outcome = ascent.up_to(context.judge, site, rows[open_rows], numbers[middle])
+        outcome = path.up_to(context.judge, site, rows[open_rows], numbers[middle])
         is_low = ~differ(outcome, low[open_rows])
         start[open_rows] = np.where(is_low, middle + 1, start[open_rows])
         end[open_rows] = np.where(is_low, end[open_rows], middle)
@@ -136,10 +135,10 @@ def _low_side(
 def _by_neighbors(
     sample: Rows, site: Site, context: Context, numbers: Array, codes: Array
 ) -> Ranges:
-    """Through monotone steps, the values that give a row's output are next to its own."""
-    ascent = sample.shared(Ascent)
+    """Handle SHIFT: the values that keep a row's output are neighbors of its own."""
+    path = sample.shared(PathEvaluator)
     every = np.flatnonzero(context.rows)
-    outputs = ascent.outcome(site, every, numbers[codes[every]])
+    outputs = path.outcome(site, every, numbers[codes[every]])
     ends = codes.copy(), codes.copy()
     for end, direction in zip(ends, (-1, 1), strict=True):
         rows, actual = every, outputs
@@ -149,7 +148,7 @@ def _by_neighbors(
             rows, index, actual = rows[inside], index[inside], actual[inside]
             if len(rows) == 0:
                 break
-            equal = ~differ(actual, ascent.outcome(site, rows, numbers[index]))
+            equal = ~differ(actual, path.outcome(site, rows, numbers[index]))
             rows, index, actual = rows[equal], index[equal], actual[equal]
             end[rows] = index
             index = index + direction
@@ -157,7 +156,7 @@ def _by_neighbors(
 
 
 def _positions(numbers: Array, thresholds: Array) -> Array:
-    """How many of the sorted numbers are below each threshold.
+    """Return how many of the sorted numbers are below each threshold.
 
     Sorted thresholds touch memory in order, which is several times faster than random lookups.
     """

@@ -1,7 +1,11 @@
-"""Loops that try every value of a variable in a hole at once; importing this loads numba.
+"""Compiled loops that try every value of a variable at the intervened tests in one walk.
 
-One walk splits the values at each test of the hole: those for which it holds go on to one side, the
-others to the other. What a leaf adds to the leads goes to all values that end there.
+The walk carries a set of values. At each intervened test the set splits: the values that pass the
+test follow one branch, the others the other branch. A leaf adds its scores to the leads of all
+values that end there. One walk costs about as much as the tree has nodes that some value reaches,
+instead of one walk per value.
+
+Importing this module loads numba.
 """
 
 from __future__ import annotations
@@ -11,42 +15,44 @@ import numpy as np
 from proxyuse.lang.compiled import bits_of, called, compiled
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests.decision import Sums
-from proxyuse.measure.forests.hole_loops import held_leaf
+from proxyuse.measure.forests.intervention_loops import leaf_after_intervention
 from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
 
 
 @called
 def lowest_bit(word: int) -> int:
-    """The number of the lowest bit that is set."""
+    """Return the index of the lowest set bit."""
     return int(bits_of(~word & (word - np.uint64(1))))
 
 
 @called
 def changes_exactly(
-    nodes: Array, codes: Array, row: int, others: Array, other: int, hole: Array, trees: Array,
-    starts: Array, sums: Sums, ends: Array, said: int, total: float, new: Array,
+    nodes: Array, codes: Array, row: int, others: Array, other: int, intervened: Array,
+    trees: Array, starts: Array, sums: Sums, ends: Array, actual: int, total: float, new: Array,
 ) -> bool:  # fmt: skip
-    """Whether a row's output changes by the program's own sums, with another row's codes."""
+    """Return whether another row's codes change a row's output, by the program's own sums."""
     same = True
     for tree in range(len(new)):
         new[tree] = ends[tree, row]
     for tree in trees:
-        new[tree] = held_leaf(nodes, codes, row, others, other, hole, starts[tree])
+        new[tree] = leaf_after_intervention(
+            nodes, codes, row, others, other, intervened, starts[tree]
+        )
         same = same and new[tree] == ends[tree, row]
-    return not same and exactly_changes(sums, new, said, total)
+    return not same and exactly_changes(sums, new, actual, total)
 
 
 @compiled
-def sweep_sets(
-    nodes: Array, codes: Array, rows: Array, hole: Array, first: Array, trees: Array,
+def try_value_sets(
+    nodes: Array, codes: Array, rows: Array, intervened: Array, first: Array, trees: Array,
     starts: Array, slot: Array, holds: Array, others: Array, masses: Array, sums: Sums,
     scores: Array, slack: int, ends: Array, leads: Array, classes: Array, totals: Array,
-    weights: Array, by_row: Array, by_kind: Array,
+    weights: Array, by_row: Array, by_class: Array,
 ) -> None:  # fmt: skip
-    """What rows say with each of up to 64 kinds of values, at the tests of a hole.
+    """Count the changes of output with each of up to 64 classes of values.
 
-    A set of kinds is a word. ``holds[slot[node]]`` has the kinds for which the test of a node
-    holds, `others` a row of codes of each kind, `masses` the mass of each.
+    A set of classes is one 64-bit word. ``holds[slot[node]]`` is the set of classes that pass the
+    test of a node. `others` has one row of codes per class, and `masses` the mass of each class.
     """
     count, width = len(masses), leads.shape[1]
     size = max(1, min(len(rows), 2**16 // (count * width)))
@@ -71,7 +77,7 @@ def sweep_sets(
                     waiting -= 1
                     node, current = waiting_nodes[waiting], waiting_sets[waiting]
                     while node >= 0:
-                        if hole[node]:
+                        if intervened[node]:
                             within = current & holds[slot[node]]
                             if within == current:
                                 node = nodes[node, 3]
@@ -112,28 +118,29 @@ def sweep_sets(
                 outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
                 if outcome == UNSURE:
                     outcome = changes_exactly(
-                        nodes, codes, row, others, kind, hole, trees, starts, sums, ends,
+                        nodes, codes, row, others, kind, intervened, trees, starts, sums, ends,
                         classes[row], totals[row, 0], new,
                     )  # fmt: skip
                 if outcome == 1:
                     by_row[row] += masses[kind]
-                    by_kind[kind] += weights[row]
+                    by_class[kind] += weights[row]
 
 
 @compiled
-def sweep_ranges(
-    nodes: Array, codes: Array, rows: Array, hole: Array, first: Array, trees: Array,
+def try_value_ranges(
+    nodes: Array, codes: Array, rows: Array, intervened: Array, first: Array, trees: Array,
     starts: Array, column: int, cell_of: Array, cells: Array, upto: Array, sums: Sums,
     scores: Array, slack: int, ends: Array, leads: Array, classes: Array, totals: Array,
     weights: Array, by_row: Array, turns: Array,
 ) -> None:  # fmt: skip
-    """What rows say with a column's value in each of its cells, at the tests of a hole.
+    """Count the changes of output with the value of a column in each of its cells.
 
-    A cell is a code that occurs: `cells` are the codes, ascending, `cell_of` says for each code
-    (from -1 on) how many cells are below it, and `upto` has the mass of the cells before each one.
-    A leaf adds to a range of cells. Between two ends of ranges the output is the same, so it is
-    found once. For each row the mass of the cells that change its output is added to `by_row`.
-    The mass of the rows that a cell changes is the sum of `turns` up to the cell.
+    A cell is a code that occurs. `cells` holds these codes in ascending order, `cell_of` the number
+    of cells below each code (from -1 on), and `upto` the mass of the cells before each one. The
+    cells that end at a leaf are a range, so a leaf adds its scores at the ends of that range. The
+    output is the same between two such ends and is computed once. The mass of the cells that change
+    a row's output is added to `by_row`. The mass of the rows that a cell changes is the sum of
+    `turns` up to that cell.
     """
     count, width = len(cells), leads.shape[1]
     words = (count >> 6) + 1
@@ -157,7 +164,7 @@ def sweep_ranges(
                 while waiting > 0:
                     waiting -= 1
                     node, low, high = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
-                    while node >= 0 and not hole[node]:
+                    while node >= 0 and not intervened[node]:
                         code = codes[row, nodes[node, 0]] - nodes[node, 1]
                         inside = np.uint32(code) < np.uint32(nodes[node, 2])
                         node = nodes[node, 3] if inside else nodes[node, 4]
@@ -210,7 +217,7 @@ def sweep_ranges(
                     if outcome == UNSURE:
                         held[0, column] = cells[cell]
                         changed = changes_exactly(
-                            nodes, codes, row, held, 0, hole, trees, starts, sums, ends,
+                            nodes, codes, row, held, 0, intervened, trees, starts, sums, ends,
                             classes[row], totals[row, 0], new,
                         )  # fmt: skip
                     else:

@@ -1,4 +1,4 @@
-"""From the root down to a position: the form in which the output depends on it."""
+"""Find how the output depends on a position, going down from the root."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from proxyuse.lang.nodes import (
     children,
 )
 from proxyuse.lang.positions import Site
-from proxyuse.measure.contexts.ascent import Ascent
-from proxyuse.measure.contexts.forms import Context, Form
+from proxyuse.measure.contexts.context import Context, Form
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.counting import Rows
 from proxyuse.measure.influence import differ
 
 _EPS = 2.0**-52
-_TINY = 2.0**-1000  # far more than is lost when a result is too small to be represented
-MOST_STRAIN = 2.0**300  # larger and smaller products are left to the program's own operations
+_TINY = 2.0**-1000  # far more than underflow can lose
+MOST_STRAIN = 2.0**300  # for larger or smaller products the program's own operations decide
 
 
-class Descent:
-    """The contexts of positions.
+class ContextAnalysis:
+    """Finds the context of each position.
 
-    The contexts on the path to the last position are kept, so that a position asked for in
-    preorder costs one step from its parent: O(n) for n rows and each sibling.
+    The contexts on the path to the last position are cached. In preorder, a position therefore
+    costs one step from its parent: O(n) per sibling for n rows.
 
-    Only rows that depend on a position decide about its form: it is OTHER if one of them makes
-    it so. Hence the form on all rows follows from the forms on blocks of them.
+    Only rows that depend on a position determine its form: it is OTHER if any of them requires it.
+    The form on all rows therefore follows from the forms on blocks of rows.
     """
 
     def __init__(self, sample: Rows) -> None:
         self.sample = sample
-        self._ascent = sample.shared(Ascent)
+        self._path_evaluator = sample.shared(PathEvaluator)
         self._path: list[tuple[int, Context]] = []
 
     def context(self, site: Site) -> Context:
-        """The context of a position."""
+        """Return the context of a position."""
         points, path = self.sample.points, self._path
         while path and not path[-1][0] <= site.point < points.end(path[-1][0]):
             path.pop()
@@ -77,7 +77,7 @@ class Descent:
         return context
 
     def _inside(self, point: int, context: Context, chosen: tuple[int, ...]) -> Context:
-        """The context of a child (or some operands) of the term at a point."""
+        """Return the context of a child, or of some operands, of the term at a point."""
         sample, term = self.sample, self.sample.points.terms[point]
         parts = children(term)
         if isinstance(term, Ite):
@@ -137,7 +137,9 @@ class Descent:
                 top = context.judge if context.form is Form.SIDE else 0
                 site = Site(point)
                 branches = (then[at], otherwise[at])
-                outcomes = [self._ascent.up_to(top, site, at, values) for values in branches]
+                outcomes = [
+                    self._path_evaluator.up_to(top, site, at, values) for values in branches
+                ]
                 rows[at] = differ(outcomes[0], outcomes[1])
         return Context(Form.FLIP, rows)
 
@@ -157,7 +159,7 @@ class Descent:
         return Context(Form.SIDE, context.rows, point, tau, slack)
 
     def _inside_vector(self, point: int, context: Context, others: list[Array]) -> Context:
-        """An entry of a vector directly below an argmax: it wins from a threshold on."""
+        """Handle an entry of a vector below an argmax: it wins above a threshold."""
         points = self.sample.points
         parent = points.parents[point]
         above = points.terms[parent] if parent >= 0 else None
@@ -170,9 +172,9 @@ class Descent:
     def _inside_arithmetic(
         self, term: Add | Mul | Call, context: Context, others: list[Array]
     ) -> Context:
-        """An operand of a sum or product of numbers, or a dividend.
+        """Handle an operand of a sum or product of numbers, or a dividend.
 
-        If another operand is missing in a row, so is the result, whatever this operand is.
+        If another operand is missing in a row, the result is missing whatever this operand is.
         """
         n_rows, rows = self.sample.n_rows, context.rows
         other_form = replace(context, form=Form.OTHER, missing=None)
@@ -193,16 +195,16 @@ class Descent:
             return replace(context, form=Form.SHIFT)
         assert context.tau is not None
         assert context.slack is not None
-        room = 8.0 * _EPS * (len(others) + 2)
+        rounding = 8.0 * _EPS * (len(others) + 2)
         if isinstance(term, Add):
             tau = context.tau - rest
-            slack = context.slack + room * (size + np.abs(context.tau) + np.abs(tau))
+            slack = context.slack + rounding * (size + np.abs(context.tau) + np.abs(tau))
         elif isinstance(term, Mul):
             tau = context.tau / factor
-            slack = (context.slack + _TINY) / np.abs(factor) + room * np.abs(tau)
+            slack = (context.slack + _TINY) / np.abs(factor) + rounding * np.abs(tau)
         else:
             tau = context.tau * factor
-            slack = (context.slack + _TINY) * np.abs(factor) + room * np.abs(tau)
+            slack = (context.slack + _TINY) * np.abs(factor) + rounding * np.abs(tau)
         slack = np.where(strain < MOST_STRAIN, slack, np.inf)
         return replace(context, tau=tau, slack=slack + _TINY)
 
@@ -215,12 +217,12 @@ def _inside_fill(context: Context, value: object) -> Context:
 
 
 def _any_in(rows: Array, marked: Array) -> bool:
-    """Whether any of some rows is marked."""
+    """Return whether any of some rows is marked."""
     return bool(marked.any() and (marked & rows).any())
 
 
 def _sum(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
-    """The sum of some numbers in each row, and the sum of their sizes."""
+    """Return the sum of some numbers in each row, and the sum of their absolute values."""
     total, size, buffer = np.zeros(n_rows), np.zeros(n_rows), np.empty(n_rows)
     for number in numbers:
         total += number
@@ -229,7 +231,7 @@ def _sum(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
 
 
 def _product(numbers: Iterable[Array], n_rows: int) -> tuple[Array, Array]:
-    """The product of some numbers in each row, and how far partial products may be from 1."""
+    """Return the product of some numbers in each row, and a bound on partial products."""
     total, strain = np.ones(n_rows), np.ones(n_rows)
     for number in numbers:
         total *= number

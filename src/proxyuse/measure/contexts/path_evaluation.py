@@ -1,4 +1,4 @@
-"""From a position up to the root, with the program's own operations."""
+"""Evaluate the program from one position up to the root, with the program's own operations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.counting import Rows
 
 
-class Ascent:
-    """Evaluates the program for some rows with other values at one position.
+class PathEvaluator:
+    """Evaluate the program on some rows with other values at one position.
 
-    Costs one operation per node on the path, for the chosen rows only.
+    Costs one array operation per node on the path, on the chosen rows only.
     """
 
     def __init__(self, sample: Rows) -> None:
@@ -21,11 +21,11 @@ class Ascent:
         self._rest: tuple[Site, list[Array]] | None = None
 
     def outcome(self, site: Site, rows: Array, values: Array) -> Array:
-        """The output of some rows, which reach the position, with these values there."""
+        """Return the output of rows that reach the position, with these values there."""
         return self.up_to(0, site, rows, values)
 
     def up_to(self, top: int, site: Site, rows: Array, values: Array) -> Array:
-        """The value at a point above the position."""
+        """Return the value at a point above the position."""
         points, vocabulary = self.sample.points, self.sample.vocabulary
         point = site.point
         with np.errstate(all="ignore"):
@@ -51,9 +51,9 @@ class Ascent:
         return values if len(values) == 1 else np.asarray(values[rows])
 
     def _other_operands(self, site: Site) -> list[Array]:
-        """The result of the operands that a subset leaves, from left to right; the last is kept.
+        """Combine the operands outside a subset, from left to right; the last result is cached.
 
-        The subset comes after them, so the result does not depend on it.
+        They are combined before the subset, so the result does not depend on it.
         """
         if self._rest is None or self._rest[0] != site:
             sample = self.sample
@@ -65,14 +65,14 @@ class Ascent:
 
 
 def others_of(points: Points, site: Site) -> list[Term]:
-    """The operands that a subset leaves, as written."""
+    """Return the operands that are not in a subset, in written order."""
     term = points.terms[site.point]
     chosen = {term._order[i] for i in site.operands}
     return [part for i, part in enumerate(children(term)) if i not in chosen]
 
 
 def only_constants_beside(points: Points, site: Site) -> bool:
-    """Whether only constants stand beside a position on its path to the root."""
+    """Return whether all siblings on the path from a position to the root are constants."""
     beside = others_of(points, site) if site.operands else []
     point = site.point
     while point:

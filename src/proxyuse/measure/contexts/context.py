@@ -1,4 +1,4 @@
-"""How the output depends on a position; see the package's docstring."""
+"""The context of a position: how the output depends on it (see the package docstring)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proxyuse.lang.evaluate import Array
 
 
 class Form(Enum):
-    """The forms of dependence."""
+    """The forms in which the output can depend on a position."""
 
     PASS = "pass"
     FLIP = "flip"
@@ -28,10 +28,10 @@ class Context:
     ----------
     form : see `Form`.
     rows : the rows whose output can depend on it.
-    judge : for SIDE, a point whose value says which side the position is on.
-    tau, slack : for SIDE, the threshold of each row and its precision.
-    missing : the number that a missing value at this position acts like, if there is one.
-    filled : whether there is a `fill` between the position and the point that decides.
+    judge : for SIDE, a point whose value shows which side of the threshold the position is on.
+    tau, slack : for SIDE, the threshold of each row and a bound on its rounding error.
+    missing : the number that a missing value at this position acts like, if any.
+    filled : whether there is a `fill` between the position and the deciding point.
     """
 
     form: Form
@@ -43,12 +43,12 @@ class Context:
     filled: bool = False
 
     def acting(self, values: Array) -> Array:
-        """The values with missing ones replaced by the number they act like."""
+        """Replace missing values with the number they act like."""
         return filled_in(values, self.missing)
 
 
 def filled_in(values: Array, missing: float | None) -> Array:
-    """Values with missing numbers replaced by one, if there is one."""
+    """Replace missing numbers with `missing`, unless it is None."""
     if missing is None or values.dtype != np.float64 or values.ndim != 1:
         return values
     return np.where(np.isnan(values), missing, values)

@@ -1,7 +1,8 @@
-"""What all tests of a forest tell about the protected attributes, at once.
+"""The association of every split of a forest with the protected attributes, in one pass.
 
-A test holds for a range of codes, so its joint table with an attribute follows from how many rows
-have each code: two look-ups in running sums. Tests that hold for the same rows share a table.
+A split's test holds for a range of codes. Its joint table with an attribute is therefore the
+difference of two entries of cumulative counts by code. Tests that hold for the same rows share a
+table.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.mutual_information import (
+from proxyuse.measure.association.protocol import (
     Association,
     association_of_values,
     associations_of,
@@ -23,16 +24,16 @@ from proxyuse.measure.forests.plan import ForestPlan
 CHUNK = 1 << 14
 
 
-def test_associations(
+def split_associations(
     plan: ForestPlan,
     codes: Array,
     weights: Array,
     attributes: Sequence[Support],
     measure: Association,
 ) -> Array:
-    """The association of each distinct test with each protected attribute.
+    """Return the association of each distinct test with each protected attribute.
 
-    O(n) for each column of codes, and one small table for each distinct split of the rows.
+    Costs O(n) per column of codes, plus one small table per distinct split of the rows.
     """
     nodes, forest = plan.code_ranges.nodes, plan.forest
     first_node = np.empty(len(forest.tests), dtype=np.int64)
@@ -62,7 +63,7 @@ def test_associations(
 
 
 def _by_code(codes: Array, count: int, attribute: Support, weights: Array) -> Array:
-    """The masses by code, from -1 on, and value of an attribute."""
+    """Return the masses by code (from -1 on) and value of an attribute."""
     width = len(attribute)
     cells = (codes.astype(np.int64) + 1) * width + attribute.codes
     flat = np.bincount(cells, weights, minlength=(count + 1) * width)

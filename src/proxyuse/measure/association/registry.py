@@ -1,0 +1,54 @@
+"""Look up a measure of association by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from proxyuse.errors import DataError
+from proxyuse.measure.association import measures
+from proxyuse.measure.association.function import FunctionAssociation
+from proxyuse.measure.association.names import DEFAULT, association_names
+from proxyuse.measure.association.protocol import Association
+
+
+def association_from(option: object) -> Association:
+    """Return the measure for an option: a name, a measure, a function, or None for the default.
+
+    Examples
+    --------
+    >>> association_from("cramers-v").name
+    "Cramer's V"
+    """
+    if option is None:
+        option = DEFAULT
+    if isinstance(option, str) and option in association_names():
+        return _variants(option)[0]
+    attributes = ("name", "information_bound")
+    if callable(option) and not isinstance(option, type):
+        if all(hasattr(option, attribute) for attribute in attributes):
+            return option  # type: ignore[return-value]
+        if not any(hasattr(option, attribute) for attribute in attributes):
+            return FunctionAssociation(option)
+    raise DataError(
+        f"association is {option!r}; pass one of {', '.join(association_names())}, or an instance "
+        "such as NormalizedMutualInformation(), or a function of a table of masses"
+    )
+
+
+def built_in_association(title: str) -> Association | None:
+    """Return the built-in measure that results call `title`, or None if there is none.
+
+    Examples
+    --------
+    >>> built_in_association("adjusted mutual information (max)").normalizer
+    'max'
+    """
+    every = (measure for name in association_names() for measure in _variants(name))
+    return next((measure for measure in every if measure.name == title), None)
+
+
+def _variants(name: str) -> tuple[Association, ...]:
+    """Return the measure with this name, followed by its variants."""
+    module = import_module(f"{measures.__name__}.{name.replace('-', '_')}")
+    variants: tuple[Association, ...] = module.MEASURES
+    return variants
