@@ -309,8 +309,6 @@ def test_no_command_shows_the_help(capsys):
          "audit", 1),
         (["datasets"], "datasets", 0),
         (["datasets", "student", "--output", "student.csv"], "datasets", 0),
-        (["reproduce", "--list"], "reproduce", 0),
-        (["reproduce", "contraception"], "reproduce", 0),
         (["doctor"], "doctor", 0),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
