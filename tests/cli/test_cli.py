@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import jsonschema
@@ -21,10 +22,12 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from proxyuse.cli import doctor_command
 from proxyuse.cli.main import main
 from proxyuse.judge.records import Records
 from tests.command_line import run
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = "ite(vitamins == 1, 'A', 'B')"
 PEOPLE = pd.DataFrame(
     {
@@ -279,6 +282,35 @@ def test_datasets_are_listed_and_written(folder, capsys):
     assert "adult" in err
     _, err = run("datasets", "adult", code=2, capsys=capsys)
     assert "--output" in err
+
+
+@pytest.mark.parametrize("name", ["numpy", "narwhals", "numba", "scipy"])
+@pytest.mark.parametrize("installed", [True, False])
+def test_doctor_names_a_missing_requirement(name, installed, monkeypatch, capsys):
+    if installed:
+        monkeypatch.setitem(sys.modules, name, None)  # there, but not importable
+    else:
+        monkeypatch.setattr(
+            doctor_command, "_version", lambda package: None if package == name else "1"
+        )
+    out, _ = run("doctor", code=2, capsys=capsys)
+    assert f"{name} {'' if installed else 'is not installed: pip install '}" in out
+    assert "test audit runs" not in out
+    content, _ = run("doctor", "--json", code=2, capsys=capsys)
+    assert len(json.loads(content)["problems"]) == 1
+    assert not json.loads(content)["works"]
+
+
+def test_doctor_knows_the_core_dependencies():
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    core = {re.split("[>=<]", line)[0] for line in content["project"]["dependencies"]}
+    assert core == set(doctor_command.REQUIRED)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "CONTRIBUTING.md"])
+def test_pages_name_the_core_dependencies(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert "core needs NumPy, SciPy, numba and narwhals" in " ".join(text.split())
 
 
 def test_doctor_tells_versions(capsys):

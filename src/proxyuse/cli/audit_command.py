@@ -19,7 +19,7 @@ from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.cli.validity_options import wanted
 from proxyuse.errors import DataError, FileError
-from proxyuse.io.writing import check_writable, written
+from proxyuse.io.writing import check_writable, make_folder, written
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
@@ -50,6 +50,7 @@ SAID = (
 def run(given: argparse.Namespace) -> int:
     """Audit, print, write, and say with the exit code what was found."""
     asked = settings(given)
+    _make_output_folders(given, asked)
     check_outputs(asked, (*vars(asked.output).values(), given.certificate))
     records = None if asked.judgments is None else Records.open(asked.judgments)
     policy = None if asked.policy is None else read_policy(asked.policy)
@@ -256,10 +257,10 @@ def _check_values(data: LoadedData, asked: Project) -> None:
 def about(
     asked: Project, model: LoadedModel, data: LoadedData, threshold: float | None
 ) -> dict[str, Any]:
-    """What the result says of its files: names without folders, and what is in them as hashes."""
+    """Describe the files of a result: their paths and hashes."""
     return {
         "model": {
-            "file": model.path.name,
+            "file": shown_path(model.path),
             "kind": model.kind,
             "sha256": model.sha256,
             "saved_with": model.saved_with,
@@ -267,7 +268,8 @@ def about(
         },
         "data": {
             "files": [
-                {"file": Path(path).name, "sha256": digest} for path, digest in data.sha256.items()
+                {"file": shown_path(Path(path)), "sha256": digest}
+                for path, digest in data.sha256.items()
             ],
             "rows_read": data.n_read,
             "where": asked.where,
@@ -279,6 +281,16 @@ def about(
             *_model_notes(model, threshold),
         ],
     }
+
+
+def shown_path(path: Path) -> str:
+    """Return a path relative to the current folder, or its name alone if it is outside of it.
+
+    A result may be published, so it names no folders of the machine.
+    """
+    absolute = Path(os.path.abspath(path))
+    folder = Path.cwd()
+    return absolute.relative_to(folder).as_posix() if absolute.is_relative_to(folder) else path.name
 
 
 def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
@@ -302,6 +314,14 @@ def oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
     if policy is not None and (expired := policy.expired()):
         notes.append(f"the policy's rules {', '.join(rule.name for rule in expired)} have expired")
     return notes
+
+
+def _make_output_folders(given: argparse.Namespace, asked: Project) -> None:
+    """Create the folders of the outputs that the project file names."""
+    for kind, path in vars(asked.output).items():
+        option = "output" if kind == "json" else kind
+        if path is not None and getattr(given, option, None) is None:
+            make_folder(path.parent)
 
 
 def check_outputs(asked: Project, outputs: Iterable[Path | None], more: Path | None = None) -> None:

@@ -13,7 +13,7 @@ from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.datasets import load_adult
 from proxyuse.errors import FileError
-from proxyuse.io.writing import written
+from proxyuse.io.writing import make_folder, written
 from proxyuse.report.answer import answer
 from proxyuse.report.document import document
 
@@ -32,7 +32,7 @@ def run(given: argparse.Namespace) -> int:
     if given.files is not None:
         _keep(given.files, model, people)
     if given.report is not None:
-        _folder(given.report.parent)
+        make_folder(given.report.parent)
         found.to_html(given.report)
     if given.json:
         print_json(result)
@@ -81,16 +81,9 @@ def _keep(folder: Path, model: Any, people: Any) -> None:
             "--files writes the model with skops, which is not installed: "
             "pip install 'proxyuse[files]'"
         ) from None
-    _folder(folder)
+    make_folder(folder)
     written(folder / "model.skops", dumps(model))
     written(folder / "people.csv", people.to_csv(index=False))
-
-
-def _folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from None
 
 
 def _next(files: Path | None) -> str:
