@@ -63,7 +63,7 @@ def test_proxy_use_ends_with_1_and_says_through_what(folder, capsys):
     out, err = audit("--protected", "pregnant", code=1, capsys=capsys)
     assert "pregnant" in out.splitlines()[0]
     assert "vitamins" in out
-    assert "What to do next" in out
+    assert "Next steps" in out
     assert err == ""
     assert "\x1b" not in out
 
@@ -250,7 +250,7 @@ def test_what_people_decided_goes_before_the_policy(folder, capsys):
     with Path("judgments.jsonl").open("a") as file:
         file.write("half a li")
     out, _ = audit(*words, "--judgments", "judgments.jsonl", code=0, capsys=capsys)
-    assert "count for nothing: 1; the first is line 4" in out
+    assert "has 1 unreadable line, which is ignored; the first is line 4" in out
 
 
 # Other commands
@@ -379,7 +379,7 @@ def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys)
         (["--output", "same", "--csv", "same"], "another output"),
         (["--output", "."], "folder"),
         (["--output", "-"], "not the name of a file"),
-        (["--where", "id <= 3"], "single people"),
+        (["--where", "id <= 3"], "could identify people"),
         (["--target", "pregnant"], "target"),
         (["--decision-threshold", "nan"], "decision-threshold"),
         (["--epsilon", "nan"], "epsilon"),
@@ -481,7 +481,7 @@ def test_missing_protected_values_are_told_in_words_of_the_command_line(folder, 
     PEOPLE.assign(pregnant=[""] * 36 + ["yes", "no"] * 2).to_csv("people.csv", index=False)
     words = ("--protected", "pregnant", "--missing-protected", "drop")
     _, err = audit(*words, code=2, capsys=capsys)
-    assert "single people" in err
+    assert "could identify people" in err
 
 
 def test_small_counts_of_rows_read_are_not_told(folder, capsys):
@@ -574,7 +574,7 @@ def test_an_answer_that_cannot_be_printed_is_an_error(form, folder):
     with open("/dev/full", "w") as full:
         found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert found.returncode == 2
-    assert "cannot be printed" in found.stderr
+    assert "cannot print the result" in found.stderr
     assert "Traceback" not in found.stderr
 
 

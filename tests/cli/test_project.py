@@ -105,7 +105,7 @@ def test_the_project_file_says_where_the_page_goes(tmp_path, monkeypatch, capsys
     assert "The model uses a proxy for" in page.read_text("utf-8")
     assert str(page) in told
     told, _ = run("audit", "--report", "other.html", code=1, capsys=capsys)
-    assert "in a browser: other.html" in told  # the command line goes before the file
+    assert "open the HTML report: other.html" in told  # the command line goes before the file
     assert (tmp_path / "other.html").read_bytes() == page.read_bytes()
 
 

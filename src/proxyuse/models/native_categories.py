@@ -7,7 +7,6 @@ plain text, which is what a CSV file holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 
@@ -32,15 +31,17 @@ def with_categories(model: Any, rows: Any) -> Any:
     return rows
 
 
-def _categories(model: Any) -> dict[int, Sequence[object] | None]:
+def _categories(model: Any) -> dict[int, list[Any] | None]:
     """Return the categories by column index; None where the model matches them by name itself."""
     library = type(model).__module__.partition(".")[0]
     if library == "xgboost":
         booster = model.get_booster() if hasattr(model, "get_booster") else model
+        columns = [i for i, kind in enumerate(booster.feature_types or ()) if kind == "c"]
         stored = getattr(booster, "get_categories", None)  # since XGBoost 3.1
-        if stored is None or stored().empty():
+        # Linear boosters have no such columns, and raise an error if asked for categories.
+        if not columns or stored is None or stored().empty():
             return {}
-        return {i: None for i, kind in enumerate(booster.feature_types or ()) if kind == "c"}
+        return dict.fromkeys(columns)
     if library == "lightgbm":
         booster = getattr(model, "booster_", model)
         if not booster.pandas_categorical:
