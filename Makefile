@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install -qq --constraint constraints.txt --edita
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow bench docs lint format venv clean
+.PHONY: help demo test test-slow bench reproduce docs lint format venv clean
 
 help:  ## Show this list
 	@echo "Usage: make <target>   (PYTHON=python3.12 picks the Python that makes $(VENV))"
@@ -39,6 +39,9 @@ test-slow: $(VENV)/.dev  ## Run the slow tests only, with many more examples
 
 bench: $(VENV)/.bench  ## Measure audits of deployed models, for docs/speed.md (ONLY="forest xgb" picks some)
 	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) --write docs/speed.md
+
+reproduce: $(VENV)/.dev  ## Repeat the paper's experiments and rewrite docs/paper (ONLY="student" picks some)
+	@$(BIN)/python -m examples.paper.reproduce $(ONLY) --out docs/paper
 
 # The theme would advertise its successor.
 docs: $(VENV)/.docs  ## Build the documentation as a site into build/site

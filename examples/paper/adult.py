@@ -48,10 +48,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Ite, Term, Var, postorder, variables
 from proxyuse.lang.text import precision_of, term_text
-from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
 
 EPSILON, DELTA = 0.06, 0.08
 MARRIED = ("Married-civ-spouse", "Married-AF-spouse")
@@ -249,7 +249,3 @@ def reproduce() -> Reproduced:
             f"{listed(idle(branch.expression))}, the same follows, so that decides nothing.",
         ],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

@@ -45,9 +45,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Picture, Reproduced, Table
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import variables
-from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -352,7 +352,3 @@ def reproduce() -> Reproduced:
         ],
         remarks=["Repair takes the quickest search; a longer one may keep more accuracy."],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

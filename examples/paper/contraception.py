@@ -36,9 +36,9 @@ from matplotlib.figure import Figure
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_contraceptive
 from proxyuse.lang.text import shortened
-from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
 
 EDUCATION = "wife_education <= 3.5"
 BRANCH = f"ite({EDUCATION}, ite(children <= 2.5, ite(wife_age <= 30.5, "
@@ -125,7 +125,3 @@ def reproduce() -> Reproduced:
         ],
         remarks=[f"The `ite` over education, children and age: `{branch.term}`."],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

@@ -50,10 +50,10 @@ from matplotlib.figure import Figure
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_psid
 from proxyuse.lang.nodes import Compare, variables
 from proxyuse.lang.text import shortened
-from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
 
 STATED = "income <= 33315"
 HEALTH = "health_status"
@@ -280,7 +280,3 @@ def reproduce(psid: str | Path) -> Reproduced:
             f"Left out because their state of health is not known: {left_out:,} families.",
         ],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

@@ -65,9 +65,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import proxyuse as pu
+from examples.paper.experiment import Picture, Reproduced, Table
 from proxyuse.lang.nodes import Const, Var
 from proxyuse.lang.positions import Site
-from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -312,7 +312,3 @@ def reproduce() -> Reproduced:
         ],
         remarks=["The paper is told here in other words, not quoted."],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

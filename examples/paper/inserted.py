@@ -71,10 +71,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Picture, Reproduced, Table
 from proxyuse.datasets import load_student
 from proxyuse.lang.nodes import Ite, Term
 from proxyuse.lang.positions import Site
-from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -379,7 +379,3 @@ def told(results: Sequence[Result]) -> Reproduced:
             "inserted tree, where it is a witness; below, the upper left corner enlarged",
         )],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

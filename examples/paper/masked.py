@@ -35,7 +35,7 @@ import shap
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.reproduction import Compared, Reproduced, Table, alone
+from examples.paper.experiment import Compared, Reproduced, Table
 
 MASKED = "ite(vitamins == 1, ite(engaged == 1, 1, 0), ite(engaged == 1, 0, 1))"
 SPLIT = "ite((x1 == 1) != (x2 == 1), ite(engaged == 1, 1, 0), ite(engaged == 1, 0, 1))"
@@ -172,7 +172,3 @@ def reproduce() -> Reproduced:
         ],
         tables=[views_table(views), trees_table()],
     )
-
-
-if __name__ == "__main__":
-    alone(reproduce)

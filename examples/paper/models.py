@@ -52,10 +52,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_adult
 from proxyuse.lang.build import add, const, mul
 from proxyuse.lang.nodes import Compare, Relation, Term, Var, variables
-from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
 
 COLOURS = {"tree": "#0072b2", "forest": "#d55e00", "linear model": "#009e73"}
 MARKERS = {"tree": "o", "forest": "^", "linear model": "s"}
@@ -263,7 +263,3 @@ def label(ax: Axes, name: str, one: pu.Decomposition, text: str) -> None:
         textcoords="offset points", ha="right", va="center", fontsize=7.5, color=COLOURS[name],
         arrowprops={"arrowstyle": "-", "color": COLOURS[name], "linewidth": 0.7, "shrinkA": 1},
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

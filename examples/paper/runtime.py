@@ -68,8 +68,8 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import proxyuse as pu
+from examples.paper.experiment import Picture, Reproduced, Table
 from proxyuse.datasets import load_adult
-from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 Array = npt.NDArray[Any]
 
@@ -404,7 +404,3 @@ def guides(ax: Axes) -> None:
         ax.plot([start, end], y, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         ax.annotate(f"slope {slope}", (end, y[1]), (3, 0), textcoords="offset points",
                     fontsize=7.5, color=GREY, va="center")  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

@@ -50,8 +50,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Picture, Reproduced, Table
 from proxyuse.datasets import load_adult
-from proxyuse.reproduction import Picture, Reproduced, Table, alone
 
 EPSILON, DELTA = 0.05, 0.05
 COLUMNS = 6
@@ -246,7 +246,3 @@ def label(ax: Axes, name: str, audit: pu.Audit) -> None:
             text, (witness.association, witness.influence), (x, y), textcoords="offset points",
             fontsize=7.5, color=LOOKS[name][0], va="center", ha=end,
         )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

@@ -39,9 +39,9 @@ from matplotlib.figure import Figure
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_student
 from proxyuse.lang.text import shortened
-from proxyuse.reproduction import Compared, Picture, Reproduced, Table, alone
 
 STUDY = "studytime <= 1.5"
 POLICY = Path(__file__).parent / "student_policy.yaml"
@@ -148,7 +148,3 @@ def reproduce() -> Reproduced:
             "time spent on study, so the rule does not cover it.",
         ],
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    alone(reproduce)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import jsonschema
@@ -21,10 +22,12 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from proxyuse.cli import doctor_command
 from proxyuse.cli.main import main
 from proxyuse.judge.records import Records
 from tests.command_line import run
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = "ite(vitamins == 1, 'A', 'B')"
 PEOPLE = pd.DataFrame(
     {
@@ -60,7 +63,7 @@ def test_proxy_use_ends_with_1_and_says_through_what(folder, capsys):
     out, err = audit("--protected", "pregnant", code=1, capsys=capsys)
     assert "pregnant" in out.splitlines()[0]
     assert "vitamins" in out
-    assert "What to do next" in out
+    assert "Next steps" in out
     assert err == ""
     assert "\x1b" not in out
 
@@ -247,7 +250,7 @@ def test_what_people_decided_goes_before_the_policy(folder, capsys):
     with Path("judgments.jsonl").open("a") as file:
         file.write("half a li")
     out, _ = audit(*words, "--judgments", "judgments.jsonl", code=0, capsys=capsys)
-    assert "count for nothing: 1; the first is line 4" in out
+    assert "has 1 unreadable line, which is ignored; the first is line 4" in out
 
 
 # Other commands
@@ -281,6 +284,35 @@ def test_datasets_are_listed_and_written(folder, capsys):
     assert "--output" in err
 
 
+@pytest.mark.parametrize("name", ["numpy", "narwhals", "numba", "scipy"])
+@pytest.mark.parametrize("installed", [True, False])
+def test_doctor_names_a_missing_requirement(name, installed, monkeypatch, capsys):
+    if installed:
+        monkeypatch.setitem(sys.modules, name, None)  # there, but not importable
+    else:
+        monkeypatch.setattr(
+            doctor_command, "_version", lambda package: None if package == name else "1"
+        )
+    out, _ = run("doctor", code=2, capsys=capsys)
+    assert f"{name} {'' if installed else 'is not installed: pip install '}" in out
+    assert "test audit runs" not in out
+    content, _ = run("doctor", "--json", code=2, capsys=capsys)
+    assert len(json.loads(content)["problems"]) == 1
+    assert not json.loads(content)["works"]
+
+
+def test_doctor_knows_the_core_dependencies():
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    core = {re.split("[>=<]", line)[0] for line in content["project"]["dependencies"]}
+    assert core == set(doctor_command.REQUIRED)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "CONTRIBUTING.md"])
+def test_pages_name_the_core_dependencies(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert "core needs NumPy, SciPy, numba and narwhals" in " ".join(text.split())
+
+
 def test_doctor_tells_versions(capsys):
     out, _ = run("doctor", code=0, capsys=capsys)
     assert "numpy" in out
@@ -309,8 +341,6 @@ def test_no_command_shows_the_help(capsys):
          "audit", 1),
         (["datasets"], "datasets", 0),
         (["datasets", "student", "--output", "student.csv"], "datasets", 0),
-        (["reproduce", "--list"], "reproduce", 0),
-        (["reproduce", "contraception"], "reproduce", 0),
         (["doctor"], "doctor", 0),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -349,7 +379,7 @@ def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys)
         (["--output", "same", "--csv", "same"], "another output"),
         (["--output", "."], "folder"),
         (["--output", "-"], "not the name of a file"),
-        (["--where", "id <= 3"], "single people"),
+        (["--where", "id <= 3"], "could identify people"),
         (["--target", "pregnant"], "target"),
         (["--decision-threshold", "nan"], "decision-threshold"),
         (["--epsilon", "nan"], "epsilon"),
@@ -451,7 +481,7 @@ def test_missing_protected_values_are_told_in_words_of_the_command_line(folder, 
     PEOPLE.assign(pregnant=[""] * 36 + ["yes", "no"] * 2).to_csv("people.csv", index=False)
     words = ("--protected", "pregnant", "--missing-protected", "drop")
     _, err = audit(*words, code=2, capsys=capsys)
-    assert "single people" in err
+    assert "could identify people" in err
 
 
 def test_small_counts_of_rows_read_are_not_told(folder, capsys):
@@ -544,7 +574,7 @@ def test_an_answer_that_cannot_be_printed_is_an_error(form, folder):
     with open("/dev/full", "w") as full:
         found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert found.returncode == 2
-    assert "cannot be printed" in found.stderr
+    assert "cannot print the result" in found.stderr
     assert "Traceback" not in found.stderr
 
 

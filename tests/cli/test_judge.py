@@ -96,8 +96,8 @@ def test_all_are_judged_from_a_pipe(judge):
     assert len(terms) >= 3
     out = judge(*BY, answers="a\nfor pay\n" * 20, code=0)
     assert questions(out) == out.count("Recorded: appropriate") == len(terms)
-    assert f"Judged now: {len(terms)} ({len(terms)} appropriate, 0 not)" in out
-    assert "Still to be judged: 0. Violations that remain" in out
+    assert f"Judged: {len(terms)} ({len(terms)} appropriate, 0 inappropriate)" in out
+    assert "Not judged yet: 0. Remaining violations" in out
     kept = list(Records.open("j.jsonl"))
     assert {r.term for r in kept} == terms
     assert {(r.appropriate, r.reason, r.by) for r in kept} == {(True, "for pay", "Ada")}
@@ -110,7 +110,7 @@ def test_witnesses_come_in_the_order_of_the_audit_and_each_decision_counts(judge
     assert shown == [round(w.association, 4) for w in audit().witnesses][: len(shown)]
     first, second = Records.open("j.jsonl")
     assert (first.appropriate, second.appropriate) == (False, True)
-    assert "Judged now: 2 (1 appropriate, 1 not)" in out
+    assert "Judged: 2 (1 appropriate, 1 inappropriate)" in out
     violations = audit().violations(Records.open("j.jsonl"))
     assert f"judged inappropriate): {len(violations)}." in out
 
@@ -119,13 +119,13 @@ def test_judged_inappropriate_is_settled_and_stays_a_violation(judge):
     judge(*BY, answers="i\nno\n" * 20, code=1)
     out = judge(*BY, code=1)
     assert questions(out) == 0
-    assert "still to be judged: 0" in out
+    assert "not judged yet: 0" in out
 
 
 def test_an_empty_reason_and_a_strange_answer_are_asked_again(judge):
     out = judge(*BY, answers="x\n\na\n\n   \nat last\nq\n", code=1)
-    assert out.count("Please answer with a, i, s, t or q") == 2
-    assert out.count("a reason is needed") == 2
+    assert out.count("Please answer a, i, s, t or q") == 2
+    assert out.count("a judgment needs a reason") == 2
     (kept,) = Records.open("j.jsonl")
     assert kept.reason == "at last"
 
@@ -151,7 +151,7 @@ def test_the_end_of_input_is_a_way_to_quit(answers, judge):
     records = Records.open("j.jsonl")
     assert len(records) == out.count("Recorded:") == answers.count("why")
     left = [w for w in audit().witnesses if records(w) is None]
-    assert f"Still to be judged: {len(left)}." in out
+    assert f"Not judged yet: {len(left)}." in out
 
 
 def test_going_on_asks_only_what_is_left(judge):
@@ -159,8 +159,8 @@ def test_going_on_asks_only_what_is_left(judge):
     first = judge("--list", code=1)
     out = judge(*BY, answers="a\nmore\n" * 20, code=0)
     assert questions(out) == len(Records.open("j.jsonl")) - 1
-    assert "still to be judged: 0" in judge("--list", code=0)
-    assert "still to be judged: 0" not in first
+    assert "not judged yet: 0" in judge("--list", code=0)
+    assert "not judged yet: 0" not in first
 
 
 def test_bytes_that_are_not_utf8_do_not_stop_it(folder):
@@ -302,7 +302,7 @@ def test_what_was_decided_on_something_similar_is_shown_and_not_applied(judge):
     before = len(Records.open("j.jsonl"))
     fitted(37)
     listed = judge("--list", code=1)
-    assert "judged alike" in listed
+    assert "similar" in listed
     out = judge("--by", "Grace", answers="s\n" * 20, code=1)
     assert len(Records.open("j.jsonl")) == before
     assert "Similar, confirm" in out
@@ -341,7 +341,7 @@ def test_lines_that_cannot_be_read_are_told(folder, judge):
     with Path("j.jsonl").open("a") as file:
         file.write('{"format": "proxyuse judgment", cut')
     out = judge("--list", code=1)
-    assert "count for nothing: 1" in out
+    assert "has 1 unreadable line, which is ignored" in out
 
 
 # Listing
@@ -368,8 +368,8 @@ def test_what_could_not_be_settled_ends_with_3(folder, judge):
     Path("sum.txt").write_text(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
     words = ("--model", "sum.txt", "--epsilon", "0.3")
     out = judge(*words, "--time-limit", "0.000001", code=3)
-    assert "Not everything could be settled" in out
-    assert "Not everything could be settled" not in judge(*words, code=0)
+    assert "The search is incomplete" in out
+    assert "The search is incomplete" not in judge(*words, code=0)
 
 
 # Wrong use
@@ -451,7 +451,7 @@ def test_ctrl_c_on_a_terminal_keeps_what_was_confirmed_and_says_what_is_left(fol
         shown = read_until(ours, b"interrupted")
         assert it.wait(timeout=30) == 130
     os.close(ours)
-    assert b"Still to be judged: " in shown
+    assert b"Not judged yet: " in shown
     assert b"Traceback" not in shown
     (kept,) = Records.open("j.jsonl")
     assert kept.reason == "für die Löhne"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import textwrap
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_the_project_file_says_where_the_page_goes(tmp_path, monkeypatch, capsys
     assert "The model uses a proxy for" in page.read_text("utf-8")
     assert str(page) in told
     told, _ = run("audit", "--report", "other.html", code=1, capsys=capsys)
-    assert "in a browser: other.html" in told  # the command line goes before the file
+    assert "open the HTML report: other.html" in told  # the command line goes before the file
     assert (tmp_path / "other.html").read_bytes() == page.read_bytes()
 
 
@@ -320,3 +321,27 @@ def test_a_file_that_cannot_be_read_is_said_so(tmp_path):
     path.chmod(0)
     with somebody_else():
         assert "no permission" in refused(path)
+
+
+def test_output_folders_are_created(tmp_path, monkeypatch, capsys):
+    own(
+        tmp_path,
+        """\
+        model = "models/model.txt"
+        data = "people.csv"
+        protected = "z"
+        min_cell = 1
+        [output]
+        json = "results/today/audit.json"
+        sarif = "results/audit.sarif"
+        """,
+    )
+    own(tmp_path / "models", "ite(x <= 1, 0, 1)", "model.txt")
+    own(tmp_path, "x,z\n1,0\n2,1\n", "people.csv")
+    monkeypatch.chdir(tmp_path)
+    run("audit", code=1, capsys=capsys)
+    content = json.loads(Path("results/today/audit.json").read_text())
+    assert content["about"]["model"]["file"] == "models/model.txt"
+    assert '"uri": "models/model.txt"' in Path("results/audit.sarif").read_text()
+    _, err = run("audit", "--csv", "nowhere/audit.csv", code=2, capsys=capsys)
+    assert "nowhere" in err

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from proxyuse import reproduction
+from examples.paper import experiment
 from proxyuse.lang.nodes import variables
 
-script: Any = sys.modules[reproduction.load("baselines").reproduce.__module__]
+script: Any = sys.modules[experiment.load("baselines").reproduce.__module__]
 
 
 @cache

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import proxyuse as pu
-from proxyuse import reproduction
+from examples.paper import experiment
 from proxyuse.datasets import load_contraceptive, load_student
 from proxyuse.datasets.psid import COLUMNS
 
@@ -19,12 +19,12 @@ from proxyuse.datasets.psid import COLUMNS
 @cache
 def script(name: str) -> Any:
     """The functions of a script, by name."""
-    return reproduction.load(name).reproduce.__globals__
+    return experiment.load(name).reproduce.__globals__
 
 
 @cache
-def result(name: str) -> reproduction.Reproduced:
-    return reproduction.load(name).reproduce()
+def result(name: str) -> experiment.Reproduced:
+    return experiment.load(name).reproduce()
 
 
 def cells(name: str, table: int, column: str) -> list[str]:
@@ -37,7 +37,7 @@ def test_what_the_authors_state_is_found(name: str, tmp_path: Path) -> None:
     found = result(name)
     assert all(line.same is not False for line in found.compared)
     assert any(line.same for line in found.compared)
-    files = reproduction.load(name).write(found, tmp_path)
+    files = experiment.load(name).write(found, tmp_path)
     assert len(files) == 1 + len(found.pictures)
     assert all(0 < file.stat().st_size < 300_000 for file in files)
 
@@ -225,8 +225,8 @@ def saved(tmp_path: Path, **changed: Any) -> Path:
     return path
 
 
-def credit(path: Path) -> reproduction.Reproduced:
-    return reproduction.load("credit").reproduce(psid=str(path))
+def credit(path: Path) -> experiment.Reproduced:
+    return experiment.load("credit").reproduce(psid=str(path))
 
 
 def test_credit_finds_the_question_about_income_that_was_planted(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_credit_finds_the_question_about_income_that_was_planted(tmp_path: Path)
         ("codes 1 and 5", "480", "1.000", "0"),
         ("numbers above 0", "480", "1.000", "3"),  # the variable, the question, the program
     ]
-    assert len(reproduction.load("credit").write(found, tmp_path)) == 3
+    assert len(experiment.load("credit").write(found, tmp_path)) == 3
 
 
 def test_credit_shows_a_question_that_passes_before_one_that_is_closer_to_health(

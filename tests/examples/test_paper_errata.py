@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse import reproduction
+from examples.paper import experiment
 from proxyuse.data.table import Table
 from proxyuse.models.checks import compare
 from proxyuse.models.model_terms import DOUBLE
 from proxyuse.program import Frame
 
-script: Any = sys.modules[reproduction.load("errata").reproduce.__module__]
+script: Any = sys.modules[experiment.load("errata").reproduce.__module__]
 
 
 @cache
-def page() -> reproduction.Reproduced:
-    result: reproduction.Reproduced = script.reproduce()
+def page() -> experiment.Reproduced:
+    result: experiment.Reproduced = script.reproduce()
     return result
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import proxyuse as pu
-from proxyuse import reproduction
+from examples.paper import experiment
 from proxyuse.lang.nodes import Const
 from proxyuse.lang.positions import Site
 from tests.brute import Place, Sample, Tree, form
 
-inserted_script: Any = sys.modules[reproduction.load("inserted").reproduce.__module__]
+inserted_script: Any = sys.modules[experiment.load("inserted").reproduce.__module__]
 COUNT, DELTA, EPSILON = (getattr(inserted_script, name) for name in ("COUNT", "DELTA", "EPSILON"))
 WAYS = inserted_script.WAYS
 students, only = inserted_script.students, inserted_script.only

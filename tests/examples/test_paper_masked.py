@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from proxyuse import reproduction
+from examples.paper import experiment
 
-script: Any = sys.modules[reproduction.load("masked").reproduce.__module__]
+script: Any = sys.modules[experiment.load("masked").reproduce.__module__]
 
 
 @cache

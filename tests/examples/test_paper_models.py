@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from proxyuse import reproduction
+from examples.paper import experiment
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import variables
 
-script: Any = sys.modules[reproduction.load("models").reproduce.__module__]
+script: Any = sys.modules[experiment.load("models").reproduce.__module__]
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.reproduction import load
+from examples.paper.experiment import load
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -10,17 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from examples.paper import reproduce
+from examples.paper.experiment import EXPERIMENTS, Compared, Experiment, Reproduced, Table, load
 from proxyuse.errors import FileError
-from proxyuse.reproduction import (
-    EXPERIMENTS,
-    Compared,
-    Experiment,
-    Reproduced,
-    Table,
-    load,
-    scripts,
-)
-from tests.command_line import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "paper"
@@ -81,7 +72,7 @@ def test_a_page_has_the_text_the_figures_and_what_was_noticed():
         "",
         "- Noticed.",
         "",
-        "<!-- made by: proxyuse reproduce -->",
+        "<!-- made by: python -m examples.paper.reproduce -->",
     ]
     assert experiment.text(result).splitlines() == [
         "A title",
@@ -95,97 +86,102 @@ def test_a_page_has_the_text_the_figures_and_what_was_noticed():
     ]
 
 
-# The scripts
+# The experiments
 
 
-def test_every_script_is_an_experiment_and_every_experiment_a_script():
-    assert {path.stem for path in scripts().glob("*.py")} == set(EXPERIMENTS)
+def test_every_module_is_an_experiment_and_every_experiment_a_module():
+    modules = {path.stem for path in (ROOT / "examples" / "paper").glob("*.py")}
+    assert modules == {*EXPERIMENTS, "experiment", "reproduce"}
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_a_script_tells_what_it_does_in_its_docstring(name):
+def test_the_docstring_of_an_experiment_describes_it(name):
     experiment = load(name)
     assert experiment.title
     assert len(experiment.prose) > 200
 
 
-def test_a_script_runs_by_itself(folder):
-    script = scripts() / "contraception.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "--out", "here"], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search("0.0224913 +0.0224913 +same", done.stdout)
-    assert sorted(path.name for path in (folder / "here").iterdir()) == [
-        "contraception.md",
-        "contraception.svg",
-    ]
+def test_there_is_no_other_experiment():
+    with pytest.raises(FileError, match="no experiment"):
+        load("../x")
 
 
 # The command
 
 
-def test_the_command_writes_a_page_and_what_is_there(folder, capsys):
-    out, _ = run("reproduce", "contraception", code=0, capsys=capsys)
-    assert re.search("0.0224913 +0.0224913 +same", out)
+def test_the_command_runs_as_a_module(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.paper.reproduce", "contraception", "--out", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search("0.0224913 +0.0224913 +same", done.stdout)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "README.md",
+        "contraception.md",
+        "contraception.svg",
+    ]
+
+
+def test_the_contents_page_links_what_is_there(folder, capsys):
+    assert reproduce.main(["contraception"]) == 0
     contents = (folder / "paper" / "README.md").read_text(encoding="utf-8")
     assert "(contraception.md)" in contents
     assert "(student.md)" not in contents
-    assert "(not done here: `proxyuse reproduce student`)" in contents
-    assert "(not done here: `proxyuse reproduce credit --psid FILE`)" in contents
-    run("reproduce", "student", code=0, capsys=capsys)
+    assert "(not run here: `python -m examples.paper.reproduce student`)" in contents
+    assert "reproduce credit --psid FILE`)" in contents
+    assert reproduce.main(["student"]) == 0
     contents = (folder / "paper" / "README.md").read_text(encoding="utf-8")
     assert contents.index("(contraception.md)") < contents.index("(student.md)")
 
 
 def test_the_list_runs_nothing(folder, capsys):
-    out, _ = run("reproduce", "--list", code=0, capsys=capsys)
-    assert [line.split()[0] for line in out.splitlines()] == list(EXPERIMENTS)
+    assert reproduce.main(["--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nothing"], "there is no experiment 'nothing'; there are adult, contraception"),
-        (["nothing", "--list"], "there is no experiment 'nothing'"),
-        (["credit"], "name it with --psid FILE"),
-        (["credit", "--psid", "none.csv"], "there is no such file"),
-        (["contraception", "--out", "file/x"], "cannot be made a folder"),
+        (["nothing"], "no experiment 'nothing'; available: adult, contraception"),
+        (["nothing", "--list"], "no experiment 'nothing'"),
+        (["credit"], "pass it with --psid FILE"),
+        (["credit", "--psid", "none.csv"], "none.csv"),
+        (["contraception", "--out", "file/x"], "cannot create the folder"),
     ],
 )
-def test_wrong_use_is_said_before_any_work(words, message, folder, capsys):
+def test_usage_errors_come_before_any_work(words, message, folder, capsys):
     (folder / "file").write_text("not a folder")
-    out, error = run("reproduce", *words, code=2, capsys=capsys)
+    assert reproduce.main(words) == 2
+    out, error = capsys.readouterr()
     assert message in error
     assert out == ""
 
 
-def test_what_somebody_else_wrote_is_not_overwritten(folder, capsys):
+def test_foreign_files_are_not_overwritten(folder, capsys):
     (folder / "README.md").write_text("# My project")
-    _, error = run("reproduce", "masked", "--out", ".", code=2, capsys=capsys)
-    assert "it was not made by 'proxyuse reproduce'; name another folder" in error
+    assert reproduce.main(["masked", "--out", "."]) == 2
+    assert "was not written by this command; choose another folder" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["README.md"]
     assert (folder / "README.md").read_text() == "# My project"
 
 
-def test_one_that_goes_wrong_leaves_the_others(folder, capsys):
+def test_a_failing_experiment_does_not_stop_the_others(folder, capsys):
     names = "credit_card,stud_loan,medical_exp,employment,income,marital_status,auto_insurance,"
     names += "children,age,gender,housing,health_status,work_hours"
     rows = [f"900,0,350,1,{20000 + n},1,700,2,41,1,1,{1 + n % 4},38" for n in range(40)]
     Path("families.csv").write_text("\n".join([names, *rows]))
-    out, _ = run(
-        "reproduce", "credit", "masked", "--psid", "families.csv", "--json", code=2, capsys=capsys
-    )
-    credit, masked = json.loads(out)
-    assert "says the same of all 40 families" in credit["left_out"]
-    assert masked["compared"]
+    credit, masked = reproduce.run(["credit", "masked"], Path("paper"), Path("families.csv"))
+    assert "says the same of all 40 families" in credit.failed
+    assert masked.result is not None
+    assert masked.result.compared
     assert "(masked.md)" in (folder / "paper" / "README.md").read_text(encoding="utf-8")
-
-
-def test_there_is_no_other_experiment():
-    with pytest.raises(FileError, match="there is no experiment"):
-        load("../x")
+    assert reproduce.main(["credit", "--psid", "families.csv"]) == 2
+    assert "failed: " in capsys.readouterr().out
 
 
 # The documentation
@@ -212,17 +208,17 @@ def test_the_documentation_has_every_page_that_can_be_made_here():
 
 
 @pytest.mark.slow
-def test_all_experiments_in_a_row(folder, capsys):
-    out, _ = run("reproduce", "--json", code=0, capsys=capsys)
-    told = {found["name"]: found for found in json.loads(out)}
-    assert list(told) == list(EXPERIMENTS)
-    assert "--psid" in told["credit"]["left_out"]
-    done = [found for found in told.values() if "left_out" not in found]
-    assert all(Path(file).stat().st_size for found in done for file in found["files"])
+def test_all_experiments_in_a_row(folder):
+    outcomes = {outcome.experiment.name: outcome for outcome in reproduce.run([], Path("paper"))}
+    assert list(outcomes) == list(EXPERIMENTS)
+    assert "--psid" in outcomes.pop("credit").skipped
+    assert all(file.stat().st_size for outcome in outcomes.values() for file in outcome.files)
     differing = {
-        (found["name"], line["stated"])
-        for found in done
-        for line in found["compared"]
-        if line["same"] is False
+        (name, line.stated)
+        for name, outcome in outcomes.items()
+        if outcome.result is not None
+        for line in outcome.result.compared
+        if line.same is False
     }
+    assert all(outcome.result is not None for outcome in outcomes.values())
     assert differing == {("models", "0.136436")}  # its page says why

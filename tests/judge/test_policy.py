@@ -319,28 +319,27 @@ def test_the_schema_is_one_and_knows_the_kinds():
 
 # What stands in place of the rules, the place, what is said, and whether the schema says so too.
 WRONG_RULES = [
-    ("[]", "line 2, column 8: rules is an empty list; give a list with", True),
-    ("", "line 2, column 7: rules is empty; give a list with", True),
-    ("{a: b}", "line 2, column 8: rules is a table; give a list with", True),
-    ("[text]", "line 2, column 9: rule 1: this is 'text'; give a table", True),
-    ("[{}]", "line 2, column 9: rule 1: the key name is missing; add it", True),
-    ("[{name: a, reason: r}]", "rule 1 'a': the key decision is missing", True),
-    ("[{name: a, decision: deny}]", "rule 1 'a': the key reason is missing", True),
-    ("[{name: a, decision: maybe, reason: r}]", "decision is 'maybe'; give allow or deny", True),
-    ("[{name: a, decision: yes, reason: r}]", "decision is yes; give allow or deny", True),
-    ("[{name: a, decision: deny, reason: ' '}]", "a text that is not blank", True),
-    ("[{name: a, decision: deny, reason: }]", "reason is empty; give a text", True),
-    ("[{name: a, decision: deny, reason: [r]}]", "reason is a list; give a text", True),
+    ("[]", "line 2, column 8: rules: expected a list with at least one item, got an empty", True),
+    ("", "line 2, column 7: rules: expected a list with at least one item, got nothing", True),
+    ("{a: b}", "line 2, column 8: rules: expected a list with at least one item, got a map", True),
+    ("[text]", "line 2, column 9: rule 1: expected a mapping with the keys", True),
+    ("[{}]", "line 2, column 9: rule 1: missing key name", True),
+    ("[{name: a, reason: r}]", "rule 1 'a': missing key decision", True),
+    ("[{name: a, decision: deny}]", "rule 1 'a': missing key reason", True),
+    ("[{name: a, decision: maybe, reason: r}]", "expected allow or deny, got 'maybe'", True),
+    ("[{name: a, decision: yes, reason: r}]", "decision: expected allow or deny, got yes", True),
+    ("[{name: a, decision: deny, reason: ' '}]", "expected text that is not blank", True),
+    ("[{name: a, decision: deny, reason: }]", "reason: expected text, got nothing", True),
+    ("[{name: a, decision: deny, reason: [r]}]", "reason: expected text, got a list", True),
     (r'[{name: a, decision: deny, reason: "\e[2J"}]', "without control characters", False),
     (r'[{name: a, decision: deny, reason: "\ud800"}]', "without control characters", False),
-    ("[{name: no, decision: deny, reason: r}]", "line 2, column 16: rule 1 'no': name is no, "
-     'which YAML takes for false, and a text is wanted; put it between quotes: "no"', True),
-    ("[{name: 12, decision: deny, reason: r}]", "12, which YAML takes for a number", True),
-    ("[{name: a, decison: deny, reason: r}]", "decison is not a key that is known here; "
-     "did you mean decision", True),
-    ("[{name: a, allow: true, reason: r}]", "allow is not a key that is known here; there are: "
-     "name, decision, reason, expires, when", True),
-    (f"[{{name: a, {'k' * 900}: 1}}]", "is not a key that is known here", True),
+    ("[{name: no, decision: deny, reason: r}]", "line 2, column 16: rule 1 'no': name: expected "
+     'text, got no, which YAML reads as false; write "no"', True),
+    ("[{name: 12, decision: deny, reason: r}]", "12, which YAML reads as a number", True),
+    ("[{name: a, decison: deny, reason: r}]", "unknown key decison; did you mean decision?", True),
+    ("[{name: a, allow: true, reason: r}]", "unknown key allow; use one of name, decision, "
+     "reason, expires, when", True),
+    (f"[{{name: a, {'k' * 900}: 1}}]", "unknown key", True),
 ]  # fmt: skip
 
 
@@ -353,59 +352,59 @@ def test_rules_that_are_none_are_refused(rules, message, told_by_schema):
 
 # A line of a rule, what is said, and whether the schema says so too.
 WRONG_LINES = [
-    ("expires: tomorrow", "expires is 'tomorrow'; give a date such as 2027-01-31", True),
-    ("expires: 2027-02-30", "such as 2027-01-31; the calendar has no such day", None),
-    ("expires: 2027-1-31", "give a date", True),
-    ("expires: 2027-01-31 12:00:00", "give a date", None),
-    ("expires: 20270131", "give a date", True),
-    ("when:", "when is empty; add a condition, or leave out when", True),
-    ("when: {}", "when is empty; add a condition, or leave out when", True),
-    ("when: always", "when is 'always'; give a table with keys out of: protected", True),
-    ("when: {asociation: {below: 1}}", "when.asociation is not a key that is known here; did you "
-     "mean association?", True),
-    ("when: {<<: {kind: ite}}", "when.<< is not a key", None),
-    ("when: {protected: }", "when.protected is empty; give a text", True),
-    ("when: {protected: []}", "when.protected is an empty list", True),
-    ("when: {protected: [a, off]}", "column 27: rule 1 'first': when.protected is off, which YAML "
-     'takes for false, and a text is wanted; put it between quotes: "off"', True),
-    ("when: {protected: On}", "On, which YAML takes for true", True),
-    ("when: {protected: 1:30}", "1:30, which YAML takes for a number", True),
-    ("when: {protected: 2027-01-31}", "takes for a date", None),
-    ("when: {protected: [a, b, a]}", "when.protected is 'a' a second time", True),
-    ("when: {protected: {a: b}}", "when.protected is a table; give a text", True),
-    ("when: {protected: [[a]]}", "when.protected is a list; give a text", True),
-    ("when: {variables: hours}", "give a table with keys out of: only, any", True),
-    ("when: {variables: {}}", "give only, any or both", True),
-    ("when: {variables: {all: [a]}}", "when.variables.all is not a key", True),
-    ("when: {variables: {only: [no]}}", "when.variables.only is no, which YAML takes", True),
-    ("when: {variables: {only: a, any: b}}", "can never hold", False),
-    ("when: {kind: tset}", "when.kind is 'tset', which is no kind; did you mean test?", True),
-    ("when: {kind: loop-the-loop}", "there are: variable, compare", True),
-    ("when: {association: 0.5}", "when.association is 0.5; give a table with keys out of: "
-     "at_least, above, at_most, below", True),
-    ("when: {association: {}}", "give one or two of at_least", True),
-    ("when: {association: {at_least: 1.5}}", "when.association.at_least is 1.5; give a number "
-     "from 0 to 1", True),
-    ("when: {association: {at_least: -0.1}}", "give a number from 0 to 1", True),
-    ("when: {association: {at_least: .nan}}", "give a number from 0 to 1", None),
-    ("when: {association: {at_least: .inf}}", "give a number from 0 to 1", True),
-    ("when: {association: {at_least: 1e999}}", "give a number from 0 to 1", True),
-    ("when: {association: {at_least: '0.5'}}", "'0.5'; give a number from 0 to 1, without", True),
-    ("when: {association: {at_least: 5%}}", "give a number from 0 to 1", True),
-    ("when: {association: {at_least: true}}", "give a number from 0 to 1", True),
-    ("when: {association: {at_least: [1]}}", "give a number from 0 to 1", True),
-    ("when: {association: {at_least: 0.1, above: 0.2}}", "both at_least and above", True),
-    ("when: {influence: {at_most: 0.1, below: 0.2}}", "both at_most and below", True),
-    ("when: {association: {at_least: 0.5, at_most: 0.4}}", "can never hold", False),
-    ("when: {influence: {above: 0.5, at_most: 0.5}}", "can never hold", False),
-    ("when: {association: {above: 1}}", "can never hold", False),
-    ("when: {influence: {below: 0}}", "can never hold", False),
-    ("when: {explicit: yes}", "when.explicit is yes; give true or false", None),
-    ("when: {explicit: 'true'}", "give true or false, without quotes", True),
-    ("when: {term: age <=}", "which is no computation: line 1, column 7: expected a term", False),
-    ("when: {term: age in 3}", "which is no computation", False),
-    ("when: {id: d534}", "16 of the characters 0-9 and a-f", True),
-    ("when: {id: 1234567890123456}", 'put it between quotes: "1234567890123456"', True),
+    ("expires: tomorrow", "expires: expected a date such as 2027-01-31, got 'tom", True),
+    ("expires: 2027-02-30", "expires: expected a day of the calendar, got 2027-02-30", None),
+    ("expires: 2027-1-31", "expected a date", True),
+    ("expires: 2027-01-31 12:00:00", "expected a date", None),
+    ("expires: 20270131", "expected a date", True),
+    ("when:", "when is empty; add a condition, or remove when", True),
+    ("when: {}", "when is empty; add a condition, or remove when", True),
+    ("when: always", "when: expected a mapping with the keys protected", True),
+    ("when: {asociation: {below: 1}}", "unknown key when.asociation; did you mean association?",
+     True),
+    ("when: {<<: {kind: ite}}", "unknown key when.<<", None),
+    ("when: {protected: }", "when.protected: expected text, got nothing", True),
+    ("when: {protected: []}", "when.protected: expected a list with at least one item", True),
+    ("when: {protected: [a, off]}", "column 27: rule 1 'first': when.protected: expected text, "
+     'got off, which YAML reads as false; write "off"', True),
+    ("when: {protected: On}", "On, which YAML reads as true", True),
+    ("when: {protected: 1:30}", "1:30, which YAML reads as a number", True),
+    ("when: {protected: 2027-01-31}", "reads as a date", None),
+    ("when: {protected: [a, b, a]}", "when.protected: duplicate value 'a'", True),
+    ("when: {protected: {a: b}}", "when.protected: expected text, got a mapping", True),
+    ("when: {protected: [[a]]}", "when.protected: expected text, got a list", True),
+    ("when: {variables: hours}", "expected a mapping with the keys only, any", True),
+    ("when: {variables: {}}", "expected only, any or both", True),
+    ("when: {variables: {all: [a]}}", "unknown key when.variables.all", True),
+    ("when: {variables: {only: [no]}}", "when.variables.only: expected text, got no, which", True),
+    ("when: {variables: {only: a, any: b}}", "no variable is in both only and any", False),
+    ("when: {kind: tset}", "when.kind: unknown kind 'tset'; did you mean test?", True),
+    ("when: {kind: loop-the-loop}", "use one of variable, compare", True),
+    ("when: {association: 0.5}", "when.association: expected a mapping with the keys "
+     "at_least, above, at_most, below, got 0.5", True),
+    ("when: {association: {}}", "expected one or two of at_least", True),
+    ("when: {association: {at_least: 1.5}}", "when.association.at_least: expected a number from "
+     "0 to 1, without quotes, got 1.5", True),
+    ("when: {association: {at_least: -0.1}}", "expected a number from 0 to 1", True),
+    ("when: {association: {at_least: .nan}}", "expected a number from 0 to 1", None),
+    ("when: {association: {at_least: .inf}}", "expected a number from 0 to 1", True),
+    ("when: {association: {at_least: 1e999}}", "expected a number from 0 to 1", True),
+    ("when: {association: {at_least: '0.5'}}", "from 0 to 1, without quotes, got '0.5'", True),
+    ("when: {association: {at_least: 5%}}", "expected a number from 0 to 1", True),
+    ("when: {association: {at_least: true}}", "expected a number from 0 to 1", True),
+    ("when: {association: {at_least: [1]}}", "expected a number from 0 to 1", True),
+    ("when: {association: {at_least: 0.1, above: 0.2}}", "use either at_least or above", True),
+    ("when: {influence: {at_most: 0.1, below: 0.2}}", "use either at_most or below", True),
+    ("when: {association: {at_least: 0.5, at_most: 0.4}}", "no number is in this range", False),
+    ("when: {influence: {above: 0.5, at_most: 0.5}}", "no number is in this range", False),
+    ("when: {association: {above: 1}}", "no number is in this range", False),
+    ("when: {influence: {below: 0}}", "no number is in this range", False),
+    ("when: {explicit: yes}", "expected true or false, without quotes, got yes", None),
+    ("when: {explicit: 'true'}", "expected true or false, without quotes", True),
+    ("when: {term: age <=}", "'age <=' is not a term: line 1, column 7: expected a term", False),
+    ("when: {term: age in 3}", "is not a term", False),
+    ("when: {id: d534}", "16 characters, 0-9 and a-f", True),
+    ("when: {id: 1234567890123456}", 'write "1234567890123456"', True),
 ]  # fmt: skip
 
 
@@ -421,44 +420,44 @@ def test_lines_that_do_not_fit_are_refused(line, message, told_by_schema):
 
 def test_names_are_unique():
     text = "version: 1\nrules:\n" + rule_text("a", when="{kind: ite}") + rule_text("a")
-    assert refused(text) == "line 7, column 5: rule 2 'a': rule 1 has this name too; change one"
+    assert refused(text) == "line 7, column 5: rule 2 'a': rule 1 has the same name"
 
 
 def test_a_rule_below_one_that_matches_everything_is_refused():
     text = "version: 1\nrules:\n" + rule_text("all") + rule_text("b")
-    assert "rule 2 'b': it can never match, for rule 1 'all' has no `when`" in refused(text)
+    assert "rule 2 'b': it can never match: rule 1 'all' has no `when`" in refused(text)
     policy_of(rule_text("all", more="expires: 2027-01-31"), rule_text("b"))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", " is empty; is it the right file?"),
-        ("# nothing\n", " is empty; is it the right file?"),
-        ("just text", "line 1, column 1: this is 'just text'; give a table"),
-        ("rules: [a]", "line 1, column 1: the key version is missing; add it"),
-        ("version: 1", "line 1, column 1: the key rules is missing; add it"),
-        ("version: 2\nrules: [a]", "line 1, column 10: version is 2; give 1"),
-        ("version: '1'\nrules: [a]", "version is '1'; give 1"),
-        ("version: 1\nrule: []", "line 2, column 1: rule is not a key that is known here; did you"),
-        ("version: 1\nversion: 1", "line 2, column 1: the key 'version' stands here and in line 1"),
-        ("a:\n  b: 1\n  c: 2\n  b: 3", "line 4, column 3: the key 'b' stands here and in line 2"),
-        ("a: &x 1", "line 1, column 4: &x is an alias or an anchor"),
-        ("a: [&x [], *x]", "is an alias or an anchor"),
-        ("a: *x", "line 1, column 4: *x is an alias or an anchor"),
-        ("a: !!python/object/apply:os.getcwd []", "is a tag, which is not read here"),
-        ("a: !!str no", "is a tag, which is not read here"),
-        ("a: 1\n---\nb: 2", "line 2, column 1: a second document begins here"),
-        ("? [a]\n: b", "line 1, column 3: a key must be a single word"),
-        ("a: b: c", "line 1, column 5: this is not valid YAML: mapping values are not allowed"),
-        ("a: 'b\nc", "that began in line 1"),
-        ("a:\n\tb: 1", "line 2, column 1: this is not valid YAML"),
-        ("a: b\nc: \x07", "line 2, column 4: a character that YAML does not allow (code 7)"),
-        ('a: "\\UFFFFFFFF"', "too large here"),
-        (f"%YAML 1.{'9' * 5000}\n---\na", "too large here"),
+        ("", " is empty"),
+        ("# nothing\n", " is empty"),
+        ("just text", "line 1, column 1: expected a mapping with the keys version"),
+        ("rules: [a]", "line 1, column 1: missing key version"),
+        ("version: 1", "line 1, column 1: missing key rules"),
+        ("version: 2\nrules: [a]", "line 1, column 10: version: expected 1"),
+        ("version: '1'\nrules: [a]", "version: expected 1"),
+        ("version: 1\nrule: []", "line 2, column 1: unknown key rule; did you mean rules?"),
+        ("version: 1\nversion: 1", "line 2, column 1: duplicate key 'version', first in line 1"),
+        ("a:\n  b: 1\n  c: 2\n  b: 3", "line 4, column 3: duplicate key 'b', first in line 2"),
+        ("a: &x 1", "line 1, column 4: aliases and anchors are not allowed (&x)"),
+        ("a: [&x [], *x]", "aliases and anchors are not allowed"),
+        ("a: *x", "line 1, column 4: aliases and anchors are not allowed (*x)"),
+        ("a: !!python/object/apply:os.getcwd []", "tags are not allowed"),
+        ("a: !!str no", "tags are not allowed"),
+        ("a: 1\n---\nb: 2", "line 2, column 1: invalid YAML: but found another document"),
+        ("? [a]\n: b", "line 1, column 3: expected a single word as a key"),
+        ("a: b: c", "line 1, column 5: invalid YAML: mapping values are not allowed"),
+        ("a: 'b\nc", "which starts in line 1"),
+        ("a:\n\tb: 1", "line 2, column 1: invalid YAML"),
+        ("a: b\nc: \x07", "line 2, column 4: YAML does not allow this character (code 7)"),
+        ('a: "\\UFFFFFFFF"', "is too large"),
+        (f"%YAML 1.{'9' * 5000}\n---\na", "is too large"),
         ("[" * 100_000, "nested too deeply"),
         ("- " * 100_000, "nested too deeply"),
-        ("a" * 1_000_001, " is longer than 1,000,000 characters; is it the right file?"),
+        ("a" * 1_000_001, " has more than 1,000,000 characters; is it the right file?"),
     ],
 )
 def test_texts_that_are_no_policies_are_refused(text, message):
@@ -468,16 +467,18 @@ def test_texts_that_are_no_policies_are_refused(text, message):
 def test_bombs_of_aliases_are_refused_at_the_first_anchor():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
-    assert refused("\n".join(lines)).startswith("line 1, column 5: &a0 is an alias")
+    assert refused("\n".join(lines)).startswith(
+        "line 1, column 5: aliases and anchors are not allowed (&a0)"
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "cannot be read: No such file or directory; check the name of the policy"),
-        (b"a: \xff", "is not in UTF-8 (byte 3); save it in UTF-8"),
-        (b"#" * 1_000_001, "is longer than 1,000,000 bytes"),
-        (b"version: 3", "line 1, column 10: version is 3"),
+        (None, "No such file or directory"),
+        (b"a: \xff", "is not UTF-8 (byte 3); save it as UTF-8"),
+        (b"#" * 1_000_001, "has more than 1,000,000 bytes"),
+        (b"version: 3", "line 1, column 10: version: expected 1"),
     ],
 )
 def test_files_that_cannot_be_read_are_named_with_their_folder(tmp_path, content, message):
@@ -486,13 +487,13 @@ def test_files_that_cannot_be_read_are_named_with_their_folder(tmp_path, content
         path.write_bytes(content)
     with pytest.raises(pu.FileError) as caught:
         read_policy(path)
-    assert str(caught.value).startswith(str(path))
+    assert str(path) in str(caught.value)
     assert message in str(caught.value)
 
 
 def test_folders_and_impossible_names_are_refused(tmp_path):
     for path in (tmp_path, "a\0b"):
-        with pytest.raises(pu.FileError, match="cannot be read"):
+        with pytest.raises(pu.FileError, match="cannot read the policy"):
             read_policy(path)
 
 

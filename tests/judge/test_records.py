@@ -418,7 +418,7 @@ def test_a_damaged_line_is_reported_and_stays(path, name, last):
     path.write_bytes(raw)
     records = Records.open(path)
     assert [found.line for found in records.damaged] == [bad + 1]
-    assert told in records.damaged[0].why
+    assert told in records.damaged[0].reason
     assert str(records.damaged[0]).startswith(f"line {bad + 1}: ")
     assert len(records) == 2
     records.add(witness_of(), False, "after", "Bo")
@@ -601,7 +601,7 @@ def child(code, folder, *arguments):
     return subprocess.Popen(
         [sys.executable, "-u", "-c", START + code, *map(str, arguments)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": root},
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root}/src"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -183,11 +183,17 @@ def test_a_witness_lies_in_the_model_file_at_its_positions():
 
 
 @pytest.mark.parametrize("name", ["/home/me/model.skops", r"C:\work\model.skops", "../model.skops"])
-def test_no_folder_is_told(name):
+def test_no_folder_outside_is_named(name):
     text = json.dumps(checked(audited(), about={"model": {"file": name}}))
     assert '"uri": "model.skops"' in text
     assert "home" not in text
     assert "work" not in text
+
+
+@pytest.mark.parametrize("name", ["models/2025/model.skops", r"models\2025\model.skops"])
+def test_folders_inside_are_kept(name):
+    text = json.dumps(checked(audited(), about={"model": {"file": name}}))
+    assert '"uri": "models/2025/model.skops"' in text
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ from proxyuse.program import Program
 
 SAMPLE = 200
 _SHOWN = 5
-_OTHER = "not looked at: another program or other rows than certified"
+_STATUS = {True: "ok", False: "FAIL", None: "not checked"}
+_OTHER = "the program or the rows differ from the certificate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +50,18 @@ class Check:
     Attributes
     ----------
     name : what.
-    ok : whether it is as certified.
+    ok : whether it is as certified; None if it was not checked.
     found : what was found, in words.
     differences : the entries that are not as certified.
     """
 
     name: str
-    ok: bool
+    ok: bool | None
     found: str
     differences: tuple[Difference, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{'ok  ' if self.ok else 'FAIL'}  {self.name}: {self.found}"]
+        lines = [f"{_STATUS[self.ok]:11}  {self.name}: {self.found}"]
         lines += [f"        {item}" for item in self.differences[:_SHOWN]]
         if (more := len(self.differences) - _SHOWN) > 0:
             lines.append(f"        and {more:,} more")
@@ -84,7 +85,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether everything that was looked at is as certified."""
+        """Whether everything was checked and is as certified."""
         return all(check.ok for check in self.checks)
 
     def __str__(self) -> str:
@@ -267,7 +268,7 @@ class _Verifier:
         expected, now = comparable(self.content), comparable(again)
         for name, about in _PARTS.items():
             if not self.same_subject and name not in _SUBJECT:
-                self.checks.append(Check(name, False, _OTHER))
+                self.checks.append(Check(name, None, _OTHER))
                 continue
             wrong = tuple(
                 difference
@@ -281,7 +282,7 @@ class _Verifier:
             if wrong and name in _SUBJECT:
                 self.same_subject = False
         if self._unasked and self.checks[-1].ok:
-            self.checks[-1] = Check("judgments", False, self._unchecked())
+            self.checks[-1] = Check("judgments", None, self._unchecked())
         if self.given is not None and not self.content["judged"]:
             text = "the certificate was made without an oracle, and the one given was not asked"
             self.checks.append(Check("oracle", True, text))
@@ -289,8 +290,8 @@ class _Verifier:
     def _unchecked(self) -> str:
         allowed = [w for w in self.content["witnesses"] if w["judgment"] is not None]
         return (
-            f"unchecked: {len(allowed)} of the witnesses left were judged, and whoever judged was "
-            "not asked again; pass the oracle (the policy, the judgments)"
+            f"{len(allowed)} of the remaining witnesses were judged; to check the judgments, pass "
+            "the oracle (the policy, the judgments)"
         )
 
     def original(self, differing: Difference | None) -> None:

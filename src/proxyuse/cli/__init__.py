@@ -1,1 +1,1 @@
-"""The command line: each command in a module of its own, loaded when it is asked for."""
+"""The command line: one module per command, imported when the command runs."""

@@ -1,4 +1,4 @@
-"""``proxyuse audit``: files in, an answer out."""
+"""``proxyuse audit``: audit a model file on a data file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.cli.validity_options import wanted
 from proxyuse.errors import DataError, FileError
-from proxyuse.io.writing import check_writable, written
+from proxyuse.io.writing import check_writable, make_folder, written
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
@@ -39,179 +39,183 @@ from proxyuse.report.sarif import sarif
 from proxyuse.report.saved import as_text
 from proxyuse.report.spreadsheet import csv_text
 
-SAID = (
+FROM_PROJECT = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
     "epsilon", "delta", "association", "min_cell", "missing_protected", "threads", "time_limit",
     "policy", "judgments",
 )  # fmt: skip
-"""Options that the project file knows, too."""
+"""Options that the project file can set."""
 
 
-def run(given: argparse.Namespace) -> int:
-    """Audit, print, write, and say with the exit code what was found."""
-    asked = settings(given)
-    check_outputs(asked, (*vars(asked.output).values(), given.certificate))
-    records = None if asked.judgments is None else Records.open(asked.judgments)
-    policy = None if asked.policy is None else read_policy(asked.policy)
-    found, result = audited_files(given, asked, records, policy)
+def run(options: argparse.Namespace) -> int:
+    """Audit, write the outputs and print the result; see `main` for the exit codes."""
+    project = settings(options)
+    _make_output_folders(options, project)
+    check_outputs(project, (*vars(project.output).values(), options.certificate))
+    records = None if project.judgments is None else Records.open(project.judgments)
+    policy = None if project.policy is None else read_policy(project.policy)
+    audit_result, result = audited_files(options, project, records, policy)
     certificate = None
-    if given.certificate is not None:
-        certificate = certify(found, first_of(records, policy)).to_json()
-    unwritten = _write(asked, result, given.certificate, certificate)
-    unwritten = unwritten or _write_page(asked.output.report, found, result)
-    if given.json:
+    if options.certificate is not None:
+        certificate = certify(audit_result, first_of(records, policy)).to_json()
+    unwritten = _write(project, result, options.certificate, certificate)
+    unwritten = unwritten or _write_report(project.output.report, audit_result, result)
+    if options.json:
         print_json(result)
     else:
         print_text(answer(result, color=False), answer(result, color=True))
-        print_text(next_steps(asked, result))
+        print_text(next_steps(project, result))
     if unwritten is not None:
         raise unwritten
     return exit_code(result)
 
 
 def audited_files(
-    given: argparse.Namespace, asked: Project, records: Records | None, policy: Policy | None
+    options: argparse.Namespace, project: Project, records: Records | None, policy: Policy | None
 ) -> tuple[Audit, dict[str, Any]]:
-    """Read the files and audit: what was found, and the document that tells it."""
-    assert asked.model is not None
-    with bar(given.quiet) as progress:
+    """Read the files and audit; return the audit and the result document."""
+    assert project.model is not None
+    with bar(options.quiet) as progress:
         progress.stage("reading the model")
-        model = load_model(asked.model, trust_pickle=given.trust_pickle)
-        threshold = given.decision_threshold
+        model = load_model(project.model, trust_pickle=options.trust_pickle)
+        threshold = options.decision_threshold
         if threshold is None and says_probability(model.model):
             threshold = 0.5
-        found, data = audited(asked, model, threshold, progress)
-        progress.stage("putting the result together")
-        told = about(asked, model, data, threshold)
-        told["notes"] += oracle_notes(records, policy)
+        audit_result, data = audited(project, model, threshold, progress)
+        progress.stage("preparing the result")
+        description = about(project, model, data, threshold)
+        description["notes"] += oracle_notes(records, policy)
         result = document(
-            found,
-            about=told,
-            min_cell=min_cell(asked),
-            oracle=first_of(records, policy),  # people on single witnesses go before the rules
-            confirmed_only=bool(asked.validity.confirmed_only),
+            audit_result,
+            about=description,
+            min_cell=min_cell(project),
+            oracle=first_of(
+                records, policy
+            ),  # a judgment on one witness takes precedence over the rules
+            confirmed_only=bool(project.validity.confirmed_only),
         )
-    return found, result
+    return audit_result, result
 
 
-def settings(given: argparse.Namespace) -> Project:
-    """What the command line says, and where it is silent, the project file."""
-    project = read_project(given.project) if given.project else find_project(Path.cwd())
-    said = {
-        name: getattr(given, name)
-        for name in SAID
-        if getattr(given, name, None) is not None  # `repair` has no time limit
+def settings(options: argparse.Namespace) -> Project:
+    """Return the options: those of the command line, then those of the project file."""
+    file = read_project(options.project) if options.project else find_project(Path.cwd())
+    values = {
+        name: getattr(options, name)
+        for name in FROM_PROJECT
+        if getattr(options, name, None) is not None  # `repair` has no time limit
     }
-    if "protected" in said:
-        said["protected"] = tuple(said["protected"])
-    asked = replace(project or Project(Path.cwd() / "proxyuse.toml"), **said)
-    kinds = {kind: "output" if kind == "json" else kind for kind in vars(asked.output)}
-    outputs = {kind: getattr(given, name, None) for kind, name in kinds.items()}  # of `audit` only
+    if "protected" in values:
+        values["protected"] = tuple(values["protected"])
+    project = replace(file or Project(Path.cwd() / "proxyuse.toml"), **values)
+    kinds = {kind: "output" if kind == "json" else kind for kind in vars(project.output)}
+    outputs = {
+        kind: getattr(options, name, None) for kind, name in kinds.items()
+    }  # of `audit` only
     chosen = {kind: path for kind, path in outputs.items() if path is not None}
-    asked = replace(asked, output=replace(asked.output, **chosen))
-    asked = replace(asked, validity=wanted(given, asked.validity))
-    if given.budget:
-        asked = replace(asked, budget=budget_from(given.budget, asked.budget))
+    project = replace(project, output=replace(project.output, **chosen))
+    project = replace(project, validity=wanted(options, project.validity))
+    if options.budget:
+        project = replace(project, budget=budget_from(options.budget, project.budget))
     for name in ("model", "data", "protected"):
-        if not getattr(asked, name):
+        if not getattr(project, name):
             raise FileError(
-                f"no --{name} is given; name it here, or write a proxyuse.toml with "
-                "model, data and protected (see proxyuse audit --help)"
+                f"missing --{name}; pass it, or write a proxyuse.toml with model, data and "
+                "protected"
             )
-    if (asked.protected_data is None) != (asked.key is None):
-        raise FileError("--protected-data and --key belong together: give both or none")
-    if asked.target in asked.protected:  # type: ignore[operator]
+    if (project.protected_data is None) != (project.key is None):
+        raise FileError("--protected-data and --key belong together; pass both or neither")
+    if project.target in project.protected:  # type: ignore[operator]
         raise FileError(
-            f"{asked.target!r} is the target and cannot be a protected attribute as well: a model "
-            "that predicts it is meant to tell it apart"
+            f"{project.target!r} is both the target and a protected attribute; remove it from one"
         )
-    _check_numbers(asked, given.decision_threshold)
-    return asked
+    _check_numbers(project, options.decision_threshold)
+    return project
 
 
-def _check_numbers(asked: Project, decision_threshold: float | None) -> None:
-    """Refuse numbers before files are read, which may take a while."""
-    check_min_cell(min_cell(asked))
-    for name, share in (("epsilon", asked.epsilon), ("delta", asked.delta)):
+def _check_numbers(project: Project, decision_threshold: float | None) -> None:
+    """Check numbers before reading files, which can take a while."""
+    check_min_cell(min_cell(project))
+    for name, share in (("epsilon", project.epsilon), ("delta", project.delta)):
         if share is not None and not 0 <= share <= 1:
-            raise DataError(f"--{name} is {share:g}; give a number from 0 to 1")
+            raise DataError(f"--{name}: expected a number from 0 to 1, got {share:g}")
     if decision_threshold is not None and not math.isfinite(decision_threshold):
-        raise DataError(f"--decision-threshold is {decision_threshold}; give a number")
-    if asked.threads is not None and asked.threads < 1:
-        raise DataError(f"--threads is {asked.threads}; give a whole number of 1 or more")
-    if asked.time_limit is not None and not 0 < asked.time_limit < math.inf:
-        raise DataError(f"--time-limit is {asked.time_limit:g}; give a number of seconds above 0")
+        raise DataError(f"--decision-threshold: expected a number, got {decision_threshold}")
+    if project.threads is not None and project.threads < 1:
+        raise DataError(f"--threads: expected 1 or more, got {project.threads}")
+    if project.time_limit is not None and not 0 < project.time_limit < math.inf:
+        raise DataError(f"--time-limit: expected more than 0 seconds, got {project.time_limit:g}")
 
 
-def min_cell(asked: Project) -> int:
-    """Numbers of rows below this are not shown."""
-    return MIN_CELL if asked.min_cell is None else asked.min_cell
+def min_cell(project: Project) -> int:
+    """Return the smallest number of rows that is shown."""
+    return MIN_CELL if project.min_cell is None else project.min_cell
 
 
 def audited(
-    asked: Project, model: LoadedModel, threshold: float | None, progress: Bar
+    project: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
-    data = read_rows(asked, progress)
+    data = read_rows(project, progress)
     progress.stage("translating the model")
-    X, protected, weights = given_to(model.model, data, asked)
-    found = audit(
+    X, protected, weights = model_inputs(model.model, data, project)
+    result = audit(
         model.model,
         X,
         protected,
-        EPSILON if asked.epsilon is None else asked.epsilon,
-        DELTA if asked.delta is None else asked.delta,
+        EPSILON if project.epsilon is None else project.epsilon,
+        DELTA if project.delta is None else project.delta,
         weights=weights,
-        missing_protected=asked.missing_protected or "refuse",
-        association=asked.association,
+        missing_protected=project.missing_protected or "refuse",
+        association=project.association,
         decision=None if threshold is None else Threshold(threshold),
-        budget=asked.budget,
-        threads=asked.threads,
-        time_limit=asked.time_limit,
+        budget=project.budget,
+        threads=project.threads,
+        time_limit=project.time_limit,
         progress=progress,
     )
-    check_rows(found.population.n_rows, asked)  # some may have been dropped
-    methods = asked.validity.methods()
+    check_rows(result.population.n_rows, project)  # the audit may have dropped some
+    methods = project.validity.methods()
     if methods is not None:
-        progress.stage("asking whether the witnesses are real")
-        found = found.validated(methods)
-    return found, data
+        progress.stage("testing whether the witnesses are real")
+        result = result.validated(methods)
+    return result, data
 
 
-def read_rows(asked: Project, progress: Bar) -> LoadedData:
-    """Read the data, and refuse what nothing can be found out from."""
-    assert asked.data is not None
-    assert asked.protected is not None
+def read_rows(project: Project, progress: Bar) -> LoadedData:
+    """Read the data and check that it can be audited."""
+    assert project.data is not None
+    assert project.protected is not None
     progress.stage("reading the data")
     data = load_data(
-        asked.data,
-        protected=asked.protected,
-        target=asked.target,
-        weights=asked.weights,
-        where=asked.where,
-        protected_data=asked.protected_data,
-        key=asked.key,
+        project.data,
+        protected=project.protected,
+        target=project.target,
+        weights=project.weights,
+        where=project.where,
+        protected_data=project.protected_data,
+        key=project.key,
     )
-    _check_values(data, asked)
+    _check_values(data, project)
     return data
 
 
-def given_to(model: Any, data: LoadedData, asked: Project) -> tuple[Any, dict[str, Any], Any]:
-    """The columns that a model may see, the protected attributes, the weights.
+def model_inputs(model: Any, data: LoadedData, project: Project) -> tuple[Any, dict[str, Any], Any]:
+    """Return the columns for the model, the protected attributes and the weights.
 
-    A model that knows names picks its columns. Any other is given all columns in their order but
-    those set apart: protected, target, weights, key.
+    A model that was fitted with column names picks its columns. Any other model gets all columns
+    in order, except the protected attributes, the target, the weights and the key.
     """
     if isinstance(model, Program) or saw_names(model):
         return data.frame, data.protected, data.weights
-    apart = {*(asked.protected or ()), asked.target, asked.weights, asked.key}
-    X = data.frame[[name for name in data.frame.columns if name not in apart]]
-    wanted = len(input_names(model, None))
-    if X.shape[1] != wanted:
+    excluded = {*(project.protected or ()), project.target, project.weights, project.key}
+    X = data.frame[[name for name in data.frame.columns if name not in excluded]]
+    expected = len(input_names(model, None))
+    if X.shape[1] != expected:
         raise DataError(
-            f"the model was fitted on {wanted} columns without names, and the data has "
-            f"{X.shape[1]} beside those set apart; give it exactly the model's columns in its "
-            "order (--target and --weights set columns apart)"
+            f"the model was fitted on {expected} columns without names, but the data has "
+            f"{X.shape[1]}; keep only the model's columns, in its order (columns named by "
+            "--protected, --target, --weights and --key do not count)"
         )
     columns = data.frame
     protected = {
@@ -221,45 +225,45 @@ def given_to(model: Any, data: LoadedData, asked: Project) -> tuple[Any, dict[st
     return X, protected, None if data.weights is None else columns[data.weights]
 
 
-def check_rows(n_rows: int, asked: Project) -> None:
-    """Refuse an answer about fewer rows than may be told of."""
-    if n_rows < min_cell(asked):
+def check_rows(n_rows: int, project: Project) -> None:
+    """Raise an error if there are fewer rows than may be reported on."""
+    if n_rows < min_cell(project):
         raise DataError(
-            f"fewer rows than --min-cell ({min_cell(asked)}) are left, and the answer would be "
-            "about single people; audit more rows"
+            f"fewer rows than --min-cell ({min_cell(project)}) remain, so the result could "
+            "identify people; audit more rows"
         )
 
 
-def _check_values(data: LoadedData, asked: Project) -> None:
-    """Refuse too few rows, and protected attributes that are missing or tell nobody apart."""
+def _check_values(data: LoadedData, project: Project) -> None:
+    """Check the number of rows, and that protected attributes are present and not constant."""
     n_rows = len(data.frame)
-    check_rows(n_rows, asked)
-    missing_is_a_value = asked.missing_protected == "category"
+    check_rows(n_rows, project)
+    missing_is_a_value = project.missing_protected == "category"
     for name, source in data.protected.items():
         values = data.frame[source] if isinstance(source, str) else source
-        if asked.missing_protected in (None, "refuse") and values.isna().any():
+        if project.missing_protected in (None, "refuse") and values.isna().any():
             raise DataError(
                 f"the protected attribute {name!r} is missing in "
-                f"{'every row' if values.isna().all() else 'some of the rows'}; leave these out "
-                "with --missing-protected drop, or let missing count as a value with "
-                "--missing-protected category"
+                f"{'every row' if values.isna().all() else 'some rows'}; drop these rows with "
+                "--missing-protected drop, or count missing as a value with --missing-protected "
+                "category"
             )
         n_values = values.nunique(dropna=not missing_is_a_value)
         if n_values < 2:
-            has = "one value only" if n_values else "no value"
+            has = "only one value" if n_values else "no value"
             raise DataError(
-                f"the protected attribute {name!r} has {has} in these {n_rows:,} rows, so nothing "
-                "can tell it apart; audit rows with several"
+                f"the protected attribute {name!r} has {has} in these {n_rows:,} rows; audit rows "
+                "with several values"
             )
 
 
 def about(
-    asked: Project, model: LoadedModel, data: LoadedData, threshold: float | None
+    project: Project, model: LoadedModel, data: LoadedData, threshold: float | None
 ) -> dict[str, Any]:
-    """What the result says of its files: names without folders, and what is in them as hashes."""
+    """Describe the files of a result: their paths and hashes."""
     return {
         "model": {
-            "file": model.path.name,
+            "file": shown_path(model.path),
             "kind": model.kind,
             "sha256": model.sha256,
             "saved_with": model.saved_with,
@@ -267,18 +271,29 @@ def about(
         },
         "data": {
             "files": [
-                {"file": Path(path).name, "sha256": digest} for path, digest in data.sha256.items()
+                {"file": shown_path(Path(path)), "sha256": digest}
+                for path, digest in data.sha256.items()
             ],
             "rows_read": data.n_read,
-            "where": asked.where,
-            "weights": asked.weights,
-            "target": asked.target,
+            "where": project.where,
+            "weights": project.weights,
+            "target": project.target,
         },
         "notes": [
-            *(without_small_counts(note, min_cell(asked)) for note in data.notes),
+            *(without_small_counts(note, min_cell(project)) for note in data.notes),
             *_model_notes(model, threshold),
         ],
     }
+
+
+def shown_path(path: Path) -> str:
+    """Return a path relative to the current folder, or its name alone if it is outside of it.
+
+    A result may be published, so it names no folders of the machine.
+    """
+    absolute = Path(os.path.abspath(path))
+    folder = Path.cwd()
+    return absolute.relative_to(folder).as_posix() if absolute.is_relative_to(folder) else path.name
 
 
 def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
@@ -286,64 +301,75 @@ def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
     if model.saved_with is not None and "read with" in model.saved_with:
         notes.append(f"the model was saved with {model.saved_with}")
     if threshold is not None:
-        notes.append(f"the decision is whether the model's probability is at least {threshold:g}")
+        notes.append(f"decision: the model's probability is at least {threshold:g}")
     return notes
 
 
 def oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
-    """What is to know of those who judged."""
+    """Return notes on damaged judgments and expired rules."""
     notes = []
     if records is not None and records.damaged:
-        first = records.damaged[0]
+        first, number = records.damaged[0], len(records.damaged)
+        lines = f"{number:,} unreadable line{'s, which are' if number > 1 else ', which is'}"
         notes.append(
-            f"lines of {records.path.name} that cannot be read, and count for nothing: "
-            f"{len(records.damaged)}; the first is line {first.line}: {first.why}"
+            f"{records.path.name} has {lines} ignored; "
+            f"the first is line {first.line}: {first.reason}"
         )
     if policy is not None and (expired := policy.expired()):
-        notes.append(f"the policy's rules {', '.join(rule.name for rule in expired)} have expired")
+        notes.append(f"expired rules of the policy: {', '.join(rule.name for rule in expired)}")
     return notes
 
 
-def check_outputs(asked: Project, outputs: Iterable[Path | None], more: Path | None = None) -> None:
-    """Find out before the work whether its result can be written, and over nothing else.
+def _make_output_folders(options: argparse.Namespace, project: Project) -> None:
+    """Create the folders of the outputs that the project file names."""
+    for kind, path in vars(project.output).items():
+        option = "output" if kind == "json" else kind
+        if path is not None and getattr(options, option, None) is None:
+            make_folder(path.parent)
+
+
+def check_outputs(
+    project: Project, outputs: Iterable[Path | None], more: Path | None = None
+) -> None:
+    """Check before the work that the outputs can be written and replace no input.
 
     Parameters
     ----------
-    asked : names the files that are read.
-    outputs : files that are to be written.
-    more : another file that is read.
+    project : the input files.
+    outputs : the output files.
+    more : another input file.
     """
     inputs = (
-        asked.model, asked.data, asked.protected_data, asked.path, asked.policy, asked.judgments,
-        more,
+        project.model, project.data, project.protected_data, project.path, project.policy,
+        project.judgments, more,
     )  # fmt: skip
-    taken = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
+    uses = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
     for path in outputs:
         if path is None:
             continue
         check_writable(path)
-        place = os.path.realpath(path)
-        if place in taken:
-            raise FileError(f"{path} would replace a file that {taken[place]}; name another")
+        target = os.path.realpath(path)
+        if target in uses:
+            raise FileError(f"{path} would replace a file that {uses[target]}; choose another")
         if path.is_file() or not path.exists():
-            taken[place] = "another output goes to"
+            uses[target] = "another output is written to"
 
 
 def _write(
-    asked: Project, result: dict[str, Any], certificate: Path | None, certified: str | None
+    project: Project, result: dict[str, Any], certificate: Path | None, certified: str | None
 ) -> FileError | None:
-    """Write what is asked for; an answer that cannot be written is printed all the same."""
-    forms = (
-        (asked.output.json, as_text),
-        (asked.output.csv, csv_text),
-        (asked.output.markdown, markdown),
-        (asked.output.sarif, lambda found: as_text(sarif(found))),
-        (asked.output.junit, junit),
+    """Write the outputs; return the error if that fails, so that the result is still printed."""
+    writers = (
+        (project.output.json, as_text),
+        (project.output.csv, csv_text),
+        (project.output.markdown, markdown),
+        (project.output.sarif, lambda result: as_text(sarif(result))),
+        (project.output.junit, junit),
     )
     try:
-        for path, form in forms:
+        for path, writer in writers:
             if path is not None:
-                written(path, form(result))
+                written(path, writer(result))
         if certificate is not None and certified is not None:
             written(certificate, certified)
     except FileError as error:
@@ -351,40 +377,44 @@ def _write(
     return None
 
 
-def _write_page(path: Path | None, found: Audit, result: dict[str, Any]) -> FileError | None:
-    """Write the report, if it is asked for."""
+def _write_report(
+    path: Path | None, audit_result: Audit, result: dict[str, Any]
+) -> FileError | None:
+    """Write the HTML report, if requested; return the error if that fails."""
     if path is None:
         return None
     from proxyuse.page.page import write_page
 
     try:
-        write_page(path, found, document=result)
+        write_page(path, audit_result, document=result)
     except FileError as error:
         return error
     return None
 
 
-def next_steps(asked: Project, result: dict[str, Any]) -> str:
-    """What to do with the answer."""
-    lines = ["", "What to do next"]
-    kept = asked.output.json
-    file = shlex.quote(str(kept)) if kept else "audit.json"
-    if kept is None:
-        lines.append("- keep the result: the same command with --output audit.json")
-    if asked.output.report is None:
-        lines.append("- read it as a page, with a picture: the same with --report report.html")
+def next_steps(project: Project, result: dict[str, Any]) -> str:
+    """Suggest what to do with the result."""
+    lines = ["", "Next steps"]
+    saved = project.output.json
+    file = shlex.quote(str(saved)) if saved else "audit.json"
+    if saved is None:
+        lines.append("- save the result: add --output audit.json")
+    if project.output.report is None:
+        lines.append("- write an HTML report: add --report report.html")
     else:
-        lines.append(f"- read the report in a browser: {asked.output.report}")
+        lines.append(f"- open the HTML report: {project.output.report}")
     if result["witnesses"]:
         first = result["witnesses"][0]["id"]
         if result["validity"] is None:
-            lines.append("- ask whether they are real, or noise: the same with --validity confirm")
+            lines.append("- test whether the findings are noise: add --validity confirm")
         lines += [
             f"- see one finding in detail: proxyuse show {file} --witness {first}",
-            "- decide for each whether the use is acceptable, and why: the same command with judge",
-            "  instead of audit, and --judgments judgments.jsonl",
+            "- decide whether each use is acceptable: run judge instead of audit, and add",
+            "  --judgments judgments.jsonl",
         ]
     else:
-        lines.append("- ask at other thresholds (--epsilon, --delta) and on other groups of people")
-    lines.append(f"- after retraining, what is new: proxyuse diff {file} NEW.json")
+        lines.append(
+            "- try other thresholds (--epsilon, --delta) and other groups of people (--where)"
+        )
+    lines.append(f"- after retraining, list new findings: proxyuse diff {file} NEW.json")
     return "\n".join(lines)

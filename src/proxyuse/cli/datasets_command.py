@@ -1,4 +1,4 @@
-"""``proxyuse datasets``: the bundled data, listed or written as CSV."""
+"""``proxyuse datasets``: list the bundled data sets, or write one as CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proxyuse.io.writing import check_writable, written
 
 @dataclass(frozen=True, slots=True)
 class Bundled:
-    """A data set that comes with the package."""
+    """A data set in the package."""
 
     name: str
     rows: int
@@ -24,9 +24,9 @@ class Bundled:
 
 
 BUNDLED = (
-    Bundled("adult", 48_842, "income", "census records of 1994; who earns above 50,000 dollars"),
-    Bundled("contraceptive", 1_473, "method", "a survey of 1987; which contraceptive is used"),
-    Bundled("student", 649, "G3", "two schools of 2008; final grades in Portuguese"),
+    Bundled("adult", 48_842, "income", "census records of 1994; income above 50,000 dollars"),
+    Bundled("contraceptive", 1_473, "method", "survey of 1987; contraceptive method"),
+    Bundled("student", 649, "G3", "two schools, 2008; final grades in Portuguese"),
 )
 
 LOADERS: dict[str, Callable[[], Any]] = {
@@ -36,28 +36,30 @@ LOADERS: dict[str, Callable[[], Any]] = {
 }
 
 
-def run(given: argparse.Namespace) -> int:
-    """List, or write one."""
-    if given.name is None:
-        if given.json:
+def run(options: argparse.Namespace) -> int:
+    """List the data sets, or write one."""
+    if options.name is None:
+        if options.json:
             print_json([asdict(item) for item in BUNDLED])
         else:
             print_text("\n".join(_line(item) for item in BUNDLED))
-            print_text("\nproxyuse datasets NAME --output FILE.csv writes one.")
+            print_text("\nTo write one: proxyuse datasets NAME --output FILE.csv")
         return 0
     names = [item.name for item in BUNDLED]
-    if given.name not in names:
-        raise FileError(f"there is no data set {given.name!r}; there are {', '.join(names)}")
-    if given.output is None:
-        raise FileError(f"say where to: proxyuse datasets {given.name} --output {given.name}.csv")
-    check_writable(given.output)
-    frame = LOADERS[given.name]()
-    written(given.output, frame.to_csv(index=False))
-    told = {"name": given.name, "file": str(given.output), "rows": len(frame)}
-    if given.json:
-        print_json(told)
+    if options.name not in names:
+        raise FileError(f"no data set {options.name!r}; available: {', '.join(names)}")
+    if options.output is None:
+        raise FileError(
+            f"missing --output; try: proxyuse datasets {options.name} --output {options.name}.csv"
+        )
+    check_writable(options.output)
+    frame = LOADERS[options.name]()
+    written(options.output, frame.to_csv(index=False))
+    summary = {"name": options.name, "file": str(options.output), "rows": len(frame)}
+    if options.json:
+        print_json(summary)
     else:
-        print_text(f"{len(frame):,} rows of {given.name} are in {given.output}")
+        print_text(f"Wrote {len(frame):,} rows of {options.name} to {options.output}.")
     return 0
 
 

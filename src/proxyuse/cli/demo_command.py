@@ -1,4 +1,4 @@
-"""``proxyuse demo``: a model of census data, audited, in a few seconds."""
+"""``proxyuse demo``: train a model on census data and audit it, in a few seconds."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.datasets import load_adult
 from proxyuse.errors import FileError
-from proxyuse.io.writing import written
+from proxyuse.io.writing import make_folder, written
 from proxyuse.report.answer import answer
 from proxyuse.report.document import document
 
 MARRIED = ("Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent")
-LEFT_OUT = ("income", "marital_status", "fnlwgt")
+EXCLUDED = ("income", "marital_status", "fnlwgt")
 
 
-def run(given: argparse.Namespace) -> int:
-    """Train on everything but marital status, then look for marital status inside the model."""
-    with bar(given.json) as progress:
+def run(options: argparse.Namespace) -> int:
+    """Train a model without marital status, then look for marital status inside it."""
+    with bar(options.json) as progress:
         progress.stage("training a model")
-        model, people, right = _trained()
-        progress.stage("looking inside it")
-        found = audit(model, people, {"married": people["married"]}, progress=progress)
-        result = document(found)
-    if given.files is not None:
-        _keep(given.files, model, people)
-    if given.report is not None:
-        _folder(given.report.parent)
-        found.to_html(given.report)
-    if given.json:
-        print_json(result)
+        model, people, accuracy = _trained()
+        progress.stage("auditing the model")
+        result = audit(model, people, {"married": people["married"]}, progress=progress)
+        content = document(result)
+    if options.files is not None:
+        _keep(options.files, model, people)
+    if options.report is not None:
+        make_folder(options.report.parent)
+        result.to_html(options.report)
+    if options.json:
+        print_json(content)
         return 0
     print_text(
-        f"A decision tree learned to tell incomes above 50,000 dollars from {len(people):,} census "
-        f"records\n({right:.0%} right). It was not given anyone's marital status. Does it use it "
-        "all the same?\n"
+        f"A decision tree was trained on {len(people):,} census records to predict incomes above\n"
+        f"50,000 dollars (accuracy {accuracy:.0%}), without marital status. Does it use marital "
+        "status anyway?\n"
     )
-    print_text(answer(result, color=False), answer(result, color=True))
-    print_text("\nWhether this use is acceptable is for people to judge.\n")
-    if given.report is not None:
-        print_text(f"The same as a page to read in a browser, with a picture: {given.report}\n")
-    print_text(_next(given.files))
+    print_text(answer(content, color=False), answer(content, color=True))
+    print_text("\nYou decide whether this use is acceptable.\n")
+    if options.report is not None:
+        print_text(f"HTML report: {options.report}\n")
+    print_text(_next(options.files))
     return 0
 
 
 def _trained() -> tuple[Any, Any, float]:
-    """A pipeline, its data with a column `married`, and how often it is right."""
+    """Return a pipeline, its data with a column `married`, and its accuracy."""
     try:
         from sklearn.compose import make_column_transformer
         from sklearn.pipeline import make_pipeline
@@ -63,7 +63,7 @@ def _trained() -> tuple[Any, Any, float]:
             "pip install 'proxyuse[demo]'"
         ) from None
     adult = load_adult()
-    X = adult.drop(columns=list(LEFT_OUT))
+    X = adult.drop(columns=list(EXCLUDED))
     words = list(X.select_dtypes(exclude="number"))
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     columns = make_column_transformer((encoder, words), remainder="passthrough")
@@ -81,33 +81,26 @@ def _keep(folder: Path, model: Any, people: Any) -> None:
             "--files writes the model with skops, which is not installed: "
             "pip install 'proxyuse[files]'"
         ) from None
-    _folder(folder)
+    make_folder(folder)
     written(folder / "model.skops", dumps(model))
     written(folder / "people.csv", people.to_csv(index=False))
 
 
-def _folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be made a folder: {error.strerror}") from None
-
-
 def _next(files: Path | None) -> str:
-    program, folder = _called(), files or Path("demo")
+    program, folder = _command_name(), files or Path("demo")
     command = (
         f"{program} audit --model {folder}/model.skops --data {folder}/people.csv "
         "--protected married --target income"
     )
     if files is not None:
-        return f"The same from files, as you would with a model of your own:\n  {command}"
+        return f"Next: audit the same model from files, as you would audit yours:\n  {command}"
     return (
-        f"Next, the same from files, as you would with a model of your own:\n"
+        f"Next: audit the same model from files, as you would audit yours:\n"
         f"  {program} demo --files {folder}\n  {command}"
     )
 
 
-def _called() -> str:
-    """How to call the command line: by its name, or by its path where the shell does not know."""
+def _command_name() -> str:
+    """Return how to call the command: by name, or by path if the shell does not find it."""
     path = Path(sys.argv[0])
     return str(path) if path.name == "proxyuse" and not shutil.which("proxyuse") else "proxyuse"

@@ -1,4 +1,4 @@
-"""``proxyuse diff``: two results, and which witnesses are new."""
+"""``proxyuse diff``: compare two results and list new witnesses."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from proxyuse.report.diff_text import diff_text
 from proxyuse.report.saved import read_document
 
 
-def run(given: argparse.Namespace) -> int:
-    """Compare and say with the exit code whether something is new."""
-    found = compare(read_document(given.old), read_document(given.new), tolerance=given.tolerance)
-    code = worst(found, confirmed_only=given.confirmed_only)
-    if given.json:
-        print_json(found)
+def run(options: argparse.Namespace) -> int:
+    """Print the comparison; the exit code is 1 if a witness is new or stronger."""
+    comparison = compare(
+        read_document(options.old), read_document(options.new), tolerance=options.tolerance
+    )
+    code = worst(comparison, confirmed_only=options.confirmed_only)
+    if options.json:
+        print_json(comparison)
     else:
-        print_text(diff_text(found))
+        print_text(diff_text(comparison))
     return code

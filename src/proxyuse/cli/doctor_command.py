@@ -1,58 +1,66 @@
-"""``proxyuse doctor``: what is installed, what is missing, and what to do about it."""
+"""``proxyuse doctor``: what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import platform
-import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
 
-NEEDED = ("numpy", "narwhals", "numba")
-USEFUL = {
+REQUIRED = ("numpy", "narwhals", "numba", "scipy")
+OPTIONAL = {
     "pandas": ("files", "read data files"),
-    "pyarrow": ("files", "read Parquet, Arrow and Feather"),
-    "skops": ("files", "read models of scikit-learn"),
-    "scikit-learn": ("sklearn", "audit models of scikit-learn"),
-    "xgboost": ("xgboost", "audit models of XGBoost"),
-    "lightgbm": ("lightgbm", "audit models of LightGBM"),
+    "pyarrow": ("files", "read Parquet, Arrow and Feather files"),
+    "skops": ("files", "read scikit-learn models"),
+    "PyYAML": ("files", "read policies"),
+    "jinja2": ("report", "write HTML reports"),
+    "matplotlib": ("plot", "draw charts"),
+    "scikit-learn": ("sklearn", "audit scikit-learn models"),
+    "xgboost": ("xgboost", "audit XGBoost models"),
+    "lightgbm": ("lightgbm", "audit LightGBM models"),
     "imodels": ("imodels", "audit rule lists"),
 }
 OTHER_NAMES = {"xgboost": "xgboost-cpu"}
 
 
-def run(given: argparse.Namespace) -> int:
-    """Look, and tell."""
-    found = {name: _version(name) for name in (*NEEDED, *USEFUL)}
-    works = all(found[name] for name in NEEDED) and _audits()
-    if given.json:
+def run(options: argparse.Namespace) -> int:
+    """Print what is installed; the exit code is 0 if audits run here, otherwise 2."""
+    packages = {name: _version(name) for name in (*REQUIRED, *OPTIONAL)}
+    problems = _problems(packages)
+    if options.json:
         print_json(
             {
                 "proxyuse": proxyuse.__version__,
                 "python": platform.python_version(),
                 "system": platform.system(),
                 "cores": os.cpu_count(),
-                "packages": found,
-                "works": works,
+                "packages": packages,
+                "problems": problems,
+                "works": not problems,
             }
         )
-        return 0 if works else 2
+        return 2 if problems else 0
     lines = [
         f"proxyuse {proxyuse.__version__}, Python {platform.python_version()} on "
         f"{platform.system()}, {os.cpu_count()} cores"
     ]
-    for name, number in found.items():
+    for name, number in packages.items():
         if number:
             lines.append(f"  {name:14} {number}")
-        elif name in USEFUL:
-            extra, use = USEFUL[name]
+        elif name in OPTIONAL:
+            extra, use = OPTIONAL[name]
             lines.append(f"  {name:14} not installed; to {use}: pip install 'proxyuse[{extra}]'")
-    lines.append("A small audit runs." if works else "A small audit does NOT run here.")
+        else:
+            lines.append(f"  {name:14} MISSING")
+    if not packages["scikit-learn"] and packages["skops"]:
+        lines.append("  Reading a .skops file also needs scikit-learn.")
+    lines += problems or ["A test audit runs."]
     print_text("\n".join(lines))
-    return 0 if works else 2
+    return 2 if problems else 0
 
 
 def _version(name: str) -> str | None:
@@ -64,11 +72,30 @@ def _version(name: str) -> str | None:
     return None
 
 
-def _audits() -> bool:
-    """Whether the smallest audit gives what it must."""
+def _problems(packages: dict[str, str | None]) -> list[str]:
+    """Return why audits do not run here, one sentence per reason."""
+    problems = []
+    for name in REQUIRED:
+        if packages[name] is None:
+            problems.append(f"{name} is not installed: pip install {name}")
+            continue
+        try:
+            import_module(name)
+        except Exception as error:  # a broken build can raise anything
+            problems.append(
+                f"{name} {packages[name]} cannot be imported ({type(error).__name__}: {error}); "
+                f"install it again: pip install --force-reinstall {name}"
+            )
+    return problems or _test_audit()
+
+
+def _test_audit() -> list[str]:
+    """Audit a program that uses a perfect proxy."""
     program = proxyuse.Program.parse("ite(x <= 1, 0, 1)")
-    found = proxyuse.audit(program, {"x": [1, 2], "z": [0, 1]}, "z")
-    works = [w.association for w in found.witnesses[:1]] == [1.0]
-    if not works:
-        print("the smallest audit gives a wrong answer", file=sys.stderr)
-    return works
+    try:
+        audit = proxyuse.audit(program, {"x": [1, 2], "z": [0, 1]}, "z")
+    except Exception as error:
+        return [f"A test audit fails: {type(error).__name__}: {error}"]
+    if [witness.association for witness in audit.witnesses[:1]] != [1.0]:
+        return ["A test audit gives a wrong result; please report it."]
+    return []

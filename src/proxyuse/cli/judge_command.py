@@ -1,8 +1,7 @@
-"""``proxyuse judge``: a person decides on the witnesses that nobody has judged yet.
+"""``proxyuse judge``: a person judges the witnesses that nobody has judged yet.
 
-Each is shown with what is known of it, and each decision is on the disk before it is confirmed:
-whatever happens afterwards, nothing that was confirmed is lost. Answers are read line by line, from
-a terminal or from a pipe.
+Each witness is shown in detail, and each judgment is on disk before it is confirmed. Answers are
+read line by line, from a terminal or from a pipe.
 """
 
 from __future__ import annotations
@@ -34,62 +33,61 @@ from proxyuse.verdict import counts
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")
 BACK = "."
-MOST_NAME = 24
+MAX_NAME_WIDTH = 24
 
 
-def run(given: argparse.Namespace) -> int:
-    """Audit, ask, record; the exit code is what an audit would then say."""
-    asked = settings(given)
-    if asked.judgments is None:
+def run(options: argparse.Namespace) -> int:
+    """Audit, ask and record; the exit code is that of an audit with the new judgments."""
+    project = settings(options)
+    if project.judgments is None:
         raise FileError(
-            "no --judgments is given; name the file in which decisions are kept, such as "
-            "--judgments judgments.jsonl (it need not be there yet), or say "
-            'judgments = "judgments.jsonl" in proxyuse.toml'
+            "missing --judgments; pass the file for the judgments, which is created if missing: "
+            "--judgments judgments.jsonl"
         )
-    if given.json and not given.list:
-        raise FileError("--json goes with --list here: a person is asked in words")
-    if given.by is not None and not given.by.strip():
-        raise FileError("--by is empty; give the name of who judges, or leave it out to be asked")
-    records = Records.open(asked.judgments)
-    if not given.list:
-        _check_can_be_added_to(asked.judgments)
-    policy = None if asked.policy is None else read_policy(asked.policy)
-    audit, document = audited_files(given, asked, records, policy)
-    if given.json:
+    if options.json and not options.list:
+        raise FileError("--json needs --list, because judging is interactive")
+    if options.by is not None and not options.by.strip():
+        raise FileError("--by is empty; pass a name, or omit --by to be asked for it")
+    records = Records.open(project.judgments)
+    if not options.list:
+        _check_appendable(project.judgments)
+    policy = None if project.policy is None else read_policy(project.policy)
+    audit, document = audited_files(options, project, records, policy)
+    if options.json:
         print_json(document)
         return exit_code(document)
     oracle = first_of(records, policy)
     assert oracle is not None
-    only = bool(asked.validity.confirmed_only)
-    sitting = ReviewSession(audit, records, oracle, Pages(audit, document), given.by, only)
+    only = bool(project.validity.confirmed_only)
+    session = ReviewSession(audit, records, oracle, Pages(audit, document), options.by, only)
     remarks = [] if document["validity"] is None else document["validity"]["remarks"]
     for note in [*document["about"]["notes"], *remarks]:
         print_text(f"Note: {one_line(note)}")
-    if given.list:
-        sitting.print_list()
-        return sitting.code()
-    if isinstance(sys.stdin, io.TextIOWrapper):  # no answer is lost for a byte that is not UTF-8
+    if options.list:
+        session.print_list()
+        return session.code()
+    if isinstance(sys.stdin, io.TextIOWrapper):  # keep answers that are not UTF-8
         sys.stdin.reconfigure(errors="backslashreplace")
     try:
-        sitting.ask_all()
+        session.ask_all()
     except EOFError:
         print_text("")
     except KeyboardInterrupt:
         print_text("")
-        sitting.sum_up()
+        session.sum_up()
         raise
-    sitting.sum_up()
-    return sitting.code()
+    session.sum_up()
+    return session.code()
 
 
-def _check_can_be_added_to(path: Path) -> None:
-    """Find out whether decisions can be kept before anyone makes them."""
+def _check_appendable(path: Path) -> None:
+    """Check that judgments can be saved before anyone makes them."""
     if not (path.is_file() and os.access(path, os.W_OK)):
         check_writable(path)
 
 
 class ReviewSession:
-    """The witnesses of one audit, and the person who judges them."""
+    """One person judging the witnesses of one audit."""
 
     def __init__(
         self,
@@ -109,79 +107,79 @@ class ReviewSession:
         self._judged = {True: 0, False: 0}
 
     def waiting(self) -> list[Witness]:
-        """The witnesses that nobody has judged, in the order of the audit."""
+        """Return the witnesses without a judgment, in the order of the audit."""
         return [w for w in self._audit.witnesses if self._oracle(w) is None]
 
     def code(self) -> int:
-        """What an audit would now end with."""
-        left = [violation.witness for violation in self._audit.violations(self._oracle)]
-        among = _verdicts(left) if self._confirmed_only else None
-        return exit_code_of(len(left), self._audit.complete, among)
+        """Return the exit code that an audit would have now."""
+        violating = [violation.witness for violation in self._audit.violations(self._oracle)]
+        verdicts = _verdicts(violating) if self._confirmed_only else None
+        return exit_code_of(len(violating), self._audit.complete, verdicts)
 
-    # What is left
+    # Summaries
 
     def print_list(self) -> None:
-        """Print what is still to be judged."""
+        """Print the witnesses without a judgment."""
         waiting = self.waiting()
-        print_text(self._beginning(waiting))
+        print_text(self._heading(waiting))
         if waiting:
-            asked = ["verdict"] if self._audit.validity is not None else []
-            heads = ["id", "protected", "association", "influence", *asked, "judged alike",
+            verdict = ["verdict"] if self._audit.validity is not None else []
+            heads = ["id", "protected", "association", "influence", *verdict, "similar",
                      "computation"]  # fmt: skip
             rows = [
                 [
                     w.id,
-                    shortened(one_line(w.protected), MOST_NAME),
+                    shortened(one_line(w.protected), MAX_NAME_WIDTH),
                     f"{figure(w.association):.3f}",
                     f"{figure(w.influence):.3f}",
-                    *(str(w.validity.verdict) for _ in asked if w.validity is not None),
+                    *(str(w.validity.verdict) for _ in verdict if w.validity is not None),
                     f"{len(self._records.similar(w)):,}",
                     self._pages.line(w),
                 ]
                 for w in waiting
             ]
             print_text("\n".join(text_table(heads, rows, str)))
-        print_text(self._left())
+        print_text(self._remaining())
 
-    def _beginning(self, waiting: list[Witness]) -> str:
+    def _heading(self, waiting: list[Witness]) -> str:
         total = len(self._audit.witnesses)
-        limits = (
+        thresholds = (
             f"association at least {self._audit.epsilon:g}, influence above {self._audit.delta:g}"
         )
         confirmed = ""
         if self._audit.validity is not None:
             confirmed = f" Confirmed: {_verdicts(self._audit.witnesses)['confirmed']:,}."
         return (
-            f"{count(total, 'witness', 'witnesses')} ({limits}); still to be judged: "
+            f"{count(total, 'witness', 'witnesses')} ({thresholds}); not judged yet: "
             f"{len(waiting):,}.{confirmed}"
         )
 
     def sum_up(self) -> None:
-        """Print what was decided and what is left."""
+        """Print how many witnesses were judged and how many remain."""
         yes, no = self._judged[True], self._judged[False]
-        print_text(f"\nJudged now: {yes + no:,} ({yes:,} appropriate, {no:,} not).")
-        print_text(self._left())
+        print_text(f"\nJudged: {yes + no:,} ({yes:,} appropriate, {no:,} inappropriate).")
+        print_text(self._remaining())
 
-    def _left(self) -> str:
+    def _remaining(self) -> str:
         violations = len(self._audit.violations(self._oracle))
-        settled = "" if self._audit.complete else " Not everything could be settled by the audit."
+        incomplete = "" if self._audit.complete else " The search is incomplete."
         return (
-            f"Still to be judged: {len(self.waiting()):,}. Violations that remain (not judged, or "
-            f"judged inappropriate): {violations:,}.{settled}"
+            f"Not judged yet: {len(self.waiting()):,}. Remaining violations (not judged, or judged "
+            f"inappropriate): {violations:,}.{incomplete}"
         )
 
     # Asking
 
     def ask_all(self) -> None:
-        """Ask about one witness after the other; EOFError if the person wants to go."""
+        """Ask about each witness; raise EOFError if the person quits."""
         waiting = self.waiting()
-        print_text(self._beginning(waiting))
+        print_text(self._heading(waiting))
         for number, witness in enumerate(waiting, start=1):
             if self._oracle(witness) is not None:
-                continue  # the same computation was judged at another place meanwhile
-            head = f"{number:,} of {len(waiting):,} to judge"
+                continue  # judged meanwhile at another position
+            title = f"{number:,} of {len(waiting):,} to judge"
             similar = self._records.similar(witness)
-            print_text(self._pages.page(witness, head, similar, self._oracle))
+            print_text(self._pages.page(witness, title, similar, self._oracle))
             print_text("")
             self._ask(witness)
 
@@ -199,29 +197,29 @@ class ReviewSession:
                         return
 
     def _record(self, witness: Witness, appropriate: bool) -> bool:
-        """Ask for the reason and write it down; False if the person would rather not."""
+        """Ask for the reason and record the judgment; return False if the person goes back."""
         if self._by is None:
-            self._by = _answer("Your name, kept with each decision: ", "a name is needed")
+            self._by = _answer("Your name, saved with each judgment: ", "a name is needed")
         reason = _answer(
             f"Why is it {'' if appropriate else 'not '}appropriate? ({BACK} goes back) ",
-            "a reason is needed: someone will ask for it",
+            "a judgment needs a reason",
         )
         if reason == BACK:
             return False
         before = len(self.waiting())
         record = self._records.add(witness, appropriate, reason, self._by)
         self._judged[appropriate] += 1
-        left = self.waiting()
-        also = before - len(left) - 1
+        remaining = self.waiting()
+        others = before - len(remaining) - 1
         same = (
-            f" It holds for {count(also, 'more witness', 'more witnesses')}: the same computation "
-            "at other places."
-            if also > 0
+            f" It also applies to {count(others, 'witness', 'witnesses')} with the same "
+            "computation at other positions."
+            if others > 0
             else ""
         )
         print_text(
             f"Recorded: {'appropriate' if appropriate else 'NOT appropriate'}, by {record.by}, "
-            f"in {self._records.path.name}.{same} Left: {len(left):,}."
+            f"in {self._records.path.name}.{same} Remaining: {len(remaining):,}."
         )
         sys.stdout.flush()
         return True
@@ -232,32 +230,32 @@ def _verdicts(witnesses: Iterable[Witness]) -> dict[str, int]:
 
 
 def _choice() -> str:
-    """One of `ANSWERS`, given in full or by its first letter."""
+    """Read one of `ANSWERS`, in full or as its first letter."""
     while True:
-        said = _line(QUESTION).casefold()
-        found = next((a for a in ANSWERS if said and said in (a, a[0])), None)
-        if found is not None:
-            return found
-        print_text("Please answer with a, i, s, t or q.")
+        line = _line(QUESTION).casefold()
+        answer = next((a for a in ANSWERS if line and line in (a, a[0])), None)
+        if answer is not None:
+            return answer
+        print_text("Please answer a, i, s, t or q.")
 
 
 def _answer(prompt: str, missing: str) -> str:
-    """A line that is not empty."""
-    while not (said := _line(prompt)):
-        print_text(f"Please type it: {missing}.")
-    return said
+    """Read a line that is not empty."""
+    while not (line := _line(prompt)):
+        print_text(f"Please enter it: {missing}.")
+    return line
 
 
 def _line(prompt: str) -> str:
-    """Ask for a line; EOFError at the end of input. What comes from a pipe is printed as well."""
+    """Read a line, or raise EOFError at the end of input; a line from a pipe is echoed."""
     if sys.stdin is None:
         raise EOFError
     if sys.stdin.isatty():
         sys.stdout.flush()
         return input(prompt).strip()
     print(prompt, end="", flush=True)
-    said = sys.stdin.readline()
-    if not said:
+    line = sys.stdin.readline()
+    if not line:
         raise EOFError
-    print(harmless(said.strip()))
-    return said.strip()
+    print(harmless(line.strip()))
+    return line.strip()

@@ -84,7 +84,6 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     _add_diff(commands)
     _add_verify(commands)
     _add_datasets(commands)
-    _add_reproduce(commands)
     _add_doctor(commands)
 
 
@@ -434,32 +433,6 @@ def _add_verify(commands: Commands) -> None:
     )
     how.add_argument("--threads", type=int, metavar="N", help="threads (default: one per core)")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
-
-
-def _add_reproduce(commands: Commands) -> None:
-    reproduce = _command(
-        commands,
-        "reproduce",
-        "do the experiments of the paper again",
-        "Do the experiments of the paper behind this tool again, and write for each a page and\n"
-        "pictures: what its authors state beside what is measured here. All of them take some\n"
-        "minutes.",
-        "examples:\n  proxyuse reproduce --list\n  proxyuse reproduce contraception student\n"
-        "  proxyuse reproduce --out paper --psid extract.csv",
-    )
-    reproduce.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help="which (default: all)"
-    )
-    reproduce.add_argument(
-        "--out", type=Path, default=Path("paper"), metavar="FOLDER", help="default: paper"
-    )
-    reproduce.add_argument(
-        "--psid",
-        type=Path,
-        metavar="FILE",
-        help="an extract of the Panel Study of Income Dynamics, which 'credit' needs",
-    )
-    reproduce.add_argument("--list", action="store_true", help="name the experiments, do none")
 
 
 def _add_datasets(commands: Commands) -> None:

@@ -1,7 +1,7 @@
-"""The progress of long work, on standard error.
+"""Progress on standard error.
 
-On a terminal it is one line, redrawn and wiped away at the end, with a bar after a second.
-Elsewhere, as in the log of a CI job, it is a new line every ten seconds.
+On a terminal, one line is redrawn and cleared at the end; a bar appears after a second. Elsewhere,
+for example in the log of a CI job, a new line is written every ten seconds.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from typing import TextIO
 
 from proxyuse.detect.progress import Progress
 
-PATIENCE = 1.0
-BETWEEN_LINES = 10.0
+BAR_DELAY = 1.0  # seconds
+LINE_INTERVAL = 10.0  # seconds
 WIDTH = 24
 
 
 class Bar:
-    """What `audit` calls with its progress; without a stream it shows nothing."""
+    """A progress callback for `audit`; without a stream it shows nothing."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._start = time.monotonic()
 
     def stage(self, name: str) -> None:
-        """Another stage of the work begins."""
+        """Start a stage of the work."""
         self._start = time.monotonic()
         self._draw(f"{name} ...")
 
     def __call__(self, progress: Progress) -> None:
-        """Show how far detection has come."""
+        """Show the progress of detection."""
         done, total = progress.done, max(progress.total, 1)
-        spent = time.monotonic() - self._start
-        if spent < PATIENCE:
+        elapsed = time.monotonic() - self._start
+        if elapsed < BAR_DELAY:
             return
         filled = WIDTH * done // total
-        left = f", about {_duration(spent * (total - done) / done)} left" if done > 3 else ""
+        remaining = f", about {_duration(elapsed * (total - done) / done)} left" if done > 3 else ""
         bar = "#" * filled + "." * (WIDTH - filled)
-        self._draw(f"[{bar}] {done:,} of {total:,} measurements, {_duration(spent)}{left}")
+        self._draw(f"[{bar}] {done:,} of {total:,} measurements, {_duration(elapsed)}{remaining}")
 
     def _draw(self, text: str) -> None:
         if self._stream is not None:
@@ -49,15 +49,15 @@ class Bar:
             self._stream.flush()
 
     def close(self) -> None:
-        """Wipe the line away, and show nothing any more."""
+        """Clear the line and stop."""
         self._draw("")
         self._stream = None
 
 
 class Lines(Bar):
-    """Writes a line every few seconds, whether or not the work reports anything meanwhile."""
+    """A progress callback that writes a line every few seconds, even without news."""
 
-    def __init__(self, stream: TextIO, interval: float = BETWEEN_LINES) -> None:
+    def __init__(self, stream: TextIO, interval: float = LINE_INTERVAL) -> None:
         super().__init__(None)
         self._output = stream
         self._interval = interval
@@ -68,28 +68,28 @@ class Lines(Bar):
         self._writer.start()
 
     def stage(self, name: str) -> None:
-        """Another stage of the work begins."""
+        """Start a stage of the work."""
         self._stage, self._progress = name, None
 
     def __call__(self, progress: Progress) -> None:
-        """Note how far detection has come."""
+        """Remember the progress of detection."""
         self._progress = progress
 
     def _write(self) -> None:
         while not self._closed.wait(self._interval):
             text = line(self._stage, self._progress, time.monotonic() - self._start)
-            with suppress(OSError, ValueError):  # nobody reads it any more
+            with suppress(OSError, ValueError):  # the stream was closed
                 self._output.write(text + "\n")
                 self._output.flush()
 
     def close(self) -> None:
-        """Write nothing any more."""
+        """Stop writing."""
         self._closed.set()
         self._writer.join()
 
 
 def line(stage: str, progress: Progress | None, seconds: float) -> str:
-    """What a log says of work in progress.
+    """Format a progress line for a log.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def line(stage: str, progress: Progress | None, seconds: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """A time in words.
+    """Format a duration.
 
     Examples
     --------
@@ -123,12 +123,12 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def bar(quiet: bool = False) -> Iterator[Bar]:
-    """Progress on standard error: a bar on a terminal, else lines; nothing if `quiet`."""
+    """Show progress on standard error: a bar on a terminal, lines elsewhere."""
     shown: Bar | None = None
     if not quiet:
         shown = Bar(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
-    found = shown or Bar(None)
+    progress = shown or Bar(None)
     try:
-        yield found
+        yield progress
     finally:
-        found.close()
+        progress.close()

@@ -1,8 +1,8 @@
-"""``proxyuse repair``: files in, a model without violations out, and what it took.
+"""``proxyuse repair``: write a model without violations.
 
-Nothing is written before it is known to hold: the repaired model is saved in memory, read again as
-a stranger would, compared with what it was saved from on every row, and audited. The certificate is
-of that last audit, so it speaks of the file.
+Nothing is written before it is checked: the repaired model is saved in memory, loaded again,
+compared with the original object on every row, and audited. The certificate covers that last
+audit, so it is about the file that is written.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from proxyuse.cli.audit_command import (
     about,
     check_outputs,
     check_rows,
-    given_to,
     min_cell,
+    model_inputs,
     oracle_notes,
     read_rows,
     settings,
@@ -56,15 +56,15 @@ BUDGETS = {
     "normal": SearchBudget(),
     "thorough": SearchBudget(orders=3, programs=128, branches=8, undo=64),
 }
-ELSEWHERE = ".skops"  # ending of a program that runs, where its model's own format cannot hold it
+FALLBACK_SUFFIX = ".skops"  # for a repaired program that the model's own format cannot hold
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is repaired, on what and how."""
+    """The inputs and options of one repair."""
 
-    given: argparse.Namespace
-    asked: Project
+    options: argparse.Namespace
+    project: Project
     model: LoadedModel
     data: LoadedData
     oracle: Oracle | None
@@ -72,33 +72,33 @@ class Work:
     progress: Bar
 
     def arguments(self, model: object, threshold: float | None) -> dict[str, Any]:
-        """What `audit` and `repair` are both told."""
-        asked = self.asked
-        X, protected, weights = given_to(model, self.data, asked)
+        """Return the arguments that `audit` and `repair` share."""
+        project = self.project
+        X, protected, weights = model_inputs(model, self.data, project)
         return {
             "X": X,
             "protected": protected,
-            "epsilon": EPSILON if asked.epsilon is None else asked.epsilon,
-            "delta": DELTA if asked.delta is None else asked.delta,
+            "epsilon": EPSILON if project.epsilon is None else project.epsilon,
+            "delta": DELTA if project.delta is None else project.delta,
             "weights": weights,
-            "missing_protected": asked.missing_protected or "refuse",
-            "association": asked.association,
+            "missing_protected": project.missing_protected or "refuse",
+            "association": project.association,
             "decision": None if threshold is None else Threshold(threshold),
-            "budget": asked.budget,
-            "threads": asked.threads,
+            "budget": project.budget,
+            "threads": project.threads,
             "progress": self.progress,
         }
 
 
 @dataclass(frozen=True)
 class Made:
-    """A model to be written.
+    """A repaired model.
 
     Attributes
     ----------
     model : an estimator, a booster, or the program itself.
-    native : whether it is of the same class as the model given.
-    why : where it is not, why.
+    native : whether it has the class of the original model.
+    why : the reason if it does not.
     """
 
     model: Any
@@ -108,7 +108,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Checked:
-    """A model as it is written, and what was found when it was read again."""
+    """A repaired model as it will be written, and the audit of the loaded file."""
 
     made: Made
     path: Path
@@ -117,38 +117,38 @@ class Checked:
     audit: Audit
 
 
-def run(given: argparse.Namespace) -> int:
-    """Repair, write, print, and say with the exit code whether everything was settled."""
-    asked = settings(given)
-    _check_options(given, asked)
-    records = None if asked.judgments is None else Records.open(asked.judgments)
-    policy = None if asked.policy is None else read_policy(asked.policy)
-    with bar(given.quiet) as progress:
+def run(options: argparse.Namespace) -> int:
+    """Repair, write the files and print the result; the exit code is 3 if it is incomplete."""
+    project = settings(options)
+    _check_options(options, project)
+    records = None if project.judgments is None else Records.open(project.judgments)
+    policy = None if project.policy is None else read_policy(project.policy)
+    with bar(options.quiet) as progress:
         progress.stage("reading the model")
-        assert asked.model is not None
-        model = load_model(asked.model, trust_pickle=given.trust_pickle)
-        form = format_for(given.repaired, model, allow_pickle=given.pickle)
-        _check_files(given, asked, form)
-        _rehearse(model, form, given.repaired)
-        threshold = given.decision_threshold
+        assert project.model is not None
+        model = load_model(project.model, trust_pickle=options.trust_pickle)
+        form = format_for(options.repaired, model, allow_pickle=options.pickle)
+        _check_files(options, project, form)
+        _rehearse(model, form, options.repaired)
+        threshold = options.decision_threshold
         if threshold is None and says_probability(model.model):
             threshold = 0.5
-        data = read_rows(asked, progress)
-        oracle = first_of(records, policy)  # people on single witnesses go before the rules
-        work = Work(given, asked, model, data, oracle, threshold, progress)
+        data = read_rows(project, progress)
+        oracle = first_of(records, policy)  # single judgments come before rules
+        work = Work(options, project, model, data, oracle, threshold, progress)
         done = _repaired(work)
-        progress.stage("reading the repaired model again")
+        progress.stage("checking the repaired model")
         checked = _checked(work, done, form)
-        told = about(asked, model, data, threshold)
-        told["notes"] += [*oracle_notes(records, policy), *_notes(given, asked)]
-        document, files = _results(work, done, checked, told)
+        description = about(project, model, data, threshold)
+        description["notes"] += [*oracle_notes(records, policy), *_notes(options, project)]
+        document, files = _results(work, done, checked, description)
     try:
         for path, content in files.items():
             written(path, content)
     except FileError:
-        print_text(str(done))  # the work is not lost
+        print_text(str(done))  # do not lose the result
         raise
-    if given.json:
+    if options.json:
         print_json(document)
     else:
         print_text(repair_answer(document), repair_answer(document, color=True))
@@ -156,48 +156,52 @@ def run(given: argparse.Namespace) -> int:
     return repair_exit_code(document)
 
 
-# What is asked
+# Options
 
 
-def _check_options(given: argparse.Namespace, asked: Project) -> None:
-    share = given.holdout_share
+def _check_options(options: argparse.Namespace, project: Project) -> None:
+    share = options.holdout_share
     if share is not None and not (math.isfinite(share) and 0 < share < 1):
-        raise DataError(f"--holdout-share is {share:g}; give a number between 0 and 1")
-    if given.seed < 0:
-        raise DataError(f"--seed is {given.seed}; give a whole number of 0 or more")
-    if asked.target is None and given.utility not in (None, "agreement", "mean-squared-error"):
+        raise DataError(f"--holdout-share: expected a number between 0 and 1, got {share:g}")
+    if options.seed < 0:
+        raise DataError(f"--seed: expected 0 or more, got {options.seed}")
+    if project.target is None and options.utility not in (None, "agreement", "mean-squared-error"):
         raise DataError(
-            f"--utility {given.utility} compares with what would be right: name that column with "
-            "--target"
+            f"--utility {options.utility} needs the true outcomes; name their column with --target"
         )
 
 
-def _check_files(given: argparse.Namespace, asked: Project, form: str) -> None:
-    outputs = [given.repaired, given.certificate, given.program, given.python, given.report]
+def _check_files(options: argparse.Namespace, project: Project, form: str) -> None:
+    outputs = [
+        options.repaired,
+        options.certificate,
+        options.program,
+        options.python,
+        options.report,
+    ]
     if form in ("xgboost", "lightgbm"):
-        outputs.append(given.repaired.with_suffix(ELSEWHERE))
-    check_outputs(asked, outputs, given.holdout)
-    there = [path for path in outputs if path is not None and path.is_file()]
-    if there and not given.force:
-        raise FileError(f"{there[0]} is there already; name another file, or say --force")
+        outputs.append(options.repaired.with_suffix(FALLBACK_SUFFIX))
+    check_outputs(project, outputs, options.holdout)
+    existing = [path for path in outputs if path is not None and path.is_file()]
+    if existing and not options.force:
+        raise FileError(f"{existing[0]} already exists; choose another file, or pass --force")
 
 
 def _rehearse(model: LoadedModel, form: str, path: Path) -> None:
-    """Find out before the work whether a model like the given one can be written and read."""
+    """Check before the work that the original model survives saving and loading."""
     if form == "program" or isinstance(model.model, Program):
         return
     again = read_again(model_bytes(model.model, form, path.suffix), form).model
     if type(again) is not type(model.model):
         raise FileError(
-            f"{path}: a {type(model.model).__name__} in this format is read again as a "
-            f"{type(again).__name__}, which predicts something else; say --pickle and name a file "
-            "that ends in .pkl"
+            f"{path}: in this format, a {type(model.model).__name__} is loaded as a "
+            f"{type(again).__name__}; pass --pickle and a file name that ends in .pkl"
         )
 
 
-def _notes(given: argparse.Namespace, asked: Project) -> list[str]:
-    if given.holdout is not None and asked.weights is not None:
-        return ["each row of the hold-out counts once; weights are of the rows that were used"]
+def _notes(options: argparse.Namespace, project: Project) -> list[str]:
+    if options.holdout is not None and project.weights is not None:
+        return ["hold-out rows are not weighted"]
     return []
 
 
@@ -205,13 +209,13 @@ def _notes(given: argparse.Namespace, asked: Project) -> list[str]:
 
 
 def _repaired(work: Work) -> Repair:
-    asked, given = work.asked, work.given
+    project, options = work.project, work.options
     arguments = work.arguments(work.model.model, work.threshold)
-    utility = None if given.utility is None else given.utility.replace("-", " ")
-    y = None if asked.target is None else work.data.frame[asked.target]
+    utility = None if options.utility is None else options.utility.replace("-", " ")
+    y = None if project.target is None else work.data.frame[project.target]
     if utility == "agreement":
         y = None
-    work.progress.stage("auditing, then looking for what loses least")
+    work.progress.stage("auditing and repairing")
     done = repair(
         work.model.model,
         arguments.pop("X"),
@@ -220,85 +224,87 @@ def _repaired(work: Work) -> Repair:
         oracle=work.oracle,
         utility=utility,
         holdout=_holdout(work, y is not None),
-        search=BUDGETS[given.effort],
+        search=BUDGETS[options.effort],
     )
-    check_rows(done.before.population.n_rows, asked)  # some may have been dropped
+    check_rows(done.before.population.n_rows, project)  # the audit may have dropped some
     return done
 
 
 def _holdout(work: Work, needs_y: bool) -> Any:
-    """Rows that are kept apart: a table with its right answers, or which of the rows are."""
-    given, asked, n_rows = work.given, work.asked, len(work.data.frame)
-    if given.holdout_share is not None:
-        number = round(given.holdout_share * n_rows)
-        check_rows(min(number, n_rows - number), asked)
+    """Return the hold-out set: a table with its true outcomes, or a mask of the rows."""
+    options, project, n_rows = work.options, work.project, len(work.data.frame)
+    if options.holdout_share is not None:
+        number = round(options.holdout_share * n_rows)
+        check_rows(min(number, n_rows - number), project)
         held = np.zeros(n_rows, dtype=np.bool_)
-        held[np.random.default_rng(given.seed).permutation(n_rows)[:number]] = True
+        held[np.random.default_rng(options.seed).permutation(n_rows)[:number]] = True
         return held
-    if given.holdout is None:
+    if options.holdout is None:
         return None
-    frame = read_table(given.holdout)
-    if asked.where is not None:
-        frame = frame[np.asarray(Program.parse(asked.where).predict(frame) == 1)]
+    frame = read_table(options.holdout)
+    if project.where is not None:
+        frame = frame[np.asarray(Program.parse(project.where).predict(frame) == 1)]
         frame = frame.reset_index(drop=True)
-    check_rows(len(frame), asked)
-    if asked.target is not None and asked.target not in frame.columns:
-        raise FileError(f"{given.holdout} has no column {asked.target!r}, which is the target")
+    check_rows(len(frame), project)
+    if project.target is not None and project.target not in frame.columns:
+        raise FileError(f"{options.holdout} lacks the target column {project.target!r}")
     rows = replace(work.data, frame=frame, protected={}, weights=None)
-    X, _, _ = given_to(work.model.model, rows, replace(asked, protected=_there(asked, frame)))
-    return (X, frame[asked.target]) if needs_y else X
+    X, _, _ = model_inputs(
+        work.model.model, rows, replace(project, protected=_present(project, frame))
+    )
+    return (X, frame[project.target]) if needs_y else X
 
 
-def _there(asked: Project, frame: Any) -> tuple[str, ...]:
-    """The protected attributes that a table has a column of."""
-    return tuple(name for name in asked.protected or () if name in frame.columns)
+def _present(project: Project, frame: Any) -> tuple[str, ...]:
+    """Return the protected attributes that are columns of a table."""
+    return tuple(name for name in project.protected or () if name in frame.columns)
 
 
 # The model
 
 
 def _checked(work: Work, done: Repair, form: str) -> Checked:
-    """The repaired model as it is to be written, after it was read again and audited."""
-    path = work.given.repaired
+    """Return the first candidate whose file passes all checks."""
+    path = work.options.repaired
     for made in _candidates(work, done, form):
-        own, place = form, path
+        file_format, target = form, path
         if form in ("xgboost", "lightgbm") and not made.native:
-            own, place = "skops", path.with_suffix(ELSEWHERE)
-        content = _content(work, made, own, place)
-        again = read_again(content, own).model
+            file_format, target = "skops", path.with_suffix(FALLBACK_SUFFIX)
+        content = _content(work, made, file_format, target)
+        again = read_again(content, file_format).model
         _check_same(made.model, again, work, done)
-        runs = isinstance(again, Program) or not made.native
-        arguments = work.arguments(again, None if runs else work.threshold)
-        found = audit(again, arguments.pop("X"), **arguments)
-        if not found.violations(work.oracle):
-            return Checked(made, place, own, content, found)
-    raise FileError("the repaired model was read again, and violations were found; report this")
+        is_program = isinstance(again, Program) or not made.native
+        arguments = work.arguments(again, None if is_program else work.threshold)
+        result = audit(again, arguments.pop("X"), **arguments)
+        if not result.violations(work.oracle):
+            return Checked(made, target, file_format, content, result)
+    raise FileError("the saved model still has violations; please report this")
 
 
 def _candidates(work: Work, done: Repair, form: str) -> Iterator[Made]:
-    """The models that may be written, the best first."""
-    given = work.model.model
+    """Yield the models that may be written, best first."""
+    original = work.model.model
     if form == "program":
-        yield Made(done.program, isinstance(given, Program))
+        yield Made(done.program, isinstance(original, Program))
     elif not done.replaced:
-        yield Made(given, True) if not isinstance(given, Program) else _running(done, "")
+        yield Made(original, True) if not isinstance(original, Program) else _running(done, "")
     else:
         yield Made(done.deployed.model, done.deployed.native, done.deployed.why)
         if done.deployed.native:
-            yield _running(done, "an audit of the model that was written back finds violations")
+            yield _running(done, "the repaired model in its own class still has violations")
 
 
 def _running(done: Repair, why: str) -> Made:
     from proxyuse.models.program_estimator import program_estimator
 
-    given = done.given
-    if isinstance(given, Program):
-        return Made(program_estimator(done.program), False, "a program was given, not a model")
-    return Made(program_estimator(done.program, given), False, why)
+    original = done.given
+    if isinstance(original, Program):
+        return Made(program_estimator(done.program), False, "the input is a program, not a model")
+    return Made(program_estimator(done.program, original), False, why)
 
 
 def _content(work: Work, made: Made, form: str, path: Path) -> bytes:
-    """The bytes of a model; those that were read if it is the model given, in the same format."""
+    """Return the bytes of a model; the original file if the model and the format are unchanged."""
     model = work.model
     if made.model is model.model and form == model.kind and path.suffix == model.path.suffix:
         return model.path.read_bytes()
@@ -306,16 +312,16 @@ def _content(work: Work, made: Made, form: str, path: Path) -> bytes:
 
 
 def _check_same(made: Any, again: Any, work: Work, done: Repair) -> None:
-    """Refuse a file that predicts something else than what was saved."""
-    X, _, _ = given_to(again, work.data, work.asked)
-    said = [_predicted(model, X, done) for model in (made, again)]
-    same = said[0].shape == said[1].shape and bool(
-        np.all((said[0] == said[1]) | ((said[0] != said[0]) & (said[1] != said[1])))
+    """Raise an error if the loaded model predicts differently from the saved one."""
+    X, _, _ = model_inputs(again, work.data, work.project)
+    before, after = (_predicted(model, X, done) for model in (made, again))
+    same = before.shape == after.shape and bool(
+        np.all((before == after) | ((before != before) & (after != after)))  # NaN equals NaN
     )
     if not same:
         raise FileError(
-            f"the {type(made).__name__} predicts something else after it was saved and read "
-            "again; nothing was written; choose another format with the ending of --output"
+            f"the {type(made).__name__} predicts differently after saving and loading; nothing "
+            "was written; choose another format by the suffix of --output"
         )
 
 
@@ -329,10 +335,10 @@ def _predicted(model: Any, X: Any, done: Repair) -> Array:
 
 
 def _results(
-    work: Work, done: Repair, checked: Checked, told: dict[str, Any]
+    work: Work, done: Repair, checked: Checked, description: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[Path, str | bytes]]:
-    """The document, and what goes to which file; the model comes last."""
-    given, made = work.given, checked.made
+    """Return the result document and the content of each file; the model comes last."""
+    options, made = work.options, checked.made
     files: dict[Path, str | bytes] = {}
     names: dict[str, Any] = {
         "model": {
@@ -345,65 +351,65 @@ def _results(
             "why": made.why,
         }
     }
-    if given.certificate is not None:
+    if options.certificate is not None:
         story = done.story() if done.replaced else None
         certificate = certify(checked.audit, work.oracle, story)
-        files[given.certificate] = certificate.to_json()
-        names |= {"certificate": given.certificate.name, "certificate_hash": certificate.hash}
-    if given.program is not None:
-        files[given.program] = f"{checked.audit.program}\n"
-        names["program"] = given.program.name
-    if given.python is not None:
+        files[options.certificate] = certificate.to_json()
+        names |= {"certificate": options.certificate.name, "certificate_hash": certificate.hash}
+    if options.program is not None:
+        files[options.program] = f"{checked.audit.program}\n"
+        names["program"] = options.program.name
+    if options.python is not None:
         from proxyuse.models.python_source import python_source
 
-        files[given.python] = python_source(done.program)
-        names["python"] = given.python.name
-    if given.report is not None:
-        names["report"] = given.report.name
+        files[options.python] = python_source(done.program)
+        names["python"] = options.python.name
+    if options.report is not None:
+        names["report"] = options.report.name
     document = repair_document(
-        done, written=names, after=checked.audit, about=told, min_cell=min_cell(work.asked)
+        done, written=names, after=checked.audit, about=description, min_cell=min_cell(work.project)
     )
-    if given.report is not None:
-        files[given.report] = _report(work, done, document, told)
+    if options.report is not None:
+        files[options.report] = _report(work, done, document, description)
     files[checked.path] = checked.content
     return document, files
 
 
-def _report(work: Work, done: Repair, document: dict[str, Any], told: dict[str, Any]) -> str:
-    """What was done, as a page or as Markdown, by the name of the file."""
-    if work.given.report.suffix.lower() not in (".html", ".htm"):
+def _report(work: Work, done: Repair, document: dict[str, Any], description: dict[str, Any]) -> str:
+    """Render the report as HTML or Markdown, by the suffix of the file."""
+    if work.options.report.suffix.lower() not in (".html", ".htm"):
         return repair_markdown(document)
     from proxyuse.page.page import page_text
 
-    about = {**told, "written": document["written"]}
+    about = {**description, "written": document["written"]}
     return page_text(
-        done.before, about=about, min_cell=min_cell(work.asked), oracle=work.oracle, repair=done
+        done.before, about=about, min_cell=min_cell(work.project), oracle=work.oracle, repair=done
     )
 
 
 def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:
-    """What to do with the result."""
-    given, asked = work.given, work.asked
-    lines = ["", "What to do next"]
-    if given.certificate is None:
-        lines.append("- let others check it: the same command with --certificate certificate.json")
+    """Suggest what to do with the result."""
+    options, project = work.options, work.project
+    lines = ["", "Next steps"]
+    if options.certificate is None:
+        lines.append("- write a certificate to verify later: add --certificate certificate.json")
     else:
-        words = ["proxyuse", "verify", str(given.certificate), "--model", str(checked.path)]
-        words += ["--data", str(asked.data)]
+        words = ["proxyuse", "verify", str(options.certificate), "--model", str(checked.path)]
+        words += ["--data", str(project.data)]
         for name in ("target", "where", "protected_data", "key", "policy", "judgments"):
-            value = getattr(asked, name)
+            value = getattr(project, name)
             if value is not None:
                 words += [f"--{name.replace('_', '-')}", str(value)]
         words += ["--trust-pickle"] * (checked.form == "pickle")
-        lines.append(f"- check it, or let others do so: {shlex.join(words)}")
+        lines.append(f"- verify the certificate: {shlex.join(words)}")
     if document["result"] == "repaired" and work.oracle is None:
         lines += [
-            "- keep what is appropriate: nobody judged, so every witness had to go; see proxyuse",
-            "  judge --help, then repair again with --judgments",
+            "- keep appropriate uses: nothing was judged, so every witness was removed; run",
+            "  proxyuse judge, then repair again with --judgments",
         ]
     if document["result"] == "repaired" and document["utility"]["holdout"] is None:
-        lines.append("- see the cost on rows that did not choose it: --holdout-share 0.2")
+        lines.append("- measure the cost on held-out rows: add --holdout-share 0.2")
     if not document["complete"]:
-        lines.append("- what was not settled is told above: a violation may be left there")
-    lines.append("- ask at other thresholds (--epsilon, --delta) and of other protected attributes")
+        lines.append("- the search is incomplete: violations may remain in the parts listed above")
+    lines.append("- try other thresholds (--epsilon, --delta) and other protected attributes")
     return "\n".join(lines)

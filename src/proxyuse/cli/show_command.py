@@ -1,4 +1,4 @@
-"""``proxyuse show``: a result again, or one witness of it in detail."""
+"""``proxyuse show``: print a saved result, or one of its witnesses in detail."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from proxyuse.report.saved import read_document
 from proxyuse.report.spreadsheet import csv_text
 
 
-def run(given: argparse.Namespace) -> int:
-    """Print; the exit code is that of the audit."""
-    result = read_document(given.result)
-    if given.witness is not None:
-        found = witnesses_of(result, given.witness)
-        if given.json:
-            print_json(found)
+def run(options: argparse.Namespace) -> int:
+    """Print the result; the exit code is that of the audit."""
+    result = read_document(options.result)
+    if options.witness is not None:
+        witnesses = witnesses_of(result, options.witness)
+        if options.json:
+            print_json(witnesses)
         else:
-            print_text("\n\n".join(describe_witness(result, witness) for witness in found))
-    elif given.json:
+            print_text("\n\n".join(describe_witness(result, witness) for witness in witnesses))
+    elif options.json:
         print_json(result)
-    elif given.markdown:
+    elif options.markdown:
         print_text(markdown(result).rstrip("\n"))
-    elif given.csv:
+    elif options.csv:
         print_text(csv_text(result).rstrip("\n"))
-    elif given.sarif:
+    elif options.sarif:
         print_json(sarif(result))
-    elif given.junit:
+    elif options.junit:
         print_text(junit(result).rstrip("\n"))
     else:
         print_text(answer(result, color=False), answer(result, color=True))

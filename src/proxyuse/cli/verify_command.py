@@ -1,4 +1,4 @@
-"""``proxyuse verify``: a certificate, and whether it is right."""
+"""``proxyuse verify``: check a certificate against the model and the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from proxyuse.certificate.certificate import Certificate
 from proxyuse.certificate.verification import Verification, verify
-from proxyuse.cli.audit_command import given_to
+from proxyuse.cli.audit_command import model_inputs
 from proxyuse.cli.data_files import load_data
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
@@ -23,75 +23,77 @@ from proxyuse.project import Project
 NOT_VERIFIED = 1
 
 
-def run(given: argparse.Namespace) -> int:
-    """Verify, print, and say with the exit code how it ended."""
-    if (given.protected_data is None) != (given.key is None):
-        raise FileError("--protected-data and --key belong together: give both or none")
-    certificate = Certificate.read(given.certificate)
-    records = None if given.judgments is None else Records.open(given.judgments)
-    policy = None if given.policy is None else read_policy(given.policy)
-    with bar(given.quiet) as progress:
+def run(options: argparse.Namespace) -> int:
+    """Verify and print; the exit code is 0 if everything was verified, otherwise 1."""
+    if (options.protected_data is None) != (options.key is None):
+        raise FileError("--protected-data and --key belong together; pass both or neither")
+    certificate = Certificate.read(options.certificate)
+    records = None if options.judgments is None else Records.open(options.judgments)
+    policy = None if options.policy is None else read_policy(options.policy)
+    with bar(options.quiet) as progress:
         progress.stage("reading the model")
-        model = load_model(given.model or given.program, trust_pickle=given.trust_pickle).model
-        if given.program is not None and not isinstance(model, Program):
-            raise FileError(f"{given.program} is a model, not a program; name it with --model")
+        model = load_model(
+            options.model or options.program, trust_pickle=options.trust_pickle
+        ).model
+        if options.program is not None and not isinstance(model, Program):
+            raise FileError(f"{options.program} is a model, not a program; pass it with --model")
         progress.stage("reading the data")
-        X, protected, weights = _rows(given, certificate, model)
-        progress.stage("making the audit again")
-        found = verify(
+        X, protected, weights = _rows(options, certificate, model)
+        progress.stage("repeating the audit")
+        result = verify(
             certificate,
             model,
             X,
             protected=protected,
             weights=weights,
             oracle=first_of(records, policy),
-            seed=given.seed,
-            everything=given.everything,
-            threads=given.threads,
+            seed=options.seed,
+            everything=options.everything,
+            threads=options.threads,
             progress=progress,
         )
-    if given.json:
-        print_json(_document(found))
+    if options.json:
+        print_json(_document(result))
     else:
-        print_text(f"{certificate}\n\n{found}")
-    return 0 if found.ok else NOT_VERIFIED
+        print_text(f"{certificate}\n\n{result}")
+    return 0 if result.ok else NOT_VERIFIED
 
 
-def _rows(given: argparse.Namespace, certificate: Certificate, model: object) -> Any:
-    """The columns that a model may see, the protected attributes, the weights."""
+def _rows(options: argparse.Namespace, certificate: Certificate, model: object) -> Any:
+    """Return the columns for the model, the protected attributes and the weights."""
     names = tuple(z["column"] or z["name"] for z in certificate.content["protected"])
-    named = certificate.content["data"]["weights"]
-    weights = named or given.weights
+    certified = certificate.content["data"]["weights"]
+    weights = certified or options.weights
     data = load_data(
-        given.data,
+        options.data,
         protected=names,
-        target=given.target,
+        target=options.target,
         weights=weights,
-        where=given.where,
-        protected_data=given.protected_data,
-        key=given.key,
+        where=options.where,
+        protected_data=options.protected_data,
+        key=options.key,
     )
-    asked = Project(
+    project = Project(
         Path("proxyuse.toml"),
         protected=names,
-        target=given.target,
+        target=options.target,
         weights=weights,
-        key=given.key,
+        key=options.key,
     )
-    X, found, mass = given_to(model, data, asked)
+    X, columns, mass = model_inputs(model, data, project)
     protected = {}
-    for z, values in zip(certificate.content["protected"], found.values(), strict=True):
-        beside = z["column"] is None and isinstance(values, str)
-        protected[z["name"]] = data.frame[values] if beside else values
-    if named is None and isinstance(mass, str):
+    for z, values in zip(certificate.content["protected"], columns.values(), strict=True):
+        separate = z["column"] is None and isinstance(values, str)
+        protected[z["name"]] = data.frame[values] if separate else values
+    if certified is None and isinstance(mass, str):
         mass = data.frame[mass]
     return X, protected, mass
 
 
-def _document(found: Verification) -> dict[str, Any]:
+def _document(result: Verification) -> dict[str, Any]:
     return {
-        "verified": found.ok,
-        "hash": found.hash,
+        "verified": result.ok,
+        "hash": result.hash,
         "checks": [
             {
                 "name": check.name,
@@ -99,7 +101,7 @@ def _document(found: Verification) -> dict[str, Any]:
                 "found": check.found,
                 "differences": [str(item) for item in check.differences],
             }
-            for check in found.checks
+            for check in result.checks
         ],
-        "stated": list(found.stated),
+        "stated": list(result.stated),
     }

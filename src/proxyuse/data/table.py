@@ -77,12 +77,32 @@ class Table:
         if type(X).__module__.startswith("scipy.sparse"):
             raise DataError("X is a sparse matrix; pass X.toarray(), or a data frame")
         if isinstance(X, Mapping):
-            return cls._of_mapping(X)
+            return cls._of_mapping(X)._with_aliases(X, names)
         if isinstance(X, np.ndarray):
             return cls._of_array(X, names)
         if X is None or isinstance(X, str | bytes | list | tuple | numbers.Number | np.generic):
             raise DataError(f"X: expected a table, got {type(X).__name__}; pass {_ACCEPTED}")
-        return cls._of_frame(X)
+        table = cls._of_frame(X)
+        return table._with_aliases(getattr(X, "columns", ()), names)
+
+    def _with_aliases(self, labels: Iterable[object], names: Sequence[str] | None) -> Table:
+        """Find columns under the names that a model uses for them.
+
+        LightGBM replaces spaces by underscores. scikit-learn does not keep integer labels, so the
+        inputs of its models are x0, x1, ...
+        """
+        integers = {f"x{name}" for name in labels if isinstance(name, numbers.Integral)}
+        underscored: dict[str, list[int]] = {}
+        for index, name in enumerate(self.names):
+            underscored.setdefault(name.replace(" ", "_"), []).append(index)
+        for name in names or ():
+            if name in self._column_index:
+                continue
+            if name in integers:
+                self._column_index[name] = self._column_index[name[1:]]
+            elif len(indices := underscored.get(name, [])) == 1:
+                self._column_index[name] = indices[0]
+        return self
 
     @classmethod
     def _of_mapping(cls, X: Mapping[Any, Any]) -> Table:
@@ -153,6 +173,10 @@ class Table:
 
     def __contains__(self, name: object) -> bool:
         return name in self._column_index
+
+    def index_of(self, name: str) -> int:
+        """Return the position of a column."""
+        return self._column_index[name]
 
     def column(self, name: str) -> Column:
         """Return one column, converted; cached."""

@@ -84,6 +84,14 @@ def check_writable(path: str | Path) -> None:
         raise _unwritable(path, error) from None
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents if they do not exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot create the folder {folder}: {error.strerror}") from None
+
+
 def _mode(path: Path) -> int | None:
     """The type and permissions of what is there; None if nothing is."""
     try:

@@ -1,7 +1,7 @@
-'''A policy: rules that a person wrote, which judge witnesses.
+'''Policies: rules, written by a person, that judge witnesses.
 
-A YAML file with a list of rules. Asked about a witness, the first rule that matches decides,
-and its reason becomes the judgment's; if none matches, the policy has no judgment. A rule
+A policy is a YAML file with a list of rules. The first rule that matches a witness decides, and
+its reason becomes the reason of the judgment. If no rule matches, there is no judgment. A rule
 matches if all its conditions hold and it has not expired.
 
 >>> EXAMPLE = """
@@ -25,8 +25,7 @@ matches if all its conditions hold and it has not expired.
 >>> [rule.name for rule in policy.expired(date(2027, 1, 31))]
 ['hours']
 
-`policy_text` reads the rules and `rules` says when one matches. This module knows
-witnesses, not audits.
+`policy_text` parses the rules, `rules` defines when a rule matches.
 '''
 
 from __future__ import annotations
@@ -41,28 +40,28 @@ from proxyuse.errors import FileError
 from proxyuse.judge.judgment import Judgment
 from proxyuse.judge.policy_text import read_rules
 from proxyuse.judge.rules import Rule, day_of
-from proxyuse.judge.strict_yaml import MOST_BYTES
+from proxyuse.judge.strict_yaml import MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in order, of which the first that matches a witness decides: an oracle.
+    """An oracle made of ordered rules: the first rule that matches a witness decides.
 
     Attributes
     ----------
     name : the name of its file, without folders.
-    rules : the rules.
+    rules : the rules, in order.
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0], "pregnant": [1, 1, 0, 0]}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> policy = Policy.parse(
     ...     "{version: 1, rules: [{name: tests, decision: deny, reason: sensitive, "
     ...     "when: {kind: test}}]}"
     ... )
-    >>> [policy(witness) for witness in found.witnesses if witness.term == "vitamins == 1"]
+    >>> [policy(witness) for witness in audit.witnesses if witness.term == "vitamins == 1"]
     [Judgment(appropriate=False, reason='sensitive', by="policy, rule 1 'tests'")]
     """
 
@@ -71,22 +70,22 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str, *, name: str = "policy") -> Policy:
-        """Read a policy from text.
+        """Parse a policy.
 
         Parameters
         ----------
         text : YAML.
-        name : what it is called in messages and judgments.
+        name : the name used in messages and judgments.
 
         Raises
         ------
         FileError
-            If it is not a policy; the message says where and why.
+            If the text is not a policy; the message names the line.
         """
         return cls(name, read_rules(text, name))
 
     def __call__(self, witness: Witness, today: date | None = None) -> Judgment | None:
-        """Judge a witness, on a day that is by default today; None if no rule matches."""
+        """Judge a witness as of a day (default: today); None if no rule matches."""
         rule = self.rule_for(witness, today)
         if rule is None:
             return None
@@ -94,19 +93,19 @@ class Policy:
         return Judgment(rule.decision == "allow", rule.reason, by)
 
     def rule_for(self, witness: Witness, today: date | None = None) -> Rule | None:
-        """The rule that decides about a witness: the first that matches."""
+        """Return the first rule that matches a witness."""
         day = day_of(today)
         return next((rule for rule in self.rules if rule.matches(witness, day)), None)
 
     def expired(self, today: date | None = None) -> tuple[Rule, ...]:
-        """The rules that no longer match anything."""
+        """Return the rules that have expired."""
         day = day_of(today)
         return tuple(rule for rule in self.rules if rule.expired(day))
 
     def unused(self, witnesses: Iterable[Witness], today: date | None = None) -> tuple[Rule, ...]:
-        """The rules that decide about none of some witnesses.
+        """Return the rules that decide about none of the witnesses.
 
-        Nothing fits them, or earlier rules come first, or they have expired.
+        Such a rule matches no witness, comes after other rules that match, or has expired.
         """
         day = day_of(today)
         deciding = (self.rule_for(witness, day) for witness in witnesses)
@@ -124,21 +123,19 @@ def read_policy(path: str | Path) -> Policy:
     Raises
     ------
     FileError
-        If it cannot be read or is not a policy; the message says where and why.
+        If the file cannot be read or is not a policy; the message names the line.
     """
     path = Path(path)
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise FileError(f"{path} cannot be read: {why}; check the name of the policy") from error
-    if len(content) > MOST_BYTES:
-        raise FileError(f"{path} is longer than {MOST_BYTES:,} bytes; is it the right file?")
+        raise FileError(f"cannot read the policy {path}: {why}") from error
+    if len(content) > MAX_BYTES:
+        raise FileError(f"{path} has more than {MAX_BYTES:,} bytes; is it the right file?")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileError(
-            f"{path} is not in UTF-8 (byte {error.start:,}); save it in UTF-8"
-        ) from None
+        raise FileError(f"{path} is not UTF-8 (byte {error.start:,}); save it as UTF-8") from None
     return Policy(path.name, read_rules(text, str(path)))

@@ -1,11 +1,10 @@
-"""From the text of a policy to its rules, with care.
+"""Parse the text of a policy into rules, strictly.
 
-A rule that is not what its author meant lets through what nobody allowed: an unknown key, a value
-of another type, a rule that can never match are errors that name the line. `policy.schema.json`
-says the same to editors, as far as a schema can.
+A rule that does not mean what its author intended allows what nobody allowed. So an unknown key, a
+value of the wrong type, and a rule that can never match are errors that name the line.
+`policy.schema.json` describes the same format for editors, as far as a schema can.
 
-A check takes what stands in the file and what it is called, and gives the value or raises
-`WrongPart`.
+A parser takes a node and the key it belongs to, and returns the value or raises `InvalidNode`.
 """
 
 from __future__ import annotations
@@ -13,19 +12,20 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from collections.abc import Mapping as MappingOf
 from datetime import date
 from typing import Any
 
 from proxyuse.errors import ParseError, ProxyUseError
 from proxyuse.judge.rules import KINDS, Conditions, Range, Rule
 from proxyuse.judge.strict_yaml import (
-    Listing,
-    Part,
-    Place,
+    InvalidNode,
+    Location,
+    Mapping,
+    Node,
     Scalar,
-    Table,
-    WrongPart,
+    Sequence,
     read_yaml,
 )
 from proxyuse.lang.nodes import Term
@@ -34,264 +34,265 @@ from proxyuse.lang.text import shortened
 
 VERSION = 1
 
-_Check = Callable[[Part, str], Any]
+_Parser = Callable[[Node, str], Any]
 
 
 def read_rules(text: str, file: str) -> tuple[Rule, ...]:
-    """Read the rules of a policy; `file` is what it is called in messages."""
-    whole = read_yaml(text, file)
+    """Parse the rules of a policy; `file` is its name in messages."""
+    root = read_yaml(text, file)
     try:
-        found = _entries(whole, "", {"version": _version, "rules": _listed}, ("version", "rules"))
+        parsers = {"version": _version, "rules": _items}
+        content = _entries(root, "", parsers, ("version", "rules"))
         rules: list[Rule] = []
-        for part in found["rules"]:
-            rules.append(_rule(part, rules))
-    except WrongPart as error:
-        raise error.told(file) from None
+        for node in content["rules"]:
+            rules.append(_rule(node, rules))
+    except InvalidNode as error:
+        raise error.in_file(file) from None
     return tuple(rules)
 
 
-def _rule(part: Part, before: list[Rule]) -> Rule:
-    """Read a rule and compare it with those before it; what is wrong is told with its name."""
-    number = len(before) + 1
-    name = part.entries.get("name") if isinstance(part, Table) else None
-    called = f"rule {number}{f' {_brief(name.text)}' if isinstance(name, Scalar) else ''}"
+def _rule(node: Node, earlier: list[Rule]) -> Rule:
+    """Parse a rule and check it against the earlier ones; errors name the rule."""
+    number = len(earlier) + 1
+    name = node.entries.get("name") if isinstance(node, Mapping) else None
+    label = f"rule {number}{f' {_brief(name.text)}' if isinstance(name, Scalar) else ''}"
     try:
-        found = _entries(part, "", _RULE, ("name", "decision", "reason"))
-        rule = Rule(number, **found)
-        for other in before:
+        rule = Rule(number, **_entries(node, "", _RULE, ("name", "decision", "reason")))
+        for other in earlier:
             if other.name == rule.name:
-                raise WrongPart(part.place, f"rule {other.number} has this name too; change one")
+                raise InvalidNode(node.location, f"rule {other.number} has the same name")
             if other.when == Conditions() and other.expires is None:
-                raise WrongPart(
-                    part.place,
-                    f"it can never match, for rule {other.number} {other.name!r} has no `when` and "
-                    "matches everything; move that one to the end",
+                raise InvalidNode(
+                    node.location,
+                    f"it can never match: rule {other.number} {other.name!r} has no `when` and "
+                    "matches everything; move that rule to the end",
                 )
-    except WrongPart as error:
-        raise WrongPart(error.place, f"{called}: {error}") from None
+    except InvalidNode as error:
+        raise InvalidNode(error.location, f"{label}: {error}") from None
     return rule
 
 
 def _entries(
-    part: Part, at: str, checks: Mapping[str, _Check], required: tuple[str, ...] = ()
+    node: Node, key: str, parsers: MappingOf[str, _Parser], required: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The values of a table, each of which was asked whether it fits its key."""
-    if not isinstance(part, Table):
-        keys = ", ".join(checks)
-        raise WrongPart(part.place, f"{_said(part, at)}; give a table with keys out of: {keys}")
-    found: dict[str, Any] = {}
-    for key, value in part.entries.items():
-        called = f"{at}.{key}" if at else key
-        if key not in checks:
-            raise _unknown_key(part.keys[key], called, key, checks)
-        found[key] = checks[key](value, called)
-    for key in required:
-        if key not in found:
-            where = f" in {at}" if at else ""
-            raise WrongPart(part.place, f"the key {key} is missing{where}; add it")
-    return found
+    """Parse the values of a mapping, each with the parser of its key."""
+    if not isinstance(node, Mapping):
+        raise _wrong(node, key, f"a mapping with the keys {', '.join(parsers)}")
+    values: dict[str, Any] = {}
+    for name, value in node.entries.items():
+        path = f"{key}.{name}" if key else name
+        if name not in parsers:
+            raise _unknown_key(node.keys[name], path, name, parsers)
+        values[name] = parsers[name](value, path)
+    for name in required:
+        if name not in values:
+            raise InvalidNode(node.location, f"missing key {f'{key}.' if key else ''}{name}")
+    return values
 
 
-def _unknown_key(place: Place, called: str, key: str, checks: Mapping[str, _Check]) -> WrongPart:
-    shown = called if called.isprintable() and len(called) <= 60 else _brief(called)
-    return WrongPart(place, f"{shown} is not a key that is known here; {_near(key, checks)}")
+def _unknown_key(
+    location: Location, path: str, name: str, parsers: MappingOf[str, _Parser]
+) -> InvalidNode:
+    shown = path if path.isprintable() and len(path) <= 60 else _brief(path)
+    return InvalidNode(location, f"unknown key {shown}; {_suggestion(name, parsers)}")
 
 
-def _near(word: str, known: Iterable[str]) -> str:
+def _suggestion(word: str, known: Iterable[str]) -> str:
     known = list(known)
-    close = difflib.get_close_matches(word.casefold().replace("-", "_"), known)
-    return f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known)}"
+    close = difflib.get_close_matches(word.casefold().replace("-", "_"), known, n=1)
+    return f"did you mean {close[0]}?" if close else f"use one of {', '.join(known)}"
 
 
-def _said(part: Part, at: str) -> str:
-    """What stands in the file, for a message."""
-    at = at or "this"
-    match part:
-        case Scalar(taken="nothing"):
-            return f"{at} is empty"
+def _content(node: Node) -> str:
+    """Describe what the file has, for a message."""
+    match node:
+        case Scalar(type="nothing"):
+            return "nothing"
+        case Scalar(type="text"):
+            return _brief(node.text)
         case Scalar():
-            return f"{at} is {_brief(part.text) if part.taken == 'text' else shortened(part.text)}"
-        case Listing(items=items):
-            return f"{at} is {'a list' if items else 'an empty list'}"
-        case Table(entries=entries):
-            return f"{at} is {'a table' if entries else 'an empty table'}"
+            return shortened(node.text)
+        case Sequence(items=items):
+            return "a list" if items else "an empty list"
+        case Mapping(entries=entries):
+            return "a mapping" if entries else "an empty mapping"
 
 
 def _brief(text: str) -> str:
     return shortened(repr(text))
 
 
-def _wrong(part: Part, at: str, wanted: str) -> WrongPart:
-    return WrongPart(part.place, f"{_said(part, at)}; give {wanted}")
+def _wrong(node: Node, key: str, expected: str) -> InvalidNode:
+    where = f"{key}: " if key else ""
+    return InvalidNode(node.location, f"{where}expected {expected}, got {_content(node)}")
 
 
-def _text(part: Part, at: str) -> str:
-    if not isinstance(part, Scalar) or part.taken == "nothing":
-        raise _wrong(part, at, "a text")
-    if part.taken != "text":
-        raise WrongPart(
-            part.place,
-            f"{_said(part, at)}, which YAML takes for {part.taken}, and a text is wanted; "
-            f'put it between quotes: "{shortened(part.text)}"',
+def _text(node: Node, key: str) -> str:
+    if not isinstance(node, Scalar) or node.type == "nothing":
+        raise _wrong(node, key, "text")
+    if node.type != "text":
+        raise InvalidNode(
+            node.location,
+            f"{key}: expected text, got {_content(node)}, which YAML reads as {node.type}; "
+            f'write "{shortened(node.text)}"',
         )
-    if not part.text.strip():
-        raise _wrong(part, at, "a text that is not blank")
-    return part.text
+    if not node.text.strip():
+        raise _wrong(node, key, "text that is not blank")
+    return node.text
 
 
-def _sentence(part: Part, at: str) -> str:
-    """A text that is printed: on one line, without control characters."""
-    text = " ".join(_text(part, at).split())
+def _sentence(node: Node, key: str) -> str:
+    """Parse a text to be printed: one line, without control characters."""
+    text = " ".join(_text(node, key).split())
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise _wrong(part, at, "a text without control characters")
+        raise _wrong(node, key, "text without control characters")
     return text
 
 
-def _texts(part: Part, at: str, one: _Check = _text) -> tuple[Any, ...]:
-    """A text, or a list of them, each once."""
-    if not isinstance(part, Listing):
-        return (one(part, at),)
-    found: list[Any] = []
-    for item in _listed(part, at):
-        value = one(item, at)
-        if value in found:
-            raise WrongPart(item.place, f"{_said(item, at)} a second time; keep one of them")
-        found.append(value)
-    return tuple(found)
+def _texts(node: Node, key: str, parser: _Parser = _text) -> tuple[Any, ...]:
+    """Parse a value or a list of distinct values."""
+    if not isinstance(node, Sequence):
+        return (parser(node, key),)
+    values: list[Any] = []
+    for item in _items(node, key):
+        value = parser(item, key)
+        if value in values:
+            raise InvalidNode(item.location, f"{key}: duplicate value {_content(item)}")
+        values.append(value)
+    return tuple(values)
 
 
-def _listed(part: Part, at: str) -> tuple[Part, ...]:
-    if not isinstance(part, Listing) or not part.items:
-        raise _wrong(part, at, "a list with at least one entry, each of which begins with a dash")
-    return part.items
+def _items(node: Node, key: str) -> tuple[Node, ...]:
+    if not isinstance(node, Sequence) or not node.items:
+        raise _wrong(node, key, "a list with at least one item")
+    return node.items
 
 
-def _version(part: Part, at: str) -> int:
-    if not isinstance(part, Scalar) or not part.plain or part.text != str(VERSION):
-        raise _wrong(part, at, f"{VERSION}, the only version that this proxyuse reads")
+def _version(node: Node, key: str) -> int:
+    if not isinstance(node, Scalar) or not node.plain or node.text != str(VERSION):
+        raise _wrong(node, key, f"{VERSION}, the only version this proxyuse reads")
     return VERSION
 
 
-def _decision(part: Part, at: str) -> str:
-    if not isinstance(part, Scalar) or part.text not in ("allow", "deny"):
-        raise _wrong(part, at, "allow or deny")
-    return part.text
+def _decision(node: Node, key: str) -> str:
+    if not isinstance(node, Scalar) or node.text not in ("allow", "deny"):
+        raise _wrong(node, key, "allow or deny")
+    return node.text
 
 
-def _date(part: Part, at: str) -> date:
-    wanted = "a date such as 2027-01-31"
-    if not isinstance(part, Scalar) or not re.fullmatch(r"\d{4}-\d\d-\d\d", part.text, re.ASCII):
-        raise _wrong(part, at, wanted)
+def _date(node: Node, key: str) -> date:
+    expected = "a date such as 2027-01-31"
+    if not isinstance(node, Scalar) or not re.fullmatch(r"\d{4}-\d\d-\d\d", node.text, re.ASCII):
+        raise _wrong(node, key, expected)
     try:
-        return date.fromisoformat(part.text)
+        return date.fromisoformat(node.text)
     except ValueError:
-        raise _wrong(part, at, f"{wanted}; the calendar has no such day") from None
+        raise _wrong(node, key, "a day of the calendar") from None
 
 
-def _truth(part: Part, at: str) -> bool:
-    if not isinstance(part, Scalar) or not part.plain or part.text not in ("true", "false"):
-        raise _wrong(part, at, "true or false, without quotes")
-    return part.text == "true"
+def _truth(node: Node, key: str) -> bool:
+    if not isinstance(node, Scalar) or not node.plain or node.text not in ("true", "false"):
+        raise _wrong(node, key, "true or false, without quotes")
+    return node.text == "true"
 
 
-def _share(part: Part, at: str) -> float:
+def _share(node: Node, key: str) -> float:
     number = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
     if (
-        not isinstance(part, Scalar)
-        or not part.plain
-        or not re.fullmatch(number, part.text, re.ASCII)
-        or not 0 <= float(part.text) <= 1
+        not isinstance(node, Scalar)
+        or not node.plain
+        or not re.fullmatch(number, node.text, re.ASCII)
+        or not 0 <= float(node.text) <= 1
     ):
-        raise _wrong(part, at, "a number from 0 to 1, without quotes")
-    return float(part.text)
+        raise _wrong(node, key, "a number from 0 to 1, without quotes")
+    return float(node.text)
 
 
-def _association(part: Part, at: str) -> Range:
-    return _range(part, at, most=1.0)
+def _association(node: Node, key: str) -> Range:
+    return _range(node, key, upper=1.0)
 
 
-def _influence(part: Part, at: str) -> Range:
-    return _range(part, at, most=float("inf"))  # a squared change may pass 1
+def _influence(node: Node, key: str) -> Range:
+    return _range(node, key, upper=float("inf"))  # a squared change can exceed 1
 
 
-def _range(part: Part, at: str, most: float) -> Range:
-    """A range that has an end and is not empty, given that values lie between 0 and `most`."""
-    found = Range(**_entries(part, at, dict.fromkeys(Range.__slots__, _share)))
+def _range(node: Node, key: str, upper: float) -> Range:
+    """Parse a range that is neither unbounded nor empty, for values between 0 and `upper`."""
+    result = Range(**_entries(node, key, dict.fromkeys(Range.__slots__, _share)))
     for one, other in (("at_least", "above"), ("at_most", "below")):
-        if getattr(found, one) is not None and getattr(found, other) is not None:
-            raise WrongPart(part.place, f"{at} has both {one} and {other}; keep one of them")
-    if found == Range():
-        raise _wrong(part, at, f"one or two of {', '.join(Range.__slots__)}")
-    low = max(x for x in (found.at_least, found.above, 0.0) if x is not None)
-    high = min(x for x in (found.at_most, found.below, most) if x is not None)
-    touching = low == high and (found.above == low or found.below == high)
+        if getattr(result, one) is not None and getattr(result, other) is not None:
+            raise InvalidNode(node.location, f"{key}: use either {one} or {other}, not both")
+    if result == Range():
+        raise _wrong(node, key, f"one or two of {', '.join(Range.__slots__)}")
+    low = max(x for x in (result.at_least, result.above, 0.0) if x is not None)
+    high = min(x for x in (result.at_most, result.below, upper) if x is not None)
+    touching = low == high and (result.above == low or result.below == high)
     if low > high or touching:
-        raise WrongPart(part.place, f"{at} can never hold: no number lies in it; change an end")
-    return found
+        raise InvalidNode(node.location, f"{key}: no number is in this range")
+    return result
 
 
-def _kind(part: Part, at: str) -> str:
-    kind = _text(part, at)
+def _kind(node: Node, key: str) -> str:
+    kind = _text(node, key)
     if kind not in KINDS:
-        raise WrongPart(part.place, f"{_said(part, at)}, which is no kind; {_near(kind, KINDS)}")
+        message = f"{key}: unknown kind {_content(node)}; {_suggestion(kind, KINDS)}"
+        raise InvalidNode(node.location, message)
     return kind
 
 
-def _term(part: Part, at: str) -> Term:
-    text = _text(part, at)
+def _term(node: Node, key: str) -> Term:
+    text = _text(node, key)
     try:
         return parse_term(text)
     except ParseError as error:
-        said = f"{_said(part, at)}, which is no computation: {error} (within the text); mend it"
-        raise WrongPart(part.place, said) from None
+        message = f"{key}: {_content(node)} is not a term: {error} (of the term)"
+        raise InvalidNode(node.location, message) from None
     except ProxyUseError as error:
-        raise WrongPart(
-            part.place, f"{_said(part, at)}, which is no computation: {error}"
-        ) from None
+        message = f"{key}: {_content(node)} is not a term: {error}"
+        raise InvalidNode(node.location, message) from None
 
 
-def _id(part: Part, at: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{16}", text := _text(part, at)):
-        raise _wrong(part, at, "the id of a witness: 16 of the characters 0-9 and a-f")
+def _id(node: Node, key: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{16}", text := _text(node, key)):
+        raise _wrong(node, key, "the id of a witness (16 characters, 0-9 and a-f)")
     return text
 
 
-def _names(part: Part, at: str) -> tuple[str, ...]:
-    return _texts(part, at)
+def _names(node: Node, key: str) -> tuple[str, ...]:
+    return _texts(node, key)
 
 
-def _when(part: Part, at: str) -> Conditions:
-    checks: dict[str, _Check] = {
+def _when(node: Node, key: str) -> Conditions:
+    parsers: dict[str, _Parser] = {
         "protected": _names,
         "variables": _variables,
-        "kind": lambda part, at: _texts(part, at, _kind),
+        "kind": lambda node, key: _texts(node, key, _kind),
         "association": _association,
         "influence": _influence,
         "explicit": _truth,
-        "term": lambda part, at: _texts(part, at, _term),
-        "id": lambda part, at: _texts(part, at, _id),
+        "term": lambda node, key: _texts(node, key, _term),
+        "id": lambda node, key: _texts(node, key, _id),
     }
-    if isinstance(part, Scalar) and part.taken == "nothing":
-        part = Table(part.place, {}, {})
-    found = _entries(part, at, checks)
-    if not found:
-        raise WrongPart(
-            part.place,
-            f"{at} is empty; add a condition, or leave out {at} if the rule is to match everything",
+    if isinstance(node, Scalar) and node.type == "nothing":
+        node = Mapping(node.location, {}, {})
+    values = _entries(node, key, parsers)
+    if not values:
+        raise InvalidNode(
+            node.location, f"{key} is empty; add a condition, or remove {key} to match everything"
         )
-    return Conditions(**found.pop("variables", {}), **found)
+    return Conditions(**values.pop("variables", {}), **values)
 
 
-def _variables(part: Part, at: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = _entries(part, at, {"only": _names, "any": _names})
-    if not found:
-        raise _wrong(part, at, "only, any or both, each with names of variables")
-    if "only" in found and "any" in found and set(found["only"]).isdisjoint(found["any"]):
-        raise WrongPart(part.place, f"{at} can never hold: nothing in any is in only")
-    return found
+def _variables(node: Node, key: str) -> dict[str, tuple[str, ...]]:
+    values: dict[str, tuple[str, ...]] = _entries(node, key, {"only": _names, "any": _names})
+    if not values:
+        raise _wrong(node, key, "only, any or both, with names of variables")
+    if "only" in values and "any" in values and set(values["only"]).isdisjoint(values["any"]):
+        raise InvalidNode(node.location, f"{key}: no variable is in both only and any")
+    return values
 
 
-_RULE: dict[str, _Check] = {
+_RULE: dict[str, _Parser] = {
     "name": _sentence,
     "decision": _decision,
     "reason": _sentence,

@@ -56,13 +56,13 @@ _TRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A line of the file that is no judgment: its number, counted from 1, and why not."""
+    """A line that cannot be read: its number, counted from 1, and the reason."""
 
     line: int
-    why: str
+    reason: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.why}"
+        return f"line {self.line}: {self.reason}"
 
 
 class Records:

@@ -1,26 +1,24 @@
-"""YAML read strictly: texts, lists and tables, each of which knows its line and column.
+"""A strict subset of YAML: text, lists and mappings that know their line and column.
 
-YAML allows more than a file of rules needs, and guesses: `no` is false, `1:30` is ninety, a key
-given twice wins the second time, a few lines of aliases unfold to gigabytes. Here a key stands
-once, aliases, anchors and tags are refused, depth and length have a limit, and a value stays the
-text that was written, beside what YAML would take it for; who asks for a value says what it must
-be. Nothing of a file is run. This module does not know what the tables mean.
+Full YAML guesses and allows more than a policy needs: `no` is false, `1:30` is ninety, the second
+of two equal keys wins, a few lines of aliases expand to gigabytes. Here keys are unique, aliases,
+anchors and tags are errors, depth and length are limited, and a scalar keeps its text next to the
+type YAML gives it. PyYAML parses; nothing in a file is executed.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.errors import FileError
 from proxyuse.lang.text import shortened
 
-MOST_BYTES = 1_000_000
-_DEEPEST = 20
+MAX_BYTES = 1_000_000
+_MAX_DEPTH = 20
 
-_TAKEN = {
+_TYPES = {
     "str": "text",
     "int": "a number",
     "float": "a number",
@@ -30,8 +28,8 @@ _TAKEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands, both counted from 1."""
+class Location:
+    """A line and a column, both counted from 1."""
 
     line: int
     column: int
@@ -39,177 +37,164 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value: its text, whether it is without quotes, and what YAML takes it for."""
+    """A single value: its text, whether it is unquoted, and the type YAML gives it."""
 
-    place: Place
+    location: Location
     text: str
     plain: bool
-    taken: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Sequence:
     """A list."""
 
-    place: Place
-    items: tuple[Part, ...]
+    location: Location
+    items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Values by key, and where each key stands."""
+class Mapping:
+    """Values by key, and the location of each key."""
 
-    place: Place
-    entries: dict[str, Part]
-    keys: dict[str, Place]
-
-
-Part = Scalar | Listing | Table
+    location: Location
+    entries: dict[str, Node]
+    keys: dict[str, Location]
 
 
-class WrongPart(Exception):
-    """Something in a file that does not fit: what, and where."""
-
-    def __init__(self, place: Place, text: str) -> None:
-        super().__init__(text)
-        self.place = place
-
-    def told(self, file: str) -> FileError:
-        """The error for the user."""
-        return FileError(f"{file}, line {self.place.line}, column {self.place.column}: {self}")
+Node = Scalar | Sequence | Mapping
 
 
-def read_yaml(text: str, file: str) -> Part:
+class InvalidNode(Exception):
+    """An error at one location of a file."""
+
+    def __init__(self, location: Location, message: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+    def in_file(self, file: str) -> FileError:
+        """Return the error for the user."""
+        at = self.location
+        return FileError(f"{file}, line {at.line}, column {at.column}: {self}")
+
+
+def read_yaml(text: str, file: str) -> Node:
     """Read a text with one YAML document.
 
     Parameters
     ----------
     text : the document.
-    file : what it is called in messages.
+    file : the name of the file, for messages.
 
     Raises
     ------
     FileError
-        If it is not YAML, or uses what is refused here.
+        If the text is not YAML, or uses a feature that is not allowed here.
     """
     try:
         yaml = importlib.import_module("yaml")
     except ImportError as error:
         raise FileError(
-            f"{file} is YAML, and reading it needs PyYAML, which is not installed: "
-            "pip install 'proxyuse[files]'"
+            f"reading {file} needs PyYAML, which is not installed: pip install 'proxyuse[files]'"
         ) from error
-    if len(text) > MOST_BYTES:
-        raise FileError(f"{file} is longer than {MOST_BYTES:,} characters; is it the right file?")
+    if len(text) > MAX_BYTES:
+        raise FileError(f"{file} has more than {MAX_BYTES:,} characters; is it the right file?")
+    loader = None
     try:
-        found = _part(yaml, text)
-    except WrongPart as error:
-        raise error.told(file) from None
+        loader = _strict_loader(yaml)(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise FileError(f"{file} is empty")
+        return _node(yaml, root)
+    except InvalidNode as error:
+        raise error.in_file(file) from None
     except yaml.MarkedYAMLError as error:
-        raise _marked(error).told(file) from None
+        raise _syntax_error(error).in_file(file) from None
     except yaml.reader.ReaderError as error:
-        said = f"a character that YAML does not allow (code {error.character}); take it out"
-        raise WrongPart(_place_of(text, error.position), said).told(file) from None
-    if found is None:
-        raise FileError(f"{file} is empty; is it the right file?")
-    return found
+        message = f"YAML does not allow this character (code {error.character}); remove it"
+        raise InvalidNode(_offset(text, error.position), message).in_file(file) from None
+    except (ValueError, OverflowError):  # "\UFFFFFFFF", a version with 5,000 digits
+        at = _location(loader.get_mark()) if loader is not None else Location(1, 1)
+        message = "a number or a character code is too large"
+        raise InvalidNode(at, message).in_file(file) from None
+    finally:
+        if loader is not None:
+            loader.dispose()
 
 
-def _marked(error: Any) -> WrongPart:
-    mark = error.problem_mark or error.context_mark
-    began = error.context_mark
-    since = f" ({error.context} that began in line {began.line + 1})" if began else ""
-    return WrongPart(
-        _place(mark),
-        f"this is not valid YAML: {error.problem}{since}; mend it there: indent with spaces, and "
-        "put a text that has a colon, a bracket or a quote in it between quotes",
+def _strict_loader(yaml: Any) -> Any:
+    """Return a loader class that refuses aliases, anchors, tags and deep nesting."""
+
+    class StrictLoader(yaml.SafeLoader):  # type: ignore[misc, name-defined, unused-ignore]
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event = self.peek_event()
+            at = _location(event.start_mark)
+            if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+                sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+                raise InvalidNode(
+                    at,
+                    f"aliases and anchors are not allowed ({sign}{event.anchor}); repeat the "
+                    "value, or quote a text that starts with & or *",
+                )
+            if event.tag is not None:
+                raise InvalidNode(
+                    at,
+                    f"tags are not allowed ({_brief(event.tag)}); remove it, or quote a text that "
+                    "starts with !",
+                )
+            self.depth += 1
+            if self.depth > _MAX_DEPTH:
+                raise InvalidNode(at, "nested too deeply; is it the right file?")
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+    return StrictLoader
+
+
+def _syntax_error(error: Any) -> InvalidNode:
+    start = error.context_mark
+    since = f" ({error.context}, which starts in line {start.line + 1})" if start else ""
+    return InvalidNode(
+        _location(error.problem_mark or start),
+        f"invalid YAML: {error.problem}{since}; indent with spaces, and quote text that contains "
+        "a colon, a bracket or a quote",
     )
 
 
-def _place(mark: Any) -> Place:
-    return Place(mark.line + 1, mark.column + 1)
+def _location(mark: Any) -> Location:
+    return Location(mark.line + 1, mark.column + 1)
 
 
-def _place_of(text: str, position: int) -> Place:
+def _offset(text: str, position: int) -> Location:
     before = text[:position]
-    return Place(before.count("\n") + 1, position - before.rfind("\n"))
+    return Location(before.count("\n") + 1, position - before.rfind("\n"))
 
 
-def _part(yaml: Any, text: str) -> Part | None:
-    """Put the one document of a text together from the parser's events, without recursion."""
-    loader = yaml.SafeLoader(text)
-    open_: list[tuple[Place, list[Part]]] = [(Place(1, 1), [])]
-    try:
-        for event in _events(yaml, loader):
-            place = _place(event.start_mark)
-            if isinstance(event, yaml.ScalarEvent):
-                open_[-1][1].append(_scalar(yaml, loader, event))
-            elif isinstance(event, yaml.CollectionStartEvent):
-                open_.append((place, []))
-                if len(open_) > _DEEPEST:
-                    raise WrongPart(place, "this is nested too deeply; is it the right file?")
-            elif isinstance(event, yaml.CollectionEndEvent):
-                began, parts = open_.pop()
-                ends_list = isinstance(event, yaml.SequenceEndEvent)
-                whole = Listing(began, tuple(parts)) if ends_list else _table(began, parts)
-                open_[-1][1].append(whole)
-            elif isinstance(event, yaml.DocumentStartEvent) and open_[-1][1]:
-                raise WrongPart(place, "a second document begins here; keep one in a file")
-    except (ValueError, OverflowError):  # "\UFFFFFFFF", a version of 5,000 digits
-        said = "a number or the code of a character is too large here; mend it"
-        raise WrongPart(_place(loader.get_mark()), said) from None
-    finally:
-        loader.dispose()
-    return open_[0][1][0] if open_[0][1] else None
-
-
-def _events(yaml: Any, loader: Any) -> Iterator[Any]:
-    """The parser's events, as long as nothing is given a name or a type."""
-    while loader.check_event():
-        event = loader.get_event()
-        place = _place(event.start_mark)
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
-            raise WrongPart(
-                place,
-                f"{sign}{event.anchor} is an alias or an anchor, which are not read here; write "
-                "out what is meant (a text that begins with & or * goes between quotes)",
-            )
-        if getattr(event, "tag", None) is not None:
-            raise WrongPart(
-                place,
-                f"{_brief(event.tag)} is a tag, which is not read here; leave it out "
-                "(a text that begins with ! goes between quotes)",
-            )
-        yield event
-
-
-def _scalar(yaml: Any, loader: Any, event: Any) -> Scalar:
-    plain = event.style is None
-    tag = loader.resolve(yaml.ScalarNode, event.value, (plain, not plain))
-    kind = tag.rpartition(":")[2]
-    if kind == "bool":
-        taken = "true" if event.value.lower() in ("true", "yes", "on") else "false"
-    else:
-        taken = _TAKEN.get(kind, "a sign of its own")
-    return Scalar(_place(event.start_mark), event.value, plain, taken)
-
-
-def _table(place: Place, parts: list[Part]) -> Table:
-    entries: dict[str, Part] = {}
-    keys: dict[str, Place] = {}
-    for key, value in zip(parts[::2], parts[1::2], strict=True):
-        if not isinstance(key, Scalar):
-            raise WrongPart(key.place, "a key must be a single word")
-        if key.text in keys:
-            raise WrongPart(
-                key.place,
-                f"the key {_brief(key.text)} stands here and in line {keys[key.text].line}; "
-                "keep one of them",
-            )
-        entries[key.text] = value
-        keys[key.text] = key.place
-    return Table(place, entries, keys)
+def _node(yaml: Any, node: Any) -> Node:
+    """Convert a node of PyYAML; the loader has limited the depth."""
+    at = _location(node.start_mark)
+    if isinstance(node, yaml.SequenceNode):
+        return Sequence(at, tuple(_node(yaml, item) for item in node.value))
+    if isinstance(node, yaml.ScalarNode):
+        kind = node.tag.rpartition(":")[2]
+        if kind == "bool":
+            kind = "true" if node.value.lower() in ("true", "yes", "on") else "false"
+        return Scalar(at, node.value, node.style is None, _TYPES.get(kind, kind))
+    entries: dict[str, Node] = {}
+    keys: dict[str, Location] = {}
+    for key, value in node.value:
+        here = _location(key.start_mark)
+        if not isinstance(key, yaml.ScalarNode):
+            raise InvalidNode(here, "expected a single word as a key")
+        if key.value in keys:
+            first = keys[key.value].line
+            raise InvalidNode(here, f"duplicate key {_brief(key.value)}, first in line {first}")
+        entries[key.value] = _node(yaml, value)
+        keys[key.value] = here
+    return Mapping(at, entries, keys)
 
 
 def _brief(text: str) -> str:

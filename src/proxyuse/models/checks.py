@@ -19,6 +19,7 @@ from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
 from proxyuse.models.model_terms import SINGLE
+from proxyuse.models.native_categories import with_categories
 from proxyuse.models.registry import body_of, input_names, program_of, saw_names
 from proxyuse.program import Frame, Program
 
@@ -114,10 +115,9 @@ def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
                 f"{table.suggest(name)}"
             )
     if isinstance(X, np.ndarray):
-        return X if X.shape[1] == len(names) else X[:, [table.names.index(n) for n in names]]
+        return X if X.shape[1] == len(names) else X[:, [table.index_of(n) for n in names]]
     if hasattr(X, "loc") and hasattr(X, "iloc"):
-        own = {str(column): column for column in X.columns}
-        rows = X[[own[name] for name in names]]
+        rows = X.iloc[:, [table.index_of(name) for name in names]]
     else:
         import pandas as pd
 
@@ -128,7 +128,7 @@ def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
     named = (
         hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster" or saw_names(model)
     )
-    return rows if named else rows.to_numpy()
+    return with_categories(model, rows) if named else rows.to_numpy()
 
 
 def predictions(model: Any, rows: Any) -> Array:

@@ -47,6 +47,7 @@ _SUFFIXES = {
     ".pickle": "pickle",
     ".joblib": "pickle",
 }
+_NO_XGBOOST = "an XGBoost model file starts with '{'; save the model again"
 _KNOWN = (
     "known are skops files, models saved by XGBoost (JSON, UBJSON) and LightGBM (text), and "
     "programs as text"
@@ -107,6 +108,8 @@ def load_model(path: str | Path, *, trust_pickle: bool = False) -> LoadedModel:
     try:
         model, saved_with = _load(kind, data, trust_pickle)
     except FileError as error:
+        if kind == "program" and _SUFFIXES.get(path.suffix.lower()) == "xgboost":
+            raise FileError(f"{path} is corrupt: {_NO_XGBOOST}") from None
         raise FileError(f"{path}, read as {_called(kind, path)}: {error}") from None
     except MemoryError:
         raise FileError(f"{path}: there is not enough memory to load it") from None

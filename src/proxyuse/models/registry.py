@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import PurePath
 from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
@@ -139,8 +140,11 @@ def body_of(model: object, names: Sequence[str], *, opaque: bool = False) -> Mod
 def _check_model(model: object) -> None:
     if isinstance(model, type):
         raise TranslationError(f"{model.__name__} is a class; pass a fitted model of that class")
-    if isinstance(model, str):
-        raise TranslationError("a model or program is needed; for text use Program.parse(text)")
+    if isinstance(model, str | PurePath):
+        raise TranslationError(
+            f"expected a model, got {str(model)!r}; to read a model file, use "
+            "pu.load_model(path).model; for a program as text, use pu.Program.parse(text)"
+        )
     if find(model) is None:
         raise _unsupported(model, "")
 

@@ -7,8 +7,9 @@ statistics were asked and do not confirm it. A witness that was judged appropria
 with the reason. What was not settled is ``open``: the standard's word for "no violation was found,
 nor proved absent".
 
-A model is no source code, so a result lies in the model's file as a whole, and its place in the
-program is a logical location. Like the document, this holds no rows, no clock times, no folders.
+A model is not source code, so a result refers to the model file as a whole, and its position in
+the program is a logical location. URIs are relative to the folder the audit ran in. Like the
+document, the log holds no rows, no clock times and no absolute paths.
 """
 
 from __future__ import annotations
@@ -213,10 +214,10 @@ def _artifacts(about: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _artifact(file: object, roles: list[str]) -> dict[str, Any] | None:
     """A file by its name and hash; None if it has no name."""
     name = file.get("file") if isinstance(file, Mapping) else None
-    if not isinstance(file, Mapping) or not isinstance(name, str) or not _base(name):
+    if not isinstance(file, Mapping) or not isinstance(name, str) or not _relative(name):
         return None
     found: dict[str, Any] = {
-        "location": {"uri": quote(_base(name), safe="", errors="backslashreplace")}
+        "location": {"uri": quote(_relative(name), safe="/", errors="backslashreplace")}
     }
     if roles:
         found["roles"] = roles
@@ -225,9 +226,11 @@ def _artifact(file: object, roles: list[str]) -> dict[str, Any] | None:
     return found
 
 
-def _base(name: str) -> str:
-    """The name of a file without folders of any system."""
-    return PureWindowsPath(PurePosixPath(name).name).name
+def _relative(name: str) -> str:
+    """Return a path that stays inside its folder as it is; of any other path, the name alone."""
+    outside = PurePosixPath(name).is_absolute() or bool(PureWindowsPath(name).anchor)
+    parts = PureWindowsPath(name).parts  # splits at both kinds of slash
+    return parts[-1] if parts and (outside or ".." in parts) else "/".join(parts)
 
 
 def plain(text: str) -> str:

@@ -37,7 +37,7 @@ def load_xgboost(data: bytes) -> tuple[object, str | None]:
     """A Booster, or the class for scikit-learn that saved it, and what it was saved with."""
     document = read_document(data)
     if not isinstance(document, dict) or not {"learner", "version"} <= document.keys():
-        raise FileError("it is JSON without the keys 'learner' and 'version' of an XGBoost model")
+        raise FileError("it is corrupt or no XGBoost model: 'learner' or 'version' is missing")
     check_document(document)
     try:
         import xgboost
@@ -70,11 +70,11 @@ def read_document(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8"), object_pairs_hook=_no_name_twice)
     except UnicodeDecodeError as error:
-        raise FileError(f"not UTF-8 at byte {error.start}") from None
+        raise FileError(f"the file is corrupt: byte {error.start} is not UTF-8") from None
     except RecursionError:
         raise FileError("its JSON is nested too deep") from None
     except ValueError as error:
-        raise FileError(f"not JSON: {error}") from None
+        raise FileError(f"the file is corrupt, not valid JSON: {error}") from None
 
 
 def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
