@@ -168,6 +168,7 @@ def engine_for(
         bins=case.settings.bins,
         tick=clock.tick,
         threads=case.threads,
+        settle_at=None if case.settings.exact else case.delta,
     )
     return Measurement(sample)
 

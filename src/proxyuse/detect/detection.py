@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +31,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
+from proxyuse.measure.drawing import BETA
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.screen import Screen, screen_for
@@ -132,6 +134,10 @@ class _Detector:
         forest = next(engines, None) or ForestEngine.of(self.engine.sample)
         return None if forest is None or tests_hold_trees(forest.plan) else forest
 
+    @property
+    def _measures_everything(self) -> bool:
+        return self.measure == "all" or self.all_sets
+
     def run(self) -> Detection:
         with self.clock.until_deadline():
             if self.forest is not None:
@@ -153,6 +159,7 @@ class _Detector:
         self.clock.report()
         parts = self.parts or [self._nothing()]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
+        joined = self._with_errors(joined)
         found = Decompositions(
             self.program,
             self.engine.protected_names,
@@ -168,6 +175,29 @@ class _Detector:
             self.forest is not None or (bool(self.candidates.operators) and not self.all_subsets),
             self.bounded,
         )
+
+    def _with_errors(self, measures: Measures) -> Measures:
+        """Add the errors of influences that were estimated, and say how they were."""
+        estimates = self.engine.drawn
+        if not estimates:
+            return measures
+        drawn = [estimates.get(tuple(spots)) for spots in measures.spots]
+        pairs = zip(drawn, measures.owners.tolist(), measures.spots, strict=True)
+        listed = [(one, measures.terms[owner], spots) for one, owner, spots in pairs if one]
+        for estimate, term, spots in listed:
+            if not estimate.settled:
+                self._leave_open("influences", term, tuple(spots), 1)
+        if listed:
+            widest = max(estimate.error for estimate, _, _ in listed)
+            text = (
+                f"the influence of {len(listed):,} decompositions was estimated from drawn pairs "
+                f"of rows; each is within {widest:.4f} of the exact value with probability "
+                f"{1 - BETA:g}"
+            )
+            self.notes.append(Note(NoteKind.DRAWN, text))
+        errors = np.zeros(len(drawn)) if measures.errors is None else measures.errors.copy()
+        errors += [0.0 if one is None else one.error for one in drawn]
+        return replace(measures, errors=errors)
 
     def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
@@ -220,7 +250,7 @@ class _Detector:
 
     def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
         """Each position by itself, and the sets of those of repeated computations."""
-        influences = self.engine.influences(listing.spots)
+        influences = self._influences(listing, suspicious)
         reaches = self.engine.reaches(listing.spots)
         more: list[tuple[int, tuple[Spot, ...], float, float]] = []
         entangled = listing.entangled
@@ -250,6 +280,21 @@ class _Detector:
             np.array([*reaches, *(row[3] for row in more)], dtype=np.float64),
         )
 
+    def _influences(self, listing: Listing, suspicious: Array) -> Sequence[float]:
+        """The influence at each position; NaN where it is not needed and takes long.
+
+        In a large program even what is cheap at one position takes long at all of them.
+        """
+        if self._measures_everything:
+            return self.engine.influences(listing.spots)
+        needed = suspicious[listing.owners]
+        if len(listing.spots) <= self.budget.positions:
+            return self.engine.influences(listing.spots, needed.tolist())
+        result = np.full(len(listing.spots), math.nan)
+        chosen = np.flatnonzero(needed)
+        result[chosen] = self.engine.influences([listing.spots[i] for i in chosen.tolist()])
+        return result.tolist()
+
     def _reach(
         self, candidate: Candidate, spots: tuple[Spot, ...], reaches: Sequence[float]
     ) -> float:
@@ -271,6 +316,7 @@ class _Detector:
             settle=suspicious,
             all_sets=self.all_sets,
             budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
+            needed=suspicious or self._measures_everything,
         )
         if self.all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)

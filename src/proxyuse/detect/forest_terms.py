@@ -30,8 +30,9 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SpotColumn
 from proxyuse.measure.association import Association
+from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
+from proxyuse.measure.forests.drawing import drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
 from proxyuse.measure.forests.subtrees import equal_subtrees
 from proxyuse.measure.forests.tests_tables import test_associations
@@ -260,7 +261,7 @@ class _Forest:
         spots = self._spots("variable", nodes)
         drawn = None
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
-            drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
+            drawn = drawn_influence(self.engine, nodes, self.delta)
         if drawn is None:
             row.add(spots, *self._influence(Target("variable", nodes)))
         else:

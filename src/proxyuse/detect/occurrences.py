@@ -84,6 +84,7 @@ def measure_occurrences(
     settle: bool,
     all_sets: bool,
     budget: int,
+    needed: bool = True,
 ) -> Measured:
     """Measure the sets of occurrences that are listed, and settle the others if asked to.
 
@@ -93,6 +94,7 @@ def measure_occurrences(
     settle : whether it matters if some set has more influence than `delta`.
     all_sets : measure every set.
     budget : how many sets may be measured beyond the listed ones.
+    needed : whether to measure even what takes long; otherwise an influence may be NaN.
 
     Notes
     -----
@@ -102,6 +104,7 @@ def measure_occurrences(
     points, spots, apart = engine.points, arrangement.spots, arrangement.apart
     alone = dict(zip(spots, singles, strict=True))
     known: dict[SpotSet, float] = {}
+    measure = engine.influence if needed else engine.influence_if_cheap
 
     def influence(chosen: SpotSet) -> float:
         if len(chosen) < 2:
@@ -110,7 +113,7 @@ def measure_occurrences(
             ordered = sorted(chosen)
             total = math.fsum(alone[spot] for spot in ordered) if apart else math.nan
             exact = not apart or near(total, delta)
-            known[chosen] = engine.influence(ordered) if exact else total
+            known[chosen] = measure(ordered) if exact else total
         return known[chosen]
 
     together = frozenset(arrangement.together)

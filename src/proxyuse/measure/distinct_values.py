@@ -33,6 +33,10 @@ MOST_WORK = 2**31
 """Values that may be computed for the effects of one computation; a few seconds."""
 
 
+OVERHEAD = 1000
+"""Rows that take as long as the fixed cost of one evaluation."""
+
+
 class DistinctValues:
     """Influence by trying each distinct value; reach and bounds from the values of all nodes.
 
@@ -97,21 +101,10 @@ class DistinctValues:
         sample.tick(0)
         with np.errstate(all="ignore"):
             tries = self._tries(spots, sample.values(sample.points.term_at(spots[0])))
-            work = len(tries.masses) * len(tries.rows) * self._operands_above(spots)
+            work = len(tries.masses) * len(tries.rows) * _operands_above(sample, spots)
             if len(tries.masses) > FEW_KINDS and work > MOST_WORK:
                 return None
             return effects_of(tries, sample.weights, sample.total)
-
-    def _operands_above(self, spots: Sequence[Spot]) -> int:
-        """How many operands are combined for one row, from some positions up to the root."""
-        points = self.sample.points
-        above: set[int] = set()
-        for spot in spots:
-            point = points.parents[spot.point]
-            while point >= 0 and point not in above:
-                above.add(point)
-                point = points.parents[point]
-        return sum(len(children(points.terms[point])) for point in above)
 
     def _tries(self, spots: Sequence[Spot], values: Array) -> Tries:
         """One value of each kind at the positions, and the loss it causes."""
@@ -177,11 +170,7 @@ class DistinctValues:
 
     @cached_property
     def _movable(self) -> Movable:
-        sample = self.sample
-        return Movable(
-            sample.points, sample.frame.arrays, sample.vocabulary, sample.inside, sample.weights,
-            sample.hole,
-        )  # fmt: skip
+        return Movable.of(self.sample)
 
     def occurrence_bound(self, spots: Sequence[Spot]) -> float:
         """An upper bound on the influence through any set of these disjoint positions."""
@@ -201,6 +190,32 @@ class DistinctValues:
     def _bound(self, movable: float) -> float:
         """What the share of movable pairs or rows implies: for a loss beyond 1, 0 or nothing."""
         return movable if self.sample.loss.bounded or movable == 0 else math.inf
+
+
+def exact_work(sample: Sample, spots: Sequence[Spot]) -> int:
+    """About how many values are computed to try each distinct value at some positions.
+
+    An evaluation costs as much as `OVERHEAD` rows even if there are few.
+    """
+    support = support_of(
+        sample.values(sample.points.term_at(spots[0])), sample.n_rows, signed_zero=True
+    )
+    kinds = len(support)
+    if len(spots) > 1:
+        kinds = len(np.unique(kinds_of_value(sample, spots, support)))
+    return kinds * (sample.n_rows + OVERHEAD) * _operands_above(sample, spots)
+
+
+def _operands_above(sample: Sample, spots: Sequence[Spot]) -> int:
+    """How many operands are combined for one row, from some positions up to the root."""
+    points = sample.points
+    above: set[int] = set()
+    for spot in spots:
+        point = spot.point if spot.operands else points.parents[spot.point]
+        while point >= 0 and point not in above:
+            above.add(point)
+            point = points.parents[point]
+    return sum(len(children(points.terms[point])) for point in above)
 
 
 def kinds_of_value(sample: Sample, spots: Sequence[Spot], support: Support) -> Array:

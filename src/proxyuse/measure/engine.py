@@ -7,6 +7,7 @@ Callers hold a `Measurement`, which asks them. Associations need no engine: see 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -16,12 +17,14 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Spot
 from proxyuse.measure.association import Association
 from proxyuse.measure.contexts.engine import Contexts
-from proxyuse.measure.distinct_values import DistinctValues
+from proxyuse.measure.distinct_values import DistinctValues, exact_work
+from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.joint_tables import JointTables
 from proxyuse.measure.sample import Sample
+from proxyuse.measure.settled_pairs import SettledPairs
 from proxyuse.measure.support import Support
 from proxyuse.measure.tables import JointTable
 from proxyuse.population import Population
@@ -76,8 +79,15 @@ class Engine(Protocol):
         ...
 
 
-ENGINES: tuple[type[Engine], ...] = (DrawnPairs, ForestEngine, Contexts, DistinctValues)
+ENGINES: tuple[type[Engine], ...] = (
+    DrawnPairs, ForestEngine, Contexts, SettledPairs, DistinctValues,
+)  # fmt: skip
 """All engines, in the order in which they are asked."""
+
+_VALUE_BY_VALUE: tuple[type[Engine], ...] = (SettledPairs, DistinctValues)
+
+CHEAP_WORK = 1 << 22
+"""Work (see `exact_work`) up to which an influence is measured even if it is not needed."""
 
 SMALL = 1 << 13
 """Rows times positions below which loading compiled loops takes longer than measuring."""
@@ -208,9 +218,43 @@ class Measurement:
                 return result
         raise AssertionError("no engine measures the influence")
 
-    def influences(self, spots: Sequence[Spot]) -> list[float]:
-        """The influence of the computation at each position, through that position alone."""
-        return self._each(spots, lambda engine, some: engine.influences(some), self.methods)
+    def influences(
+        self, spots: Sequence[Spot], needed: Sequence[bool] | None = None
+    ) -> list[float]:
+        """The influence of the computation at each position, through that position alone.
+
+        NaN where it is not `needed` and takes long; all are needed by default.
+        """
+
+        def ask(engine: Engine, some: Sequence[Spot]) -> list[float | None]:
+            if needed is None or not isinstance(engine, _VALUE_BY_VALUE):
+                return engine.influences(some)
+            wanted = dict(zip(spots, needed, strict=True))
+            cheap = [wanted[spot] or self._is_cheap([spot]) for spot in some]
+            answers = iter(engine.influences([s for s, c in zip(some, cheap, strict=True) if c]))
+            return [next(answers) if flag else math.nan for flag in cheap]
+
+        return self._each(spots, ask, self.methods)
+
+    def influence_if_cheap(self, spots: Sequence[Spot]) -> float:
+        """The influence through disjoint positions; NaN if measuring it takes long."""
+        for engine in self.engines:
+            if isinstance(engine, _VALUE_BY_VALUE) and not self._is_cheap(spots):
+                return math.nan
+            result = engine.influence(spots)
+            if result is not None:
+                self.methods[engine.method] += 1
+                return result
+        raise AssertionError("no engine measures the influence")
+
+    def _is_cheap(self, spots: Sequence[Spot]) -> bool:
+        return exact_work(self.sample, spots) <= CHEAP_WORK
+
+    @property
+    def drawn(self) -> dict[tuple[Spot, ...], DrawnInfluence]:
+        """The influences that were estimated from drawn pairs of rows, by their positions."""
+        engines = (engine for engine in self.engines if isinstance(engine, SettledPairs))
+        return {spots: drawn for engine in engines for spots, drawn in engine.drawn.items()}
 
     def reach(self, spots: Sequence[Spot]) -> float:
         """The share of rows that evaluate at least one of the positions."""

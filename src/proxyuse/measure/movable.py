@@ -24,6 +24,7 @@ from proxyuse.measure.possible import (
     possible_values,
     reordered,
 )
+from proxyuse.measure.sample import Sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +70,24 @@ class Movable:
             choice = either(old, exactly(new[index : index + 1]))
             moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
         return moved
+
+    @classmethod
+    def of(cls, sample: Sample) -> Movable:
+        """What can be moved in the program of a sample."""
+        return cls(
+            sample.points, sample.frame.arrays, sample.vocabulary, sample.inside, sample.weights,
+            sample.hole,
+        )  # fmt: skip
+
+    def rows_at(self, spots: Sequence[Spot], values: Array) -> float:
+        """The mass of rows whose output some choice of values at some positions changes.
+
+        At each position any of the observed values may stand, independently of the others.
+        """
+        holes = [Var(f"{self.hole.name}{i}") for i in range(len(spots))]
+        context = self.points.replace(dict(zip(spots, holes, strict=True)))
+        choice = _observed(values)
+        return self._moved(context, self.known(context), {hole.name: choice for hole in holes})
 
     def rows(self, operator: int, operands: Collection[int], values: Sequence[Array]) -> float:
         """The mass of rows whose output some choice for some operands of an operator changes.

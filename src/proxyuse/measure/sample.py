@@ -56,6 +56,8 @@ class Sample:
         call; may raise to stop the work.
     threads : how many threads may count at the same time.
     vocabulary : codes for categories, if outputs of several programs are compared.
+    settle_at : the threshold of influence; an influence that takes too long to compute exactly may
+        be estimated, if the whole interval lies on one side of it. None computes all exactly.
 
     Attributes
     ----------
@@ -86,10 +88,11 @@ class Sample:
         tick: Callable[[int], None] = _no_progress,
         threads: int = 1,
         vocabulary: Vocabulary | None = None,
+        settle_at: float | None = None,
     ) -> None:
         self._options: dict[str, Any] = {
             "influence": influence, "sampling": sampling, "max_support": max_support,
-            "bins": bins, "tick": tick, "threads": threads,
+            "bins": bins, "tick": tick, "threads": threads, "settle_at": settle_at,
         }  # fmt: skip
         self.program = program
         self.points = program.points
@@ -103,6 +106,7 @@ class Sample:
         self.bins = bins
         self.tick = tick
         self.threads = threads
+        self.settle_at = settle_at
         columns = (population.columns[name] for name in program.variables)
         self.frame = Frame(columns, vocabulary)
         self.frame.check_program(program)

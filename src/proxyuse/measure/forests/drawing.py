@@ -1,85 +1,36 @@
-"""The influence of a variable from drawn pairs of rows, where counting all pairs takes too long.
+"""The influence of a variable of a forest from drawn pairs of rows; see `measure.drawing`.
 
-A variable of a fully grown forest is read at tens of thousands of nodes. Pairs of rows are drawn
-by weight; each says whether the output changes. By Hoeffding's inequality the share among m pairs
-is within ``sqrt(ln(2 / beta) / (2 m))`` of the influence but for a chance of beta. More pairs are
-drawn while the interval straddles the threshold.
+A variable of a fully grown forest is read at tens of thousands of nodes, so that counting all pairs
+takes too long.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.drawing import DrawnInfluence, draw_until_settled
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Hole
 
 if TYPE_CHECKING:
     from proxyuse.measure.forests.engine import ForestEngine
 
-PAIRS = 1 << 14
-MOST_PAIRS = 1 << 18
-BETA = 1e-6
-"""The chance that an interval does not hold the influence, at each size that is tried."""
+MAX_PAIRS = 1 << 18
 
 
-_EVENTS = 2 * 8  # two sides, and at most so many sizes
-
-
-def drawn_error(error: float, level: float) -> float:
-    """How far a drawn influence is off at most, but for a chance of `level` instead of `BETA`."""
-    if level >= BETA:
-        return error
-    return error * math.sqrt(math.log(_EVENTS / level) / math.log(_EVENTS / BETA))
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnInfluence:
-    """An estimate of an influence.
-
-    Attributes
-    ----------
-    influence : the share of pairs that change the output.
-    error : how far it is off at most, but for a chance of `beta`.
-    pairs : how many pairs were drawn.
-    """
-
-    influence: float
-    error: float
-    pairs: int
-    beta: float
-
-
-def drawn_influence(
-    engine: ForestEngine, nodes: Array, delta: float, tick: Callable[[int], None]
-) -> DrawnInfluence | None:
+def drawn_influence(engine: ForestEngine, nodes: Array, delta: float) -> DrawnInfluence | None:
     """Draw pairs until the influence of a variable is above or below delta; None if it stays open.
 
     Costs one walk through the variable's trees for each pair.
     """
     hole = Hole.at(engine.plan, nodes)
-    generator = np.random.default_rng(0)
-    upto = np.cumsum(engine.masses)
-    changed = pairs = tries = 0
-    size = PAIRS
-    while pairs < MOST_PAIRS:
-        tick(0)
-        draws = generator.integers(0, engine.total, size=(2, size))
-        rows, others = np.searchsorted(upto, draws, side="right")
-        changed += _changed(engine, hole, rows, others)
-        pairs += size
-        tries += 1
-        error = math.sqrt(math.log(_EVENTS / BETA) / (2 * pairs))
-        share = changed / pairs
-        if not share - error <= delta < share + error:
-            return DrawnInfluence(share, error, pairs, BETA)
-        size = pairs  # as many as before
-    return None
+    drawn = draw_until_settled(
+        engine.sample, lambda rows, others: _changed(engine, hole, rows, others), delta, MAX_PAIRS
+    )
+    return drawn if drawn.settled else None
 
 
 def _changed(engine: ForestEngine, hole: Hole, rows: Array, others: Array) -> int:
