@@ -7,8 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from proxyuse.measure.association import NormalizedMutualInformation
+from proxyuse.measure.joint_tables import JointTables
+from proxyuse.measure.masses import fixed_point
 from proxyuse.measure.row_order import content_order
 from proxyuse.measure.sample import Sample
+from proxyuse.measure.support import bins_of
 from proxyuse.population import Population
 from proxyuse.program import Program
 
@@ -61,3 +65,37 @@ def test_the_order_by_content_tells_rows_apart_by_every_column() -> None:
     ]
     changes = sum(one != other for one, other in pairwise(rows))
     assert changes + 1 == len(set(rows))  # equal rows are neighbors
+
+
+# Fractional weights
+
+
+def _associations(values: np.ndarray, z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    program = Program.parse("x")
+    people = Population.build({"x": values, "z": z}, protected="z", weights=weights)
+    return JointTables(Sample(program, people)).associations(
+        [program.term], NormalizedMutualInformation()
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("values", [5, 390])
+def test_the_order_of_rows_does_not_change_an_association(seed: int, values: int) -> None:
+    draw = np.random.default_rng(seed)
+    x = draw.integers(0, values, N).astype(float)
+    z, weights, rows = draw.integers(0, 3, N), draw.random(N) * 3, draw.permutation(N)
+    z = z.astype(str)
+    plain = _associations(x, z, weights)
+    assert np.array_equal(_associations(x[rows], z[rows], weights[rows]), plain)
+
+
+@pytest.mark.parametrize("seed", [1, 7, 19, 36, 39])
+@pytest.mark.parametrize("factor", [0.37, 0.1, 3.3])
+def test_weights_times_a_constant_leave_values_in_their_bins(seed: int, factor: float) -> None:
+    masses = np.random.default_rng(seed).integers(1, 4, N).astype(float)  # some on a boundary
+    values = np.arange(len(masses), dtype=float)
+    plain = bins_of(values, masses, 16, 256)
+    scaled = bins_of(values, fixed_point(masses * factor), 16, 256)
+    assert plain is not None
+    assert scaled is not None
+    assert np.array_equal(plain, scaled)
