@@ -22,6 +22,7 @@ from proxyuse.lang.nodes import Const, Ite, Term, Var, children, postorder
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.masses import fixed_point, whole_masses
 from proxyuse.measure.support import BINS, MAX_SUPPORT, Support, cut, support_of
 from proxyuse.population import Population
 from proxyuse.program import Frame, Program
@@ -61,6 +62,7 @@ class Sample:
 
     Attributes
     ----------
+    weights : of the rows, in fixed point: sums of them are exact in any order.
     loss : the loss that influence is the mean of.
     pairs : the drawn rows X and X', or None.
     protected : for each protected attribute its column as a frame, and its (binned) support.
@@ -98,10 +100,10 @@ class Sample:
         self.points = program.points
         self.population = population
         self.n_rows = population.n_rows
-        self.weights = population.weights
-        self.total = population.total
+        self.weights = fixed_point(population.weights)
+        self.total = float(self.weights.sum())
         self.loss: Influence = influence or QuantitativeInputInfluence()
-        self.pairs = sampling.draw(self.weights) if sampling else None
+        self.pairs = sampling.draw(population.weights) if sampling else None
         self.max_support = max_support
         self.bins = bins
         self.tick = tick
@@ -184,6 +186,11 @@ class Sample:
     def unit_weights(self) -> bool:
         """Whether every row has weight 1."""
         return bool((self.weights == 1).all())
+
+    @cached_property
+    def masses(self) -> Array:
+        """The weights as whole numbers: multiples of one power of two."""
+        return whole_masses(self.population.weights)[0]
 
     @property
     def many_rows(self) -> bool:

@@ -23,7 +23,7 @@ from proxyuse.measure.contexts.counting import (
 from proxyuse.measure.contexts.descent import Descent
 from proxyuse.measure.contexts.shapes import pairs_across
 from proxyuse.measure.contexts.views import View, views_of
-from proxyuse.measure.counting import followed, whole_masses
+from proxyuse.measure.counting import followed
 from proxyuse.measure.effects import Effects
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
@@ -95,7 +95,7 @@ class Contexts:
     @cached_property
     def _views(self) -> list[tuple[View, Array]]:
         """The rows in as many blocks as there may be threads, with their masses."""
-        masses, _ = whole_masses(self.sample.weights)
+        masses = self.sample.masses
         return [(view, masses[view.slice]) for view in views_of(self.sample)]
 
     def _map(self, function: Callable[[View, Array, T], Any], items: Sequence[T]) -> Iterator[Any]:

@@ -2,13 +2,12 @@
 
 A `Block` is some rows as whole numbers. What is counted of a block are arrays that add up over
 blocks, in any order and in any process: a plan and a block are plain arrays, so both can be
-pickled. Weights are masses in fixed point: whole weights stay as they are, others are multiples
-of a small unit, so sums do not depend on the order in which they are added.
+pickled. Weights are masses in fixed point (`proxyuse.measure.masses`), so sums do not depend on
+the order in which they are added.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,9 +15,9 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests.plan import ForestPlan
+from proxyuse.measure.masses import TOTAL_BITS
 
 BLOCK = 1 << 13
-TOTAL_BITS = 52  # of all masses together
 _LIMB = 11  # bits of a mass that can be multiplied with others and added up in 63 bits
 
 
@@ -58,21 +57,6 @@ class Standing(NamedTuple):
     classes: Array
     totals: Array
     room: Array
-
-
-def whole_masses(weights: Array) -> tuple[Array, int]:
-    """Weights as whole numbers, and their sum.
-
-    Whole weights are kept if they add up to at most ``2 ** TOTAL_BITS``. Others are rounded to
-    multiples of a power of two of which about that many make the total: each share is off by less
-    than ``n * 2 ** -TOTAL_BITS`` for n rows.
-    """
-    whole = np.rint(weights)
-    total = float(weights.sum())
-    if not np.array_equal(whole, weights) or total > 2.0**TOTAL_BITS:
-        whole = np.rint(np.ldexp(weights, TOTAL_BITS - math.frexp(total)[1]))
-    masses = whole.astype(np.int64)
-    return masses, int(masses.sum())
 
 
 def product(first: Array, second: Array) -> int:
