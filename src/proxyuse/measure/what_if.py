@@ -16,6 +16,7 @@ from proxyuse.measure.contexts.ascent import Ascent
 from proxyuse.measure.contexts.descent import Descent
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.contexts.shapes import sides
+from proxyuse.measure.contexts.squared import SquaredShifts
 from proxyuse.measure.distinct_values import DistinctValues, kinds_of_value
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.engine import Measurement
@@ -42,7 +43,7 @@ class WhatIf:
         self.sample = measurement.sample
 
     @cached_property
-    def _engines(self) -> list[DrawnPairs | Contexts | DistinctValues]:
+    def _engines(self) -> list[DrawnPairs | Contexts | SquaredShifts | DistinctValues]:
         """The engines that measure any values at a position, not only those that stand there."""
         kinds = (DrawnPairs.of(self.sample), Contexts.of(self.sample))
         return [*(engine for engine in kinds if engine), DistinctValues(self.sample)]

@@ -57,7 +57,13 @@ class _Ranges:
         return self._below[point]
 
     def hull(self, spots: Sequence[Spot]) -> tuple[int, int]:
-        """From the first point that is covered to one past the last."""
+        """From the first point that is covered to one past the last.
+
+        Equal terms stand at all spots, so whole terms all have as many points.
+        """
+        if not any(spot.operands for spot in spots):
+            first, last = min(spots).point, max(spots).point
+            return first, self._points.end(last)
         starts, ends = [], []
         for spot in spots:
             first = last = spot.point

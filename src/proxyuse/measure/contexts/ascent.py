@@ -13,7 +13,8 @@ from proxyuse.measure.counting import Rows
 class Ascent:
     """Evaluates the program for some rows with other values at one position.
 
-    Costs one operation per node on the path, for the chosen rows only.
+    Costs one operation for each operand of the nodes on the path, for the chosen rows only. Rows
+    are given in ascending order; if they are all rows, no values are copied.
     """
 
     def __init__(self, sample: Rows) -> None:
@@ -31,7 +32,7 @@ class Ascent:
         with np.errstate(all="ignore"):
             if spot.operands:
                 rest = self._other_operands(spot)
-                parts = [*(part if len(part) == 1 else part[rows] for part in rest), values]
+                parts = [*(_picked(part, rows) for part in rest), values]
                 values = apply(points.terms[point], parts, {}, vocabulary)
             while point != top:
                 parent = points.parents[point]
@@ -48,7 +49,7 @@ class Ascent:
 
     def _at(self, term: Term, rows: Array) -> Array:
         values = self.sample.value(term)
-        return values if len(values) == 1 else np.asarray(values[rows])
+        return _picked(values, rows)
 
     def _other_operands(self, spot: Spot) -> list[Array]:
         """The result of the operands that a subset leaves, from left to right; the last is kept.
@@ -62,6 +63,32 @@ class Ascent:
                 parts = [apply(sample.points.terms[spot.point], parts, {}, sample.vocabulary)]
             self._rest = spot, parts
         return self._rest[1]
+
+
+def _picked(values: Array, rows: Array) -> Array:
+    """The values of some rows in ascending order; a constant, or all rows, as they are."""
+    return values if len(values) in (1, len(rows)) else np.asarray(values[rows])
+
+
+def funnel(points: Points, spot: Spot) -> Spot:
+    """The highest position above this one with only constants beside the path to it.
+
+    The output depends on this position only through that one, so both have the same influence.
+    """
+    if spot.operands:
+        return spot  # a changed subset is added last, which may round in another way
+    point = spot.point
+    while point:
+        parent = points.parents[point]
+        term = points.terms[parent]
+        if isinstance(term, Ite):  # a branch already has the form of the whole
+            break
+        index = term._order[points.steps[point]]
+        beside = (part for i, part in enumerate(children(term)) if i != index)
+        if not all(isinstance(part, Const) for part in beside):
+            break
+        point = parent
+    return Spot(point)
 
 
 def others_of(points: Points, spot: Spot) -> list[Term]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Spot
+from proxyuse.measure.contexts.ascent import Ascent, funnel
 from proxyuse.measure.contexts.counting import (
     Alike,
     Distinct,
@@ -22,6 +23,7 @@ from proxyuse.measure.contexts.counting import (
 )
 from proxyuse.measure.contexts.descent import Descent
 from proxyuse.measure.contexts.shapes import pairs_across
+from proxyuse.measure.contexts.squared import SquaredShifts
 from proxyuse.measure.contexts.views import View, views_of
 from proxyuse.measure.counting import followed
 from proxyuse.measure.effects import Effects
@@ -37,8 +39,12 @@ class Contexts:
     Counts by the plans of `counting`, one block of rows per thread. Long columns of numbers under a
     threshold, with unit weights, are counted as a whole, which gives the same number sooner.
 
+    A position with only constants beside it acts through the one above, so the position above is
+    measured instead, once: the levels of a category that a table turns into numbers are not tried
+    one by one.
+
     Declines several positions at once, positions of the form OTHER, and every loss but
-    quantitative input influence over all pairs.
+    quantitative input influence over all pairs. `SquaredShifts` answers for squared change.
 
     Examples
     --------
@@ -55,23 +61,35 @@ class Contexts:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self._descent = sample.shared(Descent)
+        self._measured: dict[Spot, float | None] = {}
 
     @classmethod
-    def of(cls, sample: Sample) -> Contexts | None:
-        """The engine, or None for sampled influence and other losses."""
-        return cls(sample) if sample.counts_changes else None
+    def of(cls, sample: Sample) -> Contexts | SquaredShifts | None:
+        """The engine for the sample's loss, or None for sampled influence."""
+        return cls(sample) if sample.counts_changes else SquaredShifts.of(sample)
 
     def influence(self, spots: Sequence[Spot]) -> float | None:
         """The influence through one position. O(n log n) for n rows."""
         if len(spots) > 1:
             return None
-        return self.influence_of(spots, self.sample.values(self.sample.points.term_at(spots[0])))
+        points = self.sample.points
+        spot = funnel(points, spots[0])
+        if spot not in self._measured:
+            self._measured[spot] = self._influence(spot, self.sample.values(points.term_at(spot)))
+        return self._measured[spot]
 
     def influence_of(self, spots: Sequence[Spot], values: Array) -> float | None:
         """The influence that other values, one per row, would have at a position."""
         if len(spots) > 1:
             return None
-        sample, spot = self.sample, spots[0]
+        sample, spot = self.sample, funnel(self.sample.points, spots[0])
+        if spot != spots[0]:
+            ascent, rows = sample.shared(Ascent), np.arange(sample.n_rows)
+            values = ascent.up_to(spot.point, spots[0], rows, values)
+        return self._influence(spot, values)
+
+    def _influence(self, spot: Spot, values: Array) -> float | None:
+        sample = self.sample
         sample.tick(0)
         with np.errstate(all="ignore"):
             pairs = self._pairs_across(spot, values)
@@ -127,7 +145,7 @@ class Contexts:
         """The influence through one position, row by row; it costs what influence does."""
         if len(spots) > 1:
             return None
-        sample, spot = self.sample, spots[0]
+        sample, spot = self.sample, funnel(self.sample.points, spots[0])
         sample.tick(0)
         with np.errstate(all="ignore"):
             plan = PositionPlan(sample.program, spot)
