@@ -110,8 +110,7 @@ def test_what_cannot_be_a_witness_is_left_out_unless_everything_is_asked_for() -
     data = people(500, 1)
     program = pu.Program.parse(THREE_CLASSES)
     needed, everything = (
-        pu.audit(program, data, "z", epsilon=0.3, measure=measure)  # type: ignore[arg-type]
-        for measure in ("needed", "all")
+        pu.audit(program, data, "z", epsilon=0.3, measure=measure) for measure in ("needed", "all")
     )
     skipped = np.isnan(needed.decompositions.influences)
     assert skipped.any()
@@ -132,3 +131,13 @@ def test_an_estimate_that_stays_close_to_delta_leaves_the_audit_incomplete(
     close = pu.audit(program, data, "z", delta=together.influence)
     assert not close.complete
     assert any("influences of `a`" in str(item) for item in close.unsettled)
+
+
+@pytest.mark.usefixtures("no_exact_work")
+def test_estimates_do_not_depend_on_the_order_of_rows() -> None:
+    program, data = pu.Program.parse(THREE_CLASSES), people(700, 2)
+    order = np.random.default_rng(0).permutation(700)
+    shuffled = {name: values[order] for name, values in data.items()}
+    first, second = (pu.audit(program, rows, "z", epsilon=0.01) for rows in (data, shuffled))
+    assert (first.decompositions.errors > 0).any()
+    np.testing.assert_array_equal(first.decompositions.influences, second.decompositions.influences)

@@ -18,20 +18,25 @@ import numpy as np
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.candidates import Candidate, Candidates, Listing, candidates_of
-from proxyuse.detect.forest_terms import ForestTerms, measure_forest
+from proxyuse.detect.forest_terms import measure_forest
 from proxyuse.detect.in_time import Columns, InTime, measure_in_time
-from proxyuse.detect.inside_tests import tests_hold_sums, tests_hold_trees
+from proxyuse.detect.inside_tests import tests_hold_trees
 from proxyuse.detect.measured import Decompositions, Measures
 from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.results import Detection, Measure, Unsettled
+from proxyuse.detect.sentences import (
+    drawn_note,
+    drawn_variable_note,
+    forest_sentences,
+    open_sets_sentence,
+)
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Spot
 from proxyuse.measure.association import Association
-from proxyuse.measure.drawing import BETA
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.screen import Screen, screen_for
@@ -155,7 +160,7 @@ class _Detector:
             spots = tuple(candidate.spots)
             self._leave_open("positions", candidate.term, spots, len(spots))
         if self.open_sets:
-            self.searched.insert(0, self._open_sentence(self.open_sets))
+            self.searched.insert(0, open_sets_sentence(self.program, self.open_sets))
         self.clock.report()
         parts = self.parts or [self._nothing()]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
@@ -188,13 +193,7 @@ class _Detector:
             if not estimate.settled:
                 self._leave_open("influences", term, tuple(spots), 1)
         if listed:
-            widest = max(estimate.error for estimate, _, _ in listed)
-            text = (
-                f"the influence of {len(listed):,} decompositions was estimated from drawn pairs "
-                f"of rows; each is within {widest:.4f} of the exact value with probability "
-                f"{1 - BETA:g}"
-            )
-            self.notes.append(Note(NoteKind.DRAWN, text))
+            self.notes.append(drawn_note([estimate for estimate, _, _ in listed]))
         errors = np.zeros(len(drawn)) if measures.errors is None else measures.errors.copy()
         errors += [0.0 if one is None else one.error for one in drawn]
         return replace(measures, errors=errors)
@@ -457,43 +456,14 @@ class _Detector:
         )
         self.bounded = result.bounded
         if result.rows:
-            self.parts.append(_columns_of(result))
-        for term, drawn in result.drawn:
-            text = (
-                f"the influence of `{self.program.brief(term)}` was estimated from "
-                f"{drawn.pairs:,} drawn pairs of rows: {drawn.influence:.4f}, within "
-                f"{drawn.error:.4f} with probability {1 - drawn.beta:g}"
-            )
-            self.notes.append(Note(NoteKind.DRAWN, text))
+            self.parts.append(result.columns())
+        self.notes += [drawn_variable_note(self.program, *drawn) for drawn in result.drawn]
         self.open_sets += result.open
-        trees = len(engine.plan.forest.starts)
-        if trees > 2:
-            self.searched.append(
-                f"Each of the {trees:,} trees was measured, and all of them together. "
-                "Combinations of some trees were not searched."
-            )
-        if tests_hold_sums(engine.plan):
-            self.searched.append("Partial sums inside the tests of the trees were not searched.")
+        self.searched += forest_sentences(engine)
         if not self.variables:
             text = "variables were not measured, as asked"
             self._leave_open("variables", self.program.term, (Spot(0),), 1)
             self.notes.append(Note(NoteKind.NOT_LISTED, text))
-
-    def _open_sentence(self, terms: Sequence[tuple[Term, int, float]]) -> str:
-        """Say how far sets of the positions of some terms were searched."""
-        term, count, bound = max(terms, key=lambda one: one[2])
-        text = self.program.brief(term)
-        if len(terms) == 1:
-            return (
-                f"Each of the {count:,} positions of `{text}` was measured, and all of them "
-                "together. Some of them together may have more influence, but no more than "
-                f"{bound:.4f}."
-            )
-        return (
-            f"Of {len(terms):,} terms that stand at several positions, each position was measured, "
-            "and all positions together. Some of the positions of a term together may have more "
-            f"influence, but no more than {bound:.4f} (`{text}`)."
-        )
 
     # A time limit
 
@@ -555,18 +525,3 @@ class _Detector:
         brief = self.program.brief(term)
         unsettled = Unsettled(what, brief, count, self.program.points, spots)
         self.unsettled[what, brief] = unsettled
-
-
-def _columns_of(result: ForestTerms) -> Measures:
-    """What was measured of a forest, in columns."""
-    rows = [row for row in result.rows if row.spots]
-    counts = [len(row.spots) for row in rows]
-    return Measures(
-        tuple(row.term for row in rows),
-        np.array([row.associations for row in rows]),
-        np.repeat(np.arange(len(rows)), counts),
-        [spots for row in rows for spots in row.spots],
-        np.array([value for row in rows for value in row.influences]),
-        np.array([value for row in rows for value in row.reaches]),
-        np.array([value for row in rows for value in row.errors]),
-    )

@@ -26,6 +26,7 @@ import numpy as np
 
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.inside_tests import InnerTerm, terms_inside_tests
+from proxyuse.detect.measured import Measures
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SpotColumn
@@ -76,6 +77,20 @@ class ForestTerms:
     bounded: Bounded
     drawn: list[tuple[Term, DrawnInfluence]] = field(default_factory=list)
     open: list[tuple[Term, int, float]] = field(default_factory=list)
+
+    def columns(self) -> Measures:
+        """The measured computations in columns."""
+        rows = [row for row in self.rows if row.spots]
+        counts = [len(row.spots) for row in rows]
+        return Measures(
+            tuple(row.term for row in rows),
+            np.array([row.associations for row in rows]),
+            np.repeat(np.arange(len(rows)), counts),
+            [spots for row in rows for spots in row.spots],
+            np.array([value for row in rows for value in row.influences]),
+            np.array([value for row in rows for value in row.reaches]),
+            np.array([value for row in rows for value in row.errors]),
+        )
 
 
 def measure_forest(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.forests.counting import whole_masses
+from proxyuse.measure.row_order import content_order
 from proxyuse.measure.sample import Sample
 
 PAIRS = 1 << 14
@@ -47,18 +47,22 @@ class DrawnInfluence:
 
 
 class Pairs:
-    """A reproducible stream of pairs of rows, each row drawn by weight."""
+    """A reproducible stream of pairs of rows, each row drawn by weight.
+
+    Rows are numbered by content, so the pairs do not depend on how the rows are sorted.
+    """
 
     def __init__(self, sample: Sample) -> None:
-        masses, self._total = whole_masses(sample.weights)
-        self._upto = np.cumsum(masses)
+        self._order = content_order(sample)
+        self._upto = np.cumsum(sample.masses[self._order])
+        self._total = int(self._upto[-1])
         self._generator = np.random.default_rng(0)
 
     def draw(self, size: int) -> tuple[Array, Array]:
         """The rows X and X' of the next pairs."""
         draws = self._generator.integers(0, self._total, size=(2, size))
         rows, others = np.searchsorted(self._upto, draws, side="right")
-        return rows, others
+        return self._order[rows], self._order[others]
 
 
 def drawn_error(error: float, level: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.errors import TranslationError
+from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite
 from proxyuse.models.body import DOUBLE, Body
@@ -80,7 +80,14 @@ def subject_of(
         if decision is not None:
             raise TranslationError("a decision is made from a model; write it into the program")
         return Subject(model)
+    if decision is not None and not isinstance(decision, Threshold | Positive | TopK):
+        raise DataError(
+            f"decision: expected Threshold, Positive or TopK, got {decision!r}; pass for example "
+            "Threshold(0.5)"
+        )
     names = _names(model, X, protected)
+    if Table.of(X, names).n_rows == 0:
+        raise DataError("the data has no rows; pass at least one")
     body = body_of(model, names, opaque=opaque)
     rows = model_rows(model, X, names)
     expected = None

@@ -13,8 +13,8 @@ from proxyuse.measure.counting import Rows
 class Ascent:
     """Evaluates the program for some rows with other values at one position.
 
-    Costs one operation for each operand of the nodes on the path, for the chosen rows only. Rows
-    are given in ascending order; if they are all rows, no values are copied.
+    Costs one operation for each operand of the nodes on the path, for the chosen rows only. If
+    these are all rows in order, no values are copied.
     """
 
     def __init__(self, sample: Rows) -> None:
@@ -29,10 +29,12 @@ class Ascent:
         """The value at a point above the position."""
         points, vocabulary = self.sample.points, self.sample.vocabulary
         point = spot.point
+        count = self.sample.n_rows
+        chosen = None if len(rows) == count and (rows == np.arange(count)).all() else rows
         with np.errstate(all="ignore"):
             if spot.operands:
                 rest = self._other_operands(spot)
-                parts = [*(_picked(part, rows) for part in rest), values]
+                parts = [*(_picked(part, chosen) for part in rest), values]
                 values = apply(points.terms[point], parts, {}, vocabulary)
             while point != top:
                 parent = points.parents[point]
@@ -40,16 +42,12 @@ class Ascent:
                 index = term._order[points.steps[point]]
                 if not isinstance(term, Ite) or index == 0:  # a branch passes its value on
                     parts = [
-                        values if i == index else self._at(part, rows)
+                        values if i == index else _picked(self.sample.value(part), chosen)
                         for i, part in enumerate(children(term))
                     ]
                     values = apply(term, parts, {}, vocabulary)
                 point = parent
         return np.broadcast_to(values, (len(rows), *values.shape[1:]))
-
-    def _at(self, term: Term, rows: Array) -> Array:
-        values = self.sample.value(term)
-        return _picked(values, rows)
 
     def _other_operands(self, spot: Spot) -> list[Array]:
         """The result of the operands that a subset leaves, from left to right; the last is kept.
@@ -65,9 +63,9 @@ class Ascent:
         return self._rest[1]
 
 
-def _picked(values: Array, rows: Array) -> Array:
-    """The values of some rows in ascending order; a constant, or all rows, as they are."""
-    return values if len(values) in (1, len(rows)) else np.asarray(values[rows])
+def _picked(values: Array, rows: Array | None) -> Array:
+    """The values of some rows, of all if None; a constant stays one value."""
+    return values if rows is None or len(values) == 1 else np.asarray(values[rows])
 
 
 def funnel(points: Points, spot: Spot) -> Spot:

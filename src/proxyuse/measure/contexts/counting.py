@@ -25,7 +25,7 @@ from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary, evaluate, tru
 from proxyuse.lang.nodes import Var
 from proxyuse.lang.positions import Spot
 from proxyuse.measure import wide_sums
-from proxyuse.measure.contexts.ascent import only_constants_beside
+from proxyuse.measure.contexts.ascent import funnel, only_constants_beside
 from proxyuse.measure.contexts.descent import Descent
 from proxyuse.measure.contexts.forms import Context, Form, filled_in
 from proxyuse.measure.contexts.shapes import ranges_of
@@ -166,12 +166,17 @@ class PositionPlan:
 
     Attributes
     ----------
+    spot : the position; where only constants stand beside it, the one above, which has the same
+        influence (see `funnel`).
     variances : whether those of the influence are wanted, too.
     """
 
     program: Program
     spot: Spot
     variances: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spot", funnel(self.program.points, self.spot))
 
     def count(self, block: Block) -> Values:
         """The distinct values of some rows, with masses. O(n log n)."""
