@@ -8,16 +8,21 @@ by a bound, and what is searched when there is too much of it.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.budget import Budget
-from proxyuse.detect.candidates import Candidate, Candidates, Listing, candidates_of
+from proxyuse.detect.candidates import (
+    Candidate,
+    Candidates,
+    Listing,
+    candidates_of,
+    listing_of,
+)
 from proxyuse.detect.forest_terms import measure_forest
 from proxyuse.detect.in_time import Columns, InTime, measure_in_time
 from proxyuse.detect.inside_tests import tests_hold_trees
@@ -32,6 +37,7 @@ from proxyuse.detect.sentences import (
     drawn_variable_note,
     forest_sentences,
     open_sets_sentence,
+    unneeded_text,
 )
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
@@ -81,47 +87,32 @@ def detect(
     return detector.run()
 
 
+@dataclass(eq=False)
 class _Detector:
-    def __init__(
-        self,
-        engine: Measurement,
-        program: Program,
-        association: Association,
-        epsilon: float,
-        delta: float,
-        budget: Budget,
-        all_sets: bool,
-        measure: Measure,
-        exact: bool,
-        variables: bool,
-        clock: Clock,
-        known: dict[bytes, Array] | None,
-        all_subsets: bool,
-        strict: bool,
-        appropriate: Callable[[Term], bool] | None,
-    ) -> None:
-        self.known = known
-        self.engine = engine
-        self.program = program
-        self.association = association
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.all_sets = all_sets
-        self.measure = measure
-        self.exact = exact
-        self.variables = variables
-        self.clock = clock
-        self.parts: list[Measures] = []
-        self.unsettled: dict[tuple[str, str], Unsettled] = {}
-        self.listing: Listing
-        self.notes: list[Note] = []
-        self.in_time: InTime | None = None  # what a time limit left of the listing
-        self.operators: list[Operator] = []  # whose partial sums are still to be searched
-        self.bounded: Bounded | None = None
-        self.all_subsets, self.strict, self.appropriate = all_subsets, strict, appropriate
-        self.searched: list[str] = []
-        self.open_sets: list[tuple[Term, int, float]] = []  # terms, positions, bounds
+    engine: Measurement
+    program: Program
+    association: Association
+    epsilon: float
+    delta: float
+    budget: Budget
+    all_sets: bool
+    measure: Measure
+    exact: bool
+    variables: bool
+    clock: Clock
+    known: dict[bytes, Array] | None
+    all_subsets: bool
+    strict: bool
+    appropriate: Callable[[Term], bool] | None
+    parts: list[Measures] = field(default_factory=list)
+    unsettled: dict[tuple[str, str], Unsettled] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    listing: Listing = field(init=False)
+    in_time: InTime | None = None  # what a time limit left of the listing
+    operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
+    bounded: Bounded | None = None
+    searched: list[str] = field(default_factory=list)
+    open_sets: list[tuple[Term, int, float]] = field(default_factory=list)  # see `sentences`
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -162,7 +153,7 @@ class _Detector:
         if self.open_sets:
             self.searched.insert(0, open_sets_sentence(self.program, self.open_sets))
         self.clock.report()
-        parts = self.parts or [self._nothing()]
+        parts = self.parts or [Measures.empty(len(self.engine.protected_names))]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
         joined = self._with_errors(joined)
         found = Decompositions(
@@ -188,10 +179,11 @@ class _Detector:
             return measures
         drawn = [estimates.get(tuple(spots)) for spots in measures.spots]
         pairs = zip(drawn, measures.owners.tolist(), measures.spots, strict=True)
-        listed = [(one, measures.terms[owner], spots) for one, owner, spots in pairs if one]
-        for estimate, term, spots in listed:
-            if not estimate.settled:
-                self._leave_open("influences", term, tuple(spots), 1)
+        listed = [(estimate, owner, spots) for estimate, owner, spots in pairs if estimate]
+        for estimate, owner, spots in listed:
+            suspicious = measures.associations[owner].max() >= self.epsilon
+            if suspicious and not estimate.settled:
+                self._leave_open("influences", measures.terms[owner], tuple(spots), 1)
         if listed:
             self.notes.append(drawn_note([estimate for estimate, _, _ in listed]))
         errors = np.zeros(len(drawn)) if measures.errors is None else measures.errors.copy()
@@ -433,17 +425,8 @@ class _Detector:
 
     def _measure_forest(self, engine: ForestEngine) -> None:
         """Measure the terms of a large forest that can be witnesses, and what stands above."""
-        above = engine.plan.points_above(self.program.points)
         points = self.program.points
-        sizes = Counter(points.end(point) - point for point in above)
-        candidates: dict[object, Candidate] = {}
-        for point in above:
-            # The digest of a term with trees inside takes long; terms of other sizes are not equal.
-            alone = sizes[points.end(point) - point] == 1
-            key = point if alone else points.terms[point].digest
-            candidate = candidates.setdefault(key, Candidate(points.terms[point], []))
-            candidate.spots.append(Spot(point))
-        self._measure(Listing(list(candidates.values()), points))
+        self._measure(listing_of(points, engine.plan.points_above(points)))
         result = measure_forest(
             self.engine,
             engine,
@@ -461,9 +444,8 @@ class _Detector:
         self.open_sets += result.open
         self.searched += forest_sentences(engine)
         if not self.variables:
-            text = "variables were not measured, as asked"
             self._leave_open("variables", self.program.term, (Spot(0),), 1)
-            self.notes.append(Note(NoteKind.NOT_LISTED, text))
+            self.notes.append(Note(NoteKind.NOT_LISTED, "variables were not measured, as asked"))
 
     # A time limit
 
@@ -492,11 +474,8 @@ class _Detector:
         remaining: list[int] = []
         text = "some computations were not measured"
         if self.in_time is not None:
-            remaining, unneeded = self.in_time.remaining, self.in_time.unneeded
-            text = (
-                f"the influence of {len(unneeded):,} computations was not measured; their "
-                "association is below epsilon, so they cannot be witnesses"
-            )
+            remaining = self.in_time.remaining
+            text = unneeded_text(len(self.in_time.unneeded))
         if remaining:
             listing = self.listing
             spots = tuple(spot for i in remaining for spot in listing.candidates[i].spots)
@@ -515,13 +494,6 @@ class _Detector:
             0, Note(NoteKind.TIME_LIMIT, f"Stopped after {self.clock.limit:g} s, as asked; {text}.")
         )
 
-    def _nothing(self) -> Measures:
-        """No decomposition was measured."""
-        attributes = len(self.engine.protected_names)
-        none = np.zeros(0)
-        return Measures((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
-
     def _leave_open(self, what: str, term: Term, spots: tuple[Spot, ...], count: int) -> None:
         brief = self.program.brief(term)
-        unsettled = Unsettled(what, brief, count, self.program.points, spots)
-        self.unsettled[what, brief] = unsettled
+        self.unsettled[what, brief] = Unsettled(what, brief, count, self.program.points, spots)

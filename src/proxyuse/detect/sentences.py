@@ -46,6 +46,14 @@ def forest_sentences(engine: ForestEngine) -> list[str]:
     return sentences
 
 
+def unneeded_text(count: int) -> str:
+    """What a time limit left unmeasured without harm."""
+    return (
+        f"the influence of {count:,} computations was not measured; their association is below "
+        "epsilon, so they cannot be witnesses"
+    )
+
+
 def drawn_note(estimates: Sequence[DrawnInfluence]) -> Note:
     """How many influences were estimated, and how precisely."""
     widest = max(estimates, key=lambda estimate: estimate.error)
