@@ -388,7 +388,8 @@ def in_bins(
             return k
         less = mass_of([w for x, w in pairs if x < k[1]])
         equal = mass_of([w for x, w in pairs if x == k[1]])
-        return "bin", math.floor(bins * (less + equal / 2) / total)
+        index = math.floor(bins * (less + equal / 2) / total + Fraction(1, 10**9))
+        return "bin", min(index, bins - 1)
 
     return [place(k) for k in keys]
 

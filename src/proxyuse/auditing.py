@@ -415,6 +415,7 @@ def examine(
     if own:
         sample, kept = engine.sample, case.population.kept
         notes = (*case.subject.check(sample.outputs, sample.frame, kept), *notes)
+        case.influence.scale(sample.outputs(), sample.weights)  # raises if it is undefined
     detection, evidence = _found(case, engine, clock, known)
     return Audit(
         program,

@@ -1,7 +1,7 @@
 """Every measured decomposition as a data frame.
 
-Columns are made from the arrays of `Decompositions`, without an object for each row. Position texts
-are made in one pass over the program's points, and the text of a computation once, however many
+Columns are made from the arrays of `Decompositions`, without an object for each row. Only positions
+that appear in the frame are written out, and each computation is written once, however many
 positions it has.
 """
 
@@ -49,7 +49,7 @@ def frame_of(
             "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
         ) from None
     attributes = len(found.protected)
-    texts = _texts(found.program.points)
+    texts = _Paths(found.program.points)
     terms, program = found.computations, found.program
     written = _objects(
         [program.text_of(term) for term in terms] if full_terms else program.briefs(terms)
@@ -83,20 +83,33 @@ def frame_of(
     return frame
 
 
-def _texts(points: Points) -> list[str]:
-    """The path of each point as it is printed; parents come before their children."""
-    texts = ["root"]
-    for parent, step in zip(points.parents[1:], points.steps[1:], strict=True):
-        texts.append(f"{texts[parent]}.{step}" if parent else str(step))
-    return texts
+class _Paths(dict[int, str]):
+    """The paths of points as they are printed, made when they are asked for.
+
+    The path of a point continues that of the point above it, which is kept, too.
+    """
+
+    def __init__(self, points: Points) -> None:
+        super().__init__({0: "root"})
+        self._points = points
+
+    def __missing__(self, point: int) -> str:
+        parents, steps = self._points.parents, self._points.steps
+        below = [point]
+        while (above := parents[below[-1]]) not in self:
+            below.append(above)
+        for child in reversed(below):
+            self[child] = f"{self[above]}.{steps[child]}" if above else str(steps[child])
+            above = child
+        return self[point]
 
 
-def _text(site: Site, texts: Sequence[str]) -> str:
+def _text(site: Site, texts: Mapping[int, str]) -> str:
     text = texts[site[0]]
     return f"{text}{{{','.join(map(str, site[1]))}}}" if site[1] else text
 
 
-def _listed(sites: Sequence[Site], texts: Sequence[str]) -> str:
+def _listed(sites: Sequence[Site], texts: Mapping[int, str]) -> str:
     """The first positions, and how many more there are."""
     if len(sites) == 1:
         return _text(sites[0], texts)
@@ -105,7 +118,7 @@ def _listed(sites: Sequence[Site], texts: Sequence[str]) -> str:
     return f"{listed}; ... ({more:,} more)" if more > 0 else listed
 
 
-def _ids(found: Decompositions, texts: Sequence[str]) -> list[str]:
+def _ids(found: Decompositions, texts: Mapping[int, str]) -> list[str]:
     """The id of each decomposition; see `sites_id`."""
     digests = [term.digest for term in found.computations]
     ids = []

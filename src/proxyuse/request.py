@@ -168,6 +168,7 @@ def engine_for(
         bins=case.settings.bins,
         tick=clock.tick,
         threads=case.threads,
+        settle_at=None if case.settings.exact else case.delta,
     )
     return Measurement(sample)
 
@@ -196,10 +197,12 @@ def _check_thresholds(epsilon: float, delta: float, max_support: int, bins: int 
         raise DataError(f"epsilon is {epsilon}; an association lies between 0 and 1")
     if not delta >= 0:
         raise DataError(f"delta is {delta}; an influence is at least 0")
-    whole_bins = bins is None or isinstance(bins, numbers.Integral)
-    if max_support < 2 or not whole_bins or (bins is not None and bins < 1):
+    if max_support < 2:
+        raise DataError(f"max_support is {max_support}; pass a number of 2 or more")
+    whole = bins is None or isinstance(bins, numbers.Integral)
+    if not whole or (bins is not None and bins < 1):
         raise DataError(
-            "max_support must be at least 2 and bins at least 1 (bins=None keeps raw values)"
+            f"bins is {bins!r}; pass a whole number of 1 or more, or None for raw values"
         )
 
 

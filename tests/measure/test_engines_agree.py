@@ -26,6 +26,7 @@ from proxyuse.measure.engine import ENGINES, Engine
 from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.measure.influence import Sampling, SquaredChange
 from proxyuse.measure.sample import Sample
+from proxyuse.measure.settled_pairs import SettledPairs
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
 from tests.forest_cases import forest_case
@@ -135,7 +136,8 @@ def test_every_engine_and_every_question_is_covered() -> None:
         if form in ("sum", "vote"):
             sampling = Sampling(alpha=0.2, beta=0.2)
             answered |= check_engines(case.program, case.population, sampling=sampling)
-    assert {kind for kind, _ in answered} == set(ENGINES)
+    # SettledPairs estimates; tests/measure/test_settled_pairs.py compares it with the definition.
+    assert {kind for kind, _ in answered} == set(ENGINES) - {SettledPairs}
     questions = {name for name, _ in inspect.getmembers(Engine, inspect.isfunction)}
     questions = {name for name in questions if not name.startswith("_")}
     assert {question for _, question in answered} == questions

@@ -8,7 +8,7 @@ variables are. Other subsets of operands are the business of `partial_sums`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, combinations
@@ -200,3 +200,17 @@ class Candidates:
 def candidates_of(program: Program, variables: bool = True, subsets: int = 0) -> Candidates:
     """The candidates of a program; kept, and not to be changed."""
     return Candidates(program.points, variables, subsets)
+
+
+def listing_of(points: Points, chosen: Iterable[int]) -> Listing:
+    """The computations at some points of a program, equal ones together."""
+    chosen = list(chosen)
+    sizes = Counter(points.end(point) - point for point in chosen)
+    candidates: dict[object, Candidate] = {}
+    for point in chosen:
+        # The digest of a term with trees inside takes long; terms of other sizes are not equal.
+        alone = sizes[points.end(point) - point] == 1
+        key = point if alone else points.terms[point].digest
+        candidate = candidates.setdefault(key, Candidate(points.terms[point], []))
+        candidate.sites.append(Site(point))
+    return Listing(list(candidates.values()), points)

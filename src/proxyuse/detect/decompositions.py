@@ -99,6 +99,12 @@ class Measures:
     errors: Array | None = None
 
     @classmethod
+    def empty(cls, attributes: int) -> Measures:
+        """No decomposition, for some number of protected attributes."""
+        none = np.zeros(0)
+        return cls((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
+
+    @classmethod
     def stacked(cls, parts: Sequence[Measures]) -> Measures:
         """Parts that have no computation in common, one after the other."""
         firsts = np.cumsum([0, *(len(part.terms) for part in parts)])

@@ -8,23 +8,36 @@ by a bound, and what is searched when there is too much of it.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.budget import Budget
-from proxyuse.detect.candidates import Candidate, Candidates, Listing, candidates_of
+from proxyuse.detect.candidates import (
+    Candidate,
+    Candidates,
+    Listing,
+    candidates_of,
+    listing_of,
+)
 from proxyuse.detect.decompositions import Decompositions, Measures
-from proxyuse.detect.forest_terms import ForestTerms, measure_forest
-from proxyuse.detect.inside_tests import tests_hold_sums, tests_hold_trees
+from proxyuse.detect.forest_terms import measure_forest
+from proxyuse.detect.inside_tests import tests_hold_trees
 from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.results import Detection, Measure, Unsettled
+from proxyuse.detect.sentences import (
+    drawn_note,
+    drawn_variable_note,
+    forest_sentences,
+    open_sets_sentence,
+    unneeded_text,
+)
 from proxyuse.detect.time_limit import Columns, InTime, measure_in_time
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
@@ -74,47 +87,32 @@ def detect(
     return detector.run()
 
 
+@dataclass(eq=False)
 class _Detector:
-    def __init__(
-        self,
-        engine: Measurement,
-        program: Program,
-        association: Association,
-        epsilon: float,
-        delta: float,
-        budget: Budget,
-        all_sets: bool,
-        measure: Measure,
-        exact: bool,
-        variables: bool,
-        clock: Clock,
-        known: dict[bytes, Array] | None,
-        all_subsets: bool,
-        strict: bool,
-        appropriate: Callable[[Term], bool] | None,
-    ) -> None:
-        self.known = known
-        self.engine = engine
-        self.program = program
-        self.association = association
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.all_sets = all_sets
-        self.measure = measure
-        self.exact = exact
-        self.variables = variables
-        self.clock = clock
-        self.parts: list[Measures] = []
-        self.unsettled: dict[tuple[str, str], Unsettled] = {}
-        self.listing: Listing
-        self.notes: list[Note] = []
-        self.in_time: InTime | None = None  # what a time limit left of the listing
-        self.operators: list[Operator] = []  # whose partial sums are still to be searched
-        self.bounded: Bounded | None = None
-        self.all_subsets, self.strict, self.appropriate = all_subsets, strict, appropriate
-        self.searched: list[str] = []
-        self.open_sets: list[tuple[Term, int, float]] = []  # terms, positions, bounds
+    engine: Measurement
+    program: Program
+    association: Association
+    epsilon: float
+    delta: float
+    budget: Budget
+    all_sets: bool
+    measure: Measure
+    exact: bool
+    variables: bool
+    clock: Clock
+    known: dict[bytes, Array] | None
+    all_subsets: bool
+    strict: bool
+    appropriate: Callable[[Term], bool] | None
+    parts: list[Measures] = field(default_factory=list)
+    unsettled: dict[tuple[str, str], Unsettled] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    listing: Listing = field(init=False)
+    in_time: InTime | None = None  # what a time limit left of the listing
+    operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
+    bounded: Bounded | None = None
+    searched: list[str] = field(default_factory=list)
+    open_sets: list[tuple[Term, int, float]] = field(default_factory=list)  # see `sentences`
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -131,6 +129,10 @@ class _Detector:
         engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))
         forest = next(engines, None) or ForestEngine.of(self.engine.sample)
         return None if forest is None or tests_hold_trees(forest.plan) else forest
+
+    @property
+    def _measures_everything(self) -> bool:
+        return self.measure == "all" or self.all_sets
 
     def run(self) -> Detection:
         with self.clock.until_deadline():
@@ -149,10 +151,11 @@ class _Detector:
             sites = tuple(candidate.sites)
             self._leave_open("positions", candidate.term, sites, len(sites))
         if self.open_sets:
-            self.searched.insert(0, self._open_sentence(self.open_sets))
+            self.searched.insert(0, open_sets_sentence(self.program, self.open_sets))
         self.clock.report()
-        parts = self.parts or [self._nothing()]
+        parts = self.parts or [Measures.empty(len(self.engine.protected_names))]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
+        joined = self._with_errors(joined)
         found = Decompositions(
             self.program,
             self.engine.protected_names,
@@ -168,6 +171,24 @@ class _Detector:
             self.forest is not None or (bool(self.candidates.operators) and not self.all_subsets),
             self.bounded,
         )
+
+    def _with_errors(self, measures: Measures) -> Measures:
+        """Add the errors of influences that were estimated, and say how they were."""
+        estimates = self.engine.drawn
+        if not estimates:
+            return measures
+        drawn = [estimates.get(tuple(sites)) for sites in measures.sites]
+        pairs = zip(drawn, measures.owners.tolist(), measures.sites, strict=True)
+        listed = [(estimate, owner, sites) for estimate, owner, sites in pairs if estimate]
+        for estimate, owner, sites in listed:
+            suspicious = measures.associations[owner].max() >= self.epsilon
+            if suspicious and not estimate.settled:
+                self._leave_open("influences", measures.terms[owner], tuple(sites), 1)
+        if listed:
+            self.notes.append(drawn_note([estimate for estimate, _, _ in listed]))
+        errors = np.zeros(len(drawn)) if measures.errors is None else measures.errors.copy()
+        errors += [0.0 if one is None else one.error for one in drawn]
+        return replace(measures, errors=errors)
 
     def _measure(self, listing: Listing) -> None:
         """Measure computations: all tables first, then the influence at each position."""
@@ -220,7 +241,7 @@ class _Detector:
 
     def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
         """Each position by itself, and the sets of those of repeated computations."""
-        influences = self.engine.influences(listing.sites)
+        influences = self._influences(listing, suspicious)
         reaches = self.engine.reaches(listing.sites)
         more: list[tuple[int, tuple[Site, ...], float, float]] = []
         entangled = listing.entangled
@@ -250,6 +271,21 @@ class _Detector:
             np.array([*reaches, *(row[3] for row in more)], dtype=np.float64),
         )
 
+    def _influences(self, listing: Listing, suspicious: Array) -> Sequence[float]:
+        """The influence at each position; NaN where it is not needed and takes long.
+
+        In a large program even what is cheap at one position takes long at all of them.
+        """
+        if self._measures_everything:
+            return self.engine.influences(listing.sites)
+        needed = suspicious[listing.owners]
+        if len(listing.sites) <= self.budget.positions:
+            return self.engine.influences(listing.sites, needed.tolist())
+        result = np.full(len(listing.sites), math.nan)
+        chosen = np.flatnonzero(needed)
+        result[chosen] = self.engine.influences([listing.sites[i] for i in chosen.tolist()])
+        return result.tolist()
+
     def _reach(
         self, candidate: Candidate, sites: tuple[Site, ...], reaches: Sequence[float]
     ) -> float:
@@ -271,6 +307,7 @@ class _Detector:
             settle=suspicious,
             all_sets=self.all_sets,
             budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
+            needed=suspicious or self._measures_everything,
         )
         if self.all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)
@@ -388,17 +425,8 @@ class _Detector:
 
     def _measure_forest(self, engine: ForestEngine) -> None:
         """Measure the terms of a large forest that can be witnesses, and what stands above."""
-        above = engine.plan.points_above(self.program.points)
         points = self.program.points
-        sizes = Counter(points.end(point) - point for point in above)
-        candidates: dict[object, Candidate] = {}
-        for point in above:
-            # The digest of a term with trees inside takes long; terms of other sizes are not equal.
-            alone = sizes[points.end(point) - point] == 1
-            key = point if alone else points.terms[point].digest
-            candidate = candidates.setdefault(key, Candidate(points.terms[point], []))
-            candidate.sites.append(Site(point))
-        self._measure(Listing(list(candidates.values()), points))
+        self._measure(listing_of(points, engine.plan.points_above(points)))
         result = measure_forest(
             self.engine,
             engine,
@@ -411,43 +439,13 @@ class _Detector:
         )
         self.bounded = result.bounded
         if result.rows:
-            self.parts.append(_columns_of(result))
-        for term, drawn in result.drawn:
-            text = (
-                f"the influence of `{self.program.brief(term)}` was estimated from "
-                f"{drawn.pairs:,} drawn pairs of rows: {drawn.influence:.4f}, within "
-                f"{drawn.error:.4f} with probability {1 - drawn.beta:g}"
-            )
-            self.notes.append(Note(NoteKind.DRAWN, text))
+            self.parts.append(result.columns())
+        self.notes += [drawn_variable_note(self.program, *drawn) for drawn in result.drawn]
         self.open_sets += result.open
-        trees = len(engine.plan.forest.starts)
-        if trees > 2:
-            self.searched.append(
-                f"Each of the {trees:,} trees was measured, and all of them together. "
-                "Combinations of some trees were not searched."
-            )
-        if tests_hold_sums(engine.plan):
-            self.searched.append("Partial sums inside the tests of the trees were not searched.")
+        self.searched += forest_sentences(engine)
         if not self.variables:
-            text = "variables were not measured, as asked"
             self._leave_open("variables", self.program.term, (Site(0),), 1)
-            self.notes.append(Note(NoteKind.NOT_LISTED, text))
-
-    def _open_sentence(self, terms: Sequence[tuple[Term, int, float]]) -> str:
-        """Say how far sets of the positions of some terms were searched."""
-        term, count, bound = max(terms, key=lambda one: one[2])
-        text = self.program.brief(term)
-        if len(terms) == 1:
-            return (
-                f"Each of the {count:,} positions of `{text}` was measured, and all of them "
-                "together. Some of them together may have more influence, but no more than "
-                f"{bound:.4f}."
-            )
-        return (
-            f"Of {len(terms):,} terms that stand at several positions, each position was measured, "
-            "and all positions together. Some of the positions of a term together may have more "
-            f"influence, but no more than {bound:.4f} (`{text}`)."
-        )
+            self.notes.append(Note(NoteKind.NOT_LISTED, "variables were not measured, as asked"))
 
     # A time limit
 
@@ -476,11 +474,8 @@ class _Detector:
         remaining: list[int] = []
         text = "some computations were not measured"
         if self.in_time is not None:
-            remaining, unneeded = self.in_time.remaining, self.in_time.unneeded
-            text = (
-                f"the influence of {len(unneeded):,} computations was not measured; their "
-                "association is below epsilon, so they cannot be witnesses"
-            )
+            remaining = self.in_time.remaining
+            text = unneeded_text(len(self.in_time.unneeded))
         if remaining:
             listing = self.listing
             sites = tuple(site for i in remaining for site in listing.candidates[i].sites)
@@ -499,28 +494,6 @@ class _Detector:
             0, Note(NoteKind.TIME_LIMIT, f"Stopped after {self.clock.limit:g} s, as asked; {text}.")
         )
 
-    def _nothing(self) -> Measures:
-        """No decomposition was measured."""
-        attributes = len(self.engine.protected_names)
-        none = np.zeros(0)
-        return Measures((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
-
     def _leave_open(self, what: str, term: Term, sites: tuple[Site, ...], count: int) -> None:
         brief = self.program.brief(term)
-        unsettled = Unsettled(what, brief, count, self.program.points, sites)
-        self.unsettled[what, brief] = unsettled
-
-
-def _columns_of(result: ForestTerms) -> Measures:
-    """What was measured of a forest, in columns."""
-    rows = [row for row in result.rows if row.sites]
-    counts = [len(row.sites) for row in rows]
-    return Measures(
-        tuple(row.term for row in rows),
-        np.array([row.associations for row in rows]),
-        np.repeat(np.arange(len(rows)), counts),
-        [sites for row in rows for sites in row.sites],
-        np.array([value for row in rows for value in row.influences]),
-        np.array([value for row in rows for value in row.reaches]),
-        np.array([value for row in rows for value in row.errors]),
-    )
+        self.unsettled[what, brief] = Unsettled(what, brief, count, self.program.points, sites)

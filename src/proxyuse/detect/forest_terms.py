@@ -25,13 +25,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from proxyuse.detect.bounded import Bounded
+from proxyuse.detect.decompositions import Measures
 from proxyuse.detect.inside_tests import InnerTerm, terms_inside_tests
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SiteColumn
 from proxyuse.measure.association.protocol import Association
+from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.forests.drawing import DrawnInfluence, drawn_influence
+from proxyuse.measure.forests.drawing import drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
 from proxyuse.measure.forests.split_associations import split_associations
 from proxyuse.measure.forests.subtrees import equal_subtrees
@@ -75,6 +77,20 @@ class ForestTerms:
     bounded: Bounded
     drawn: list[tuple[Term, DrawnInfluence]] = field(default_factory=list)
     open: list[tuple[Term, int, float]] = field(default_factory=list)
+
+    def columns(self) -> Measures:
+        """The measured computations in columns."""
+        rows = [row for row in self.rows if row.sites]
+        counts = [len(row.sites) for row in rows]
+        return Measures(
+            tuple(row.term for row in rows),
+            np.array([row.associations for row in rows]),
+            np.repeat(np.arange(len(rows)), counts),
+            [sites for row in rows for sites in row.sites],
+            np.array([value for row in rows for value in row.influences]),
+            np.array([value for row in rows for value in row.reaches]),
+            np.array([value for row in rows for value in row.errors]),
+        )
 
 
 def measure_forest(
@@ -260,7 +276,7 @@ class _Forest:
         sites = self._sites("variable", nodes)
         drawn = None
         if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
-            drawn = drawn_influence(self.engine, nodes, self.delta, self.tick)
+            drawn = drawn_influence(self.engine, nodes, self.delta)
         if drawn is None:
             row.add(sites, *self._influence(Target("variable", nodes)))
         else:

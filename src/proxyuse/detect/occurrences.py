@@ -27,7 +27,7 @@ from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.engine import Measurement
 
 EFFORT_WHEN_FOUND = 32
-SpotSet = frozenset[Site]
+SiteSet = frozenset[Site]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ def measure_occurrences(
     settle: bool,
     all_sets: bool,
     budget: int,
+    needed: bool = True,
 ) -> Measured:
     """Measure the sets of occurrences that are listed, and settle the others if asked to.
 
@@ -93,6 +94,7 @@ def measure_occurrences(
     settle : whether it matters if some set has more influence than `delta`.
     all_sets : measure every set.
     budget : how many sets may be measured beyond the listed ones.
+    needed : whether to measure even what takes long; otherwise an influence may be NaN.
 
     Notes
     -----
@@ -101,16 +103,17 @@ def measure_occurrences(
     """
     points, sites, apart = engine.points, arrangement.sites, arrangement.apart
     alone = dict(zip(sites, singles, strict=True))
-    known: dict[SpotSet, float] = {}
+    known: dict[SiteSet, float] = {}
+    measure = engine.influence if needed else engine.influence_if_cheap
 
-    def influence(chosen: SpotSet) -> float:
+    def influence(chosen: SiteSet) -> float:
         if len(chosen) < 2:
             return sum(alone[site] for site in chosen)
         if chosen not in known:
             ordered = sorted(chosen)
             total = math.fsum(alone[site] for site in ordered) if apart else math.nan
             exact = not apart or near(total, delta)
-            known[chosen] = engine.influence(ordered) if exact else total
+            known[chosen] = measure(ordered) if exact else total
         return known[chosen]
 
     together = frozenset(arrangement.together)
@@ -134,7 +137,7 @@ def measure_occurrences(
 def _excluded(
     engine: Measurement,
     arrangement: Arrangement,
-    listed: dict[SpotSet, float],
+    listed: dict[SiteSet, float],
     singles: Sequence[float],
     delta: float,
 ) -> bool:
@@ -172,7 +175,7 @@ def _set_count(sites: int) -> int:
     return (1 << sites) - 1
 
 
-def _together(points: Points, sites: Iterable[Site]) -> SpotSet:
+def _together(points: Points, sites: Iterable[Site]) -> SiteSet:
     """All sites; where some overlap, the first of them in order that do not.
 
     Points of one term never overlap: a term is not inside itself.
@@ -188,7 +191,7 @@ def _together(points: Points, sites: Iterable[Site]) -> SpotSet:
     return frozenset(chosen)
 
 
-def _disjoint_sets(points: Points, sites: Sequence[Site]) -> Iterator[SpotSet]:
+def _disjoint_sets(points: Points, sites: Sequence[Site]) -> Iterator[SiteSet]:
     for size in range(1, len(sites) + 1):
         for chosen in combinations(sites, size):
             if len(_together(points, chosen)) == size:
@@ -198,9 +201,9 @@ def _disjoint_sets(points: Points, sites: Sequence[Site]) -> Iterator[SpotSet]:
 def _strongest(
     points: Points,
     arrangement: Arrangement,
-    influence: Callable[[SpotSet], float],
+    influence: Callable[[SiteSet], float],
     budget: int,
-) -> tuple[SpotSet, bool]:
+) -> tuple[SiteSet, bool]:
     """The set with the largest influence, and whether it is so for certain."""
     sites, disjoint = arrangement.sites, arrangement.disjoint
     if disjoint and 2 * len(sites) <= budget:  # any plan costs at least as much
@@ -215,9 +218,9 @@ def _strongest(
 def _climb(
     points: Points,
     arrangement: Arrangement,
-    influence: Callable[[SpotSet], float],
+    influence: Callable[[SiteSet], float],
     budget: int,
-) -> SpotSet:
+) -> SiteSet:
     """Add or take out one occurrence at a time while that raises influence."""
     sites = arrangement.sites
     together = frozenset(arrangement.together)
@@ -267,9 +270,9 @@ def _lowest_common(points: Points, sites: tuple[Site, ...]) -> int:
     return first
 
 
-def _best(plan: _Plan, fixed: SpotSet, influence: Callable[[SpotSet], float]) -> SpotSet:
+def _best(plan: _Plan, fixed: SiteSet, influence: Callable[[SiteSet], float]) -> SiteSet:
     """The choice among the plan's occurrences that is strongest beside the fixed ones."""
-    best: SpotSet = frozenset()
+    best: SiteSet = frozenset()
     value = -1.0
     for size in range(len(plan.guard) + 1):
         for guard in combinations(plan.guard, size):

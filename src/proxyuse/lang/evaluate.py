@@ -171,11 +171,7 @@ def apply(
         case Var(name):
             return columns[name]
         case Add() | Mul():
-            numbers = _aligned(parts)
-            result = numbers[0].astype(np.float64, copy=False)
-            for part in numbers[1:]:
-                result = result + part if isinstance(term, Add) else result * part
-            return result
+            return _combined(np.add if isinstance(term, Add) else np.multiply, _aligned(parts))
         case And() | Or():
             truth = truth_of(parts[0])
             for part in parts[1:]:
@@ -294,6 +290,15 @@ def compare(
     return result
 
 
+def _combined(operation: np.ufunc, parts: list[Array]) -> Array:
+    """A sum or product from left to right, in one new array if all parts have as many rows."""
+    result = parts[0].astype(np.float64, copy=False)
+    for index, part in enumerate(parts[1:]):
+        in_place = index > 0 and (part.shape == result.shape or part.size == 1)
+        result = operation(result, part, out=result if in_place else None)
+    return result
+
+
 def _aligned(parts: list[Array]) -> list[Array]:
     """Turn numbers into columns if there are vectors, so that they combine row by row."""
     if all(part.ndim == 1 for part in parts):
@@ -311,6 +316,8 @@ def _keys(values: tuple[Value, ...], like: Array, vocabulary: Vocabulary) -> Arr
 
 def stacked_constants(values: tuple[Value, ...], vocabulary: Vocabulary) -> Array:
     """Return constants of one kind as an array, one per row."""
+    if all(type(value) is float for value in values):
+        return np.array(values, dtype=np.float64)
     arrays = [constant(value, vocabulary) for value in values]
     kinds = {array.dtype for array in arrays}
     if np.dtype(np.int32) in kinds:
@@ -327,14 +334,27 @@ def _looked_up(
     default: Value,
     vocabulary: Vocabulary,
 ) -> Array:
+    """The entry of each row, in O(n log k) for n rows and k entries."""
     results = stacked_constants((*(value for _, value in entries), default), vocabulary)
-    choice = np.full(len(operand), len(entries))
-    for index, (key, _) in enumerate(entries):
-        if is_missing(key):
-            choice[missing_in(operand)] = index
-        elif len(keys := _keys((key,), operand, vocabulary)):
-            choice[operand == keys] = index
-    return np.asarray(results[choice])
+    lost = next((index for index, (key, _) in enumerate(entries) if is_missing(key)), len(entries))
+    wanted = str if operand.dtype == np.int32 else (float, bool)
+    keyed = [
+        index for index, (key, _) in enumerate(entries) if index != lost and isinstance(key, wanted)
+    ]
+    keys = _keys(tuple(entries[index][0] for index in keyed), operand, vocabulary)
+    indices = np.array([*keyed, len(entries)])
+    if operand.dtype == np.int32:
+        by_code = np.full(len(vocabulary.words) + 1, len(entries))  # a missing value has code -1
+        by_code[keys] = indices[:-1]
+        by_code[NO_CATEGORY] = lost
+        return np.asarray(results[by_code[operand]])
+    numbers = operand.astype(np.float64, copy=False)
+    order = np.argsort(keys, kind="stable")  # of equal keys, such as 1 and true, the last counts
+    place = np.searchsorted(keys, numbers, side="right", sorter=order) - 1
+    chosen = order[place] if len(keys) else place
+    match = keys[chosen] == numbers if len(keys) else np.zeros(len(numbers), dtype=np.bool_)
+    choice = indices[np.where(match, chosen, -1)]
+    return np.asarray(results[np.where(np.isnan(numbers), lost, choice)])
 
 
 def _called(function: Function, parts: list[Array]) -> Array:

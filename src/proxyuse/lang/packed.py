@@ -400,5 +400,10 @@ class PackedIte(Ite):
         """The number of positions."""
         return self.forest.extent(self.node)
 
+    @property
+    def tests(self) -> int:
+        """The number of inner nodes."""
+        return int(self.forest.spans.end[self.node]) - self.node
+
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return Forest.term, (self.forest, self.node)

@@ -27,7 +27,8 @@ from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array, Vocabulary
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points
-from proxyuse.measure.forests.counting import product, whole_masses
+from proxyuse.measure.forests.counting import product
+from proxyuse.measure.masses import whole_masses
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program

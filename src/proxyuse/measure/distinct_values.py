@@ -33,6 +33,10 @@ MOST_WORK = 2**31
 """Limit on the values computed for the effects of one computation; takes a few seconds."""
 
 
+OVERHEAD = 1000
+"""Rows that take as long as the fixed cost of one evaluation."""
+
+
 class DistinctValues:
     """Influence by trying each distinct value; reach and bounds from the values of all nodes.
 
@@ -97,21 +101,10 @@ class DistinctValues:
         sample.tick(0)
         with np.errstate(all="ignore"):
             tries = self._tries(sites, sample.values(sample.points.term_at(sites[0])))
-            work = len(tries.masses) * len(tries.rows) * self._operands_above(sites)
+            work = len(tries.masses) * len(tries.rows) * _operands_above(sample, sites)
             if len(tries.masses) > FEW_CLASSES and work > MOST_WORK:
                 return None
             return effects_of(tries, sample.weights, sample.total)
-
-    def _operands_above(self, sites: Sequence[Site]) -> int:
-        """How many operands are combined for one row, from some positions up to the root."""
-        points = self.sample.points
-        above: set[int] = set()
-        for site in sites:
-            point = points.parents[site.point]
-            while point >= 0 and point not in above:
-                above.add(point)
-                point = points.parents[point]
-        return sum(len(children(points.terms[point])) for point in above)
 
     def _tries(self, sites: Sequence[Site], values: Array) -> Tries:
         """Try one value of each class at the positions, and return the loss it causes."""
@@ -177,11 +170,7 @@ class DistinctValues:
 
     @cached_property
     def _changeable(self) -> ChangeableRows:
-        sample = self.sample
-        return ChangeableRows(
-            sample.points, sample.frame.arrays, sample.vocabulary, sample.inside, sample.weights,
-            sample.hole,
-        )  # fmt: skip
+        return ChangeableRows.of(self.sample)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float:
         """An upper bound on the influence through any set of these disjoint positions."""
@@ -201,6 +190,32 @@ class DistinctValues:
     def _bound(self, changeable: float) -> float:
         """Turn a share of changeable pairs or rows into a bound on the mean loss."""
         return changeable if self.sample.loss.bounded or changeable == 0 else math.inf
+
+
+def exact_work(sample: Sample, sites: Sequence[Site]) -> int:
+    """About how many values are computed to try each distinct value at some positions.
+
+    An evaluation costs as much as `OVERHEAD` rows even if there are few.
+    """
+    support = support_of(
+        sample.values(sample.points.term_at(sites[0])), sample.n_rows, signed_zero=True
+    )
+    classes = len(support)
+    if len(sites) > 1:
+        classes = len(np.unique(value_classes(sample, sites, support)))
+    return classes * (sample.n_rows + OVERHEAD) * _operands_above(sample, sites)
+
+
+def _operands_above(sample: Sample, sites: Sequence[Site]) -> int:
+    """How many operands are combined for one row, from some positions up to the root."""
+    points = sample.points
+    above: set[int] = set()
+    for site in sites:
+        point = site.point if site.operands else points.parents[site.point]
+        while point >= 0 and point not in above:
+            above.add(point)
+            point = points.parents[point]
+    return sum(len(children(points.terms[point])) for point in above)
 
 
 def value_classes(sample: Sample, sites: Sequence[Site], support: Support) -> Array:

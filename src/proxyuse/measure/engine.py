@@ -26,6 +26,7 @@ To write an engine of your own, see "Add an engine" in the documentation.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -39,11 +40,13 @@ from proxyuse.measure.association.joint_tables import JointTables
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.contexts.engine import Contexts
-from proxyuse.measure.distinct_values import DistinctValues
+from proxyuse.measure.distinct_values import DistinctValues, exact_work
+from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
+from proxyuse.measure.settled_pairs import SettledPairs
 from proxyuse.program import Frame, Program
 
 T = TypeVar("T")
@@ -120,8 +123,15 @@ class Engine(Protocol):
         ...
 
 
-ENGINES: tuple[type[Engine], ...] = (DrawnPairs, ForestEngine, Contexts, DistinctValues)
+ENGINES: tuple[type[Engine], ...] = (
+    DrawnPairs, ForestEngine, Contexts, SettledPairs, DistinctValues,
+)  # fmt: skip
 """All engines, in the order in which `Measurement` queries them: the fastest first."""
+
+_VALUE_BY_VALUE: tuple[type[Engine], ...] = (SettledPairs, DistinctValues)
+
+CHEAP_WORK = 1 << 22
+"""Work (see `exact_work`) up to which an influence is measured even if it is not needed."""
 
 SMALL = 1 << 13
 """Below this many rows times points, loading compiled loops takes longer than measuring."""
@@ -253,9 +263,43 @@ class Measurement:
                 return result
         raise AssertionError("no engine measures the influence")
 
-    def influences(self, sites: Sequence[Site]) -> list[float]:
-        """Return the influence through each site alone."""
-        return self._each(sites, lambda engine, rest: engine.influences(rest), self.methods)
+    def influences(
+        self, sites: Sequence[Site], needed: Sequence[bool] | None = None
+    ) -> list[float]:
+        """Return the influence through each site alone.
+
+        NaN where it is not `needed` and takes long; all are needed by default.
+        """
+
+        def query(engine: Engine, rest: Sequence[Site]) -> list[float | None]:
+            if needed is None or not isinstance(engine, _VALUE_BY_VALUE):
+                return engine.influences(rest)
+            wanted = dict(zip(sites, needed, strict=True))
+            cheap = [wanted[site] or self._is_cheap([site]) for site in rest]
+            answers = iter(engine.influences([s for s, c in zip(rest, cheap, strict=True) if c]))
+            return [next(answers) if flag else math.nan for flag in cheap]
+
+        return self._each(sites, query, self.methods)
+
+    def influence_if_cheap(self, sites: Sequence[Site]) -> float:
+        """Return the influence through disjoint sites; NaN if measuring it takes long."""
+        for engine in self.engines:
+            if isinstance(engine, _VALUE_BY_VALUE) and not self._is_cheap(sites):
+                return math.nan
+            result = engine.influence(sites)
+            if result is not None:
+                self.methods[engine.method] += 1
+                return result
+        raise AssertionError("no engine measures the influence")
+
+    def _is_cheap(self, sites: Sequence[Site]) -> bool:
+        return exact_work(self.sample, sites) <= CHEAP_WORK
+
+    @property
+    def drawn(self) -> dict[tuple[Site, ...], DrawnInfluence]:
+        """The influences that were estimated from drawn pairs of rows, by their sites."""
+        engines = (engine for engine in self.engines if isinstance(engine, SettledPairs))
+        return {sites: drawn for engine in engines for sites, drawn in engine.drawn.items()}
 
     def reach(self, sites: Sequence[Site]) -> float:
         """Return the share of rows that evaluate at least one of the sites."""

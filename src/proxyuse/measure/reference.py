@@ -197,8 +197,9 @@ class Reference:
     def _binned(self, values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
         """The group of each row, and the smallest and largest value of each group.
 
-        The bin of a number is ``floor(bins * (mass below + half the mass at it) / total)``;
-        missing numbers are a group of their own and not part of the total.
+        The bin of a number is ``floor(bins * (mass below + half the mass at it) / total + 1e-9)``:
+        a number that is this close to a boundary lies on it, however weights are rounded. Missing
+        numbers are a group of their own and not part of the total.
         """
         codes, ends = _codes(values)
         number = values.dtype == np.float64 and values.ndim == 1
@@ -206,8 +207,8 @@ class Reference:
         if self.bins is None or sum(present) <= self.max_support:
             return codes, ends
         masses = np.bincount(codes, self.weights) * present
-        doubled = 2.0 * (np.cumsum(masses) - masses) + masses
-        group = np.minimum((self.bins * doubled) // (2.0 * masses.sum()), self.bins - 1)
+        middle = np.cumsum(masses) - masses / 2
+        group = np.minimum(np.floor(self.bins * middle / masses.sum() + 1e-9), self.bins - 1)
         group = np.where(present, group, self.bins)
         groups, group = np.unique(group, return_inverse=True)
         members = [np.flatnonzero(group == g) for g in range(len(groups))]

@@ -24,6 +24,7 @@ from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import BINS, MAX_SUPPORT, Support, cut, support_of
 from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.masses import fixed_point, whole_masses
 from proxyuse.program import Frame, Program
 
 MOST_BYTES = 1 << 28
@@ -56,9 +57,12 @@ class Sample:
         call; may raise to stop the work.
     threads : how many threads may count at the same time.
     vocabulary : codes for categories, if outputs of several programs are compared.
+    settle_at : the threshold of influence; an influence that takes too long to compute exactly may
+        be estimated, if the whole interval lies on one side of it. None computes all exactly.
 
     Attributes
     ----------
+    weights : of the rows, in fixed point: sums of them are exact in any order.
     loss : the loss that influence is the mean of.
     pairs : the drawn rows X and X', or None.
     protected : for each protected attribute its column as a frame, and its (binned) support.
@@ -86,23 +90,25 @@ class Sample:
         tick: Callable[[int], None] = _no_progress,
         threads: int = 1,
         vocabulary: Vocabulary | None = None,
+        settle_at: float | None = None,
     ) -> None:
         self._options: dict[str, Any] = {
             "influence": influence, "sampling": sampling, "max_support": max_support,
-            "bins": bins, "tick": tick, "threads": threads,
+            "bins": bins, "tick": tick, "threads": threads, "settle_at": settle_at,
         }  # fmt: skip
         self.program = program
         self.points = program.points
         self.population = population
         self.n_rows = population.n_rows
-        self.weights = population.weights
-        self.total = population.total
+        self.weights = fixed_point(population.weights)
+        self.total = float(self.weights.sum())
         self.loss: Influence = influence or QuantitativeInputInfluence()
-        self.pairs = sampling.draw(self.weights) if sampling else None
+        self.pairs = sampling.draw(population.weights) if sampling else None
         self.max_support = max_support
         self.bins = bins
         self.tick = tick
         self.threads = threads
+        self.settle_at = settle_at
         columns = (population.columns[name] for name in program.variables)
         self.frame = Frame(columns, vocabulary)
         self.frame.check_program(program)
@@ -180,6 +186,11 @@ class Sample:
     def unit_weights(self) -> bool:
         """Whether every row has weight 1."""
         return bool((self.weights == 1).all())
+
+    @cached_property
+    def masses(self) -> Array:
+        """The weights as whole numbers: multiples of one power of two."""
+        return whole_masses(self.population.weights)[0]
 
     @property
     def many_rows(self) -> bool:

@@ -16,6 +16,7 @@ from proxyuse.measure.association.support import Support
 from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
+from proxyuse.measure.contexts.squared import SquaredShifts
 from proxyuse.measure.contexts.unchanged_ranges import sides
 from proxyuse.measure.distinct_values import DistinctValues, value_classes
 from proxyuse.measure.drawn_pairs import DrawnPairs
@@ -42,7 +43,7 @@ class WhatIf:
         self.sample = measurement.sample
 
     @cached_property
-    def _engines(self) -> list[DrawnPairs | Contexts | DistinctValues]:
+    def _engines(self) -> list[DrawnPairs | Contexts | SquaredShifts | DistinctValues]:
         """The engines that can measure any values at a position, not only the computed ones."""
         kinds = (DrawnPairs.of(self.sample), Contexts.of(self.sample))
         return [*(engine for engine in kinds if engine), DistinctValues(self.sample)]

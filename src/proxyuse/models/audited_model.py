@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from proxyuse.data.table import Table
-from proxyuse.errors import TranslationError
+from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite
 from proxyuse.models.checks import asked, compare, exactness, model_rows, predictions
@@ -80,7 +80,14 @@ def audited_model(
         if decision is not None:
             raise TranslationError("a decision is made from a model; write it into the program")
         return AuditedModel(model)
+    if decision is not None and not isinstance(decision, Threshold | Positive | TopK):
+        raise DataError(
+            f"decision: expected Threshold, Positive or TopK, got {decision!r}; pass for example "
+            "Threshold(0.5)"
+        )
     names = _names(model, X, protected)
+    if Table.of(X, names).n_rows == 0:
+        raise DataError("the data has no rows; pass at least one")
     body = body_of(model, names, opaque=opaque)
     rows = model_rows(model, X, names)
     expected = None

@@ -18,6 +18,7 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
+from proxyuse.lang.text import shortened
 from proxyuse.models.model_terms import SINGLE
 from proxyuse.models.native_categories import with_categories
 from proxyuse.models.registry import body_of, input_names, program_of, saw_names
@@ -150,7 +151,7 @@ def asked(model: Any, method: str, rows: Any) -> Array:
     try:
         return np.asarray(getattr(model, method)(rows))
     except Exception as error:  # whatever its library raises
-        why = str(error).strip().partition("\n")[0] or type(error).__name__
+        why = shortened(" ".join(str(error).split()), 300) or type(error).__name__
         raise DataError(
             f"the {type(model).__name__} itself refuses these rows ({why}); give it rows such as "
             "it was fitted on, or leave these out"

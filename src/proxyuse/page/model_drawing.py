@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from proxyuse.data.columns import Column
 from proxyuse.lang.nodes import Const, Ite, value_text
+from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
 from proxyuse.output.words import count
 from proxyuse.page.places import clause
@@ -130,7 +131,8 @@ class _Outline:
         here = [s for s in sites if root <= s.point < self._points.end(root)]
         here = here or [sites[0]]
         self._hits = {node for site in here if (node := self._target(site)) is not None}
-        self._inner = [s.point for s in here if not isinstance(self._points.terms[s.point], Ite)]
+        branch = isinstance(self._points.terms[here[0].point], Ite)  # equal terms at all sites
+        self._inner = [] if branch else [s.point for s in here]
         self._skips: dict[int, int] = {}  # a node on the way, and that with which to go on
         self._shown = self._chosen(sorted(self._hits))
 
@@ -173,9 +175,15 @@ class _Outline:
         return found
 
     def _tests(self, node: int) -> int:
+        """The tests of a tree; a packed tree knows how many it has."""
         found, stack = 0, [node]
         while stack:
-            branches = self._branches(stack.pop())
+            inner = stack.pop()
+            term = self._points.terms[inner]
+            if isinstance(term, PackedIte):
+                found += term.tests
+                continue
+            branches = self._branches(inner)
             found += bool(branches)
             stack += branches
         return found
@@ -216,10 +224,12 @@ class _Outline:
         return node not in self._shown or (drawn > MOST_BOXES and node not in self._hits)
 
     def _above(self, hits: set[int]) -> set[int]:
-        found = set()
+        found: set[int] = set()
         for hit in hits:
             while hit != self._root and hit >= 0:
                 hit = self._points.parents[hit]
+                if hit in found:  # and so is what is above it
+                    break
                 found.add(hit)
         return found
 

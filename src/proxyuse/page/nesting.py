@@ -57,7 +57,13 @@ class _Ranges:
         return self._below[point]
 
     def hull(self, sites: Sequence[Site]) -> tuple[int, int]:
-        """From the first point that is covered to one past the last."""
+        """From the first point that is covered to one past the last.
+
+        Equal terms stand at all sites, so whole terms all have as many points.
+        """
+        if not any(site.operands for site in sites):
+            first, last = min(sites).point, max(sites).point
+            return first, self._points.end(last)
         starts, ends = [], []
         for site in sites:
             first = last = site.point

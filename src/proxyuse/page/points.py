@@ -13,7 +13,7 @@ from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
-from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var
+from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
@@ -149,30 +149,53 @@ def _kind(term: Term, sites: Sequence[Site]) -> str:
 def _variables(
     program: Points, sites: Sequence[Sequence[Site]], number: Mapping[str, int]
 ) -> list[list[int]]:
-    """The variables that each computation reads; found once for every point, as bits."""
-    bits = [0] * len(program)
-    for point in range(len(program) - 1, -1, -1):  # what is inside comes later in the list
-        term = program.terms[point]
-        if isinstance(term, Var):
-            bits[point] = 1 << number[term.name]
-        above = program.parents[point]
-        if above >= 0:
-            bits[above] |= bits[point]
+    """The variables that each computation reads.
+
+    Found once, as bits, for every point outside packed trees. A packed tree has its own index of
+    variables, so the points inside it are not visited.
+    """
+    bits = _bits_outside_trees(program, number)
     below: dict[int, list[int]] = {}
     told: dict[int, list[int]] = {}
     found = []
     for point, operands in (some[0] for some in sites):
-        read = bits[point]
+        read = bits[point] if point in bits else _bits(program.terms[point], number)
         if operands:
             if point not in below:
                 below[point] = program.below(point)
             read = 0
             for operand in operands:
-                read |= bits[below[point][operand]]
+                inner = below[point][operand]
+                read |= bits[inner] if inner in bits else _bits(program.terms[inner], number)
         if read not in told:
             told[read] = [place for place in range(read.bit_length()) if read >> place & 1]
         found.append(told[read])
     return found
+
+
+def _bits_outside_trees(program: Points, number: Mapping[str, int]) -> dict[int, int]:
+    """The variables below each point that is not inside a packed tree; the first of a tree is."""
+    outside = []
+    point = 0
+    while point < len(program):
+        term = program.terms[point]
+        outside.append((point, term))
+        point += term.points if term.packed else 1
+    bits = dict.fromkeys((point for point, _ in outside), 0)
+    for point, term in reversed(outside):  # a point comes before those below it
+        if term.packed or isinstance(term, Var):
+            bits[point] = _bits(term, number)
+        above = program.parents[point]
+        if above >= 0:
+            bits[above] |= bits[point]
+    return bits
+
+
+def _bits(term: Term, number: Mapping[str, int]) -> int:
+    bits = 0
+    for name in variables(term):
+        bits |= 1 << number[name]
+    return bits
 
 
 def _bounds(

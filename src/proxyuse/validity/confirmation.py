@@ -27,7 +27,7 @@ import numpy as np
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.measure.association.protocol import needs_values
-from proxyuse.measure.forests.drawing import drawn_error
+from proxyuse.measure.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
 from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests

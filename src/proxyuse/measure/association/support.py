@@ -16,6 +16,13 @@ from proxyuse.lang.evaluate import Array
 MAX_SUPPORT = 256
 BINS = 16
 
+ON_BOUNDARY = 1e-9
+"""How close to the next bin, as a share of a bin, a value may be to count as on the boundary.
+
+Values often lie exactly on a boundary. Which bin they fall into must not depend on how the weights
+are rounded, so weights that are multiplied by a constant give the same bins.
+"""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Support:
@@ -152,8 +159,9 @@ def cut(support: Support, weights: Array, bins: int | None, max_support: int) ->
 def bins_of(values: Array, masses: Array, bins: int | None, max_support: int) -> Array | None:
     """Return the bin of each distinct value, or None if the values are not binned.
 
-    The bin is ``floor(bins * (mass below + half its own mass) / total)``, over the values that are
-    not missing. Missing values are a bin of their own. Bins can be empty. `bins=None` never bins.
+    The bin is ``floor(bins * (mass below + half its own mass) / total + ON_BOUNDARY)``, over the
+    values that are not missing. Missing values are a bin of their own. Bins can be empty.
+    `bins=None` never bins.
     """
     if bins is None or values.dtype != np.float64 or values.ndim != 1:
         return None
@@ -164,5 +172,5 @@ def bins_of(values: Array, masses: Array, bins: int | None, max_support: int) ->
         return None
     mass = np.where(present, masses, 0.0)
     doubled = 2.0 * (np.cumsum(mass) - mass) + mass
-    place = np.floor_divide(bins * doubled, 2.0 * np.sum(mass))
+    place = np.floor(bins * doubled / (2.0 * np.sum(mass)) + ON_BOUNDARY)
     return np.where(present, np.minimum(place, bins - 1), bins)

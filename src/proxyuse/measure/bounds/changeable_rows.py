@@ -25,6 +25,7 @@ from proxyuse.measure.bounds.interval_analysis import (
     singleton,
     union,
 )
+from proxyuse.measure.sample import Sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +71,24 @@ class ChangeableRows:
             choice = union(old, singleton(new[index : index + 1]))
             moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
         return moved
+
+    @classmethod
+    def of(cls, sample: Sample) -> ChangeableRows:
+        """Return the changeable rows of the program of a sample."""
+        return cls(
+            sample.points, sample.frame.arrays, sample.vocabulary, sample.inside, sample.weights,
+            sample.hole,
+        )  # fmt: skip
+
+    def rows_at(self, sites: Sequence[Site], values: Array) -> float:
+        """Return the mass of rows that other values at some positions can change.
+
+        Each position independently takes any observed value.
+        """
+        holes = [Var(f"{self.hole.name}{i}") for i in range(len(sites))]
+        context = self.points.replace(dict(zip(sites, holes, strict=True)))
+        choice = _observed(values)
+        return self._moved(context, self.known(context), {hole.name: choice for hole in holes})
 
     def rows(self, operator: int, operands: Collection[int], values: Sequence[Array]) -> float:
         """Return the mass of rows that other values of some operands can change.

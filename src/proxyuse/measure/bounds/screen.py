@@ -23,7 +23,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
     NormalizedMutualInformation,
 )
 from proxyuse.measure.association.protocol import Association
-from proxyuse.measure.association.support import Support
+from proxyuse.measure.association.support import ON_BOUNDARY, Support
 
 SLACK = 1e-9
 """An upper bound on the rounding error of an association."""
@@ -75,8 +75,10 @@ class Screen:
         best_cut: bool = False,
     ) -> Screen:
         """A screen for numbers in `groups` of equal mass, or for the best cut between them."""
-        once = bool((weights == 1).all())
+        once, total = bool((weights == 1).all()), float(weights.sum())
         whole = once or bool((weights == np.floor(weights)).all())
+        # Few whole masses cannot come within `ON_BOUNDARY` of a boundary without being on it.
+        apart = whole and 4 * ON_BOUNDARY * total < 1
         kind = (
             _kernel().RAW
             if groups is None
@@ -88,7 +90,7 @@ class Screen:
             np.array([z.codes for z in protected], dtype=np.uint16),
             np.array([len(z) for z in protected], dtype=np.int64),
             np.empty(0) if once else np.asarray(weights, dtype=np.float64),
-            (kind, groups or 0, max_support, 0.0 if whole else SLACK * float(weights.sum())),
+            (kind, groups or 0, max_support, 0.0 if apart else SLACK * total),
         )
 
     def bounds(self, values: Array, epsilon: float = 0.0) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from proxyuse.lang.nodes import (
     Or,
     Precision,
     Relation,
+    Term,
     Vector,
     children,
 )
@@ -34,6 +35,7 @@ from proxyuse.measure.influence import differ
 
 _EPS = 2.0**-52
 _TINY = 2.0**-1000  # far more than underflow can lose
+WIDE = 8  # the total of a sum with more operands is cached
 MOST_STRAIN = 2.0**300  # for larger or smaller products the program's own operations decide
 
 
@@ -41,7 +43,8 @@ class ContextAnalysis:
     """Finds the context of each position.
 
     The contexts on the path to the last position are cached. In preorder, a position therefore
-    costs one step from its parent: O(n) per sibling for n rows.
+    costs one step from its parent: O(n) per sibling for n rows. A wide sum
+    is added up once for all its operands, O(n) per operand.
 
     Only rows that depend on a position determine its form: it is OTHER if any of them requires it.
     The form on all rows therefore follows from the forms on blocks of rows.
@@ -51,6 +54,7 @@ class ContextAnalysis:
         self.sample = sample
         self._path_evaluator = sample.shared(PathEvaluator)
         self._path: list[tuple[int, Context]] = []
+        self._total: tuple[int, Array, Array] | None = None  # of the last wide sum
 
     def context(self, site: Site) -> Context:
         """Return the context of a position."""
@@ -84,6 +88,10 @@ class ContextAnalysis:
             return self._inside_ite(point, term, context, chosen[0])
         if isinstance(term, And | Or | Not | Compare | Member) and context.form is Form.PASS:
             context = Context(Form.FLIP, context.rows)
+        if isinstance(term, Add) and len(parts) > max(WIDE, len(chosen)):
+            inside = self._inside_wide_sum(point, parts, context, chosen)
+            if inside is not None:
+                return inside
         others = [sample.values(part) for i, part in enumerate(parts) if i not in chosen]
         match term:
             case Not() if context.form is Form.FLIP:
@@ -169,6 +177,31 @@ class ContextAnalysis:
             return Context(Form.SIDE, context.rows, 0, tau, np.zeros(self.sample.n_rows))
         return replace(context, form=Form.OTHER)
 
+    def _inside_wide_sum(
+        self, point: int, parts: Sequence[Term], context: Context, chosen: tuple[int, ...]
+    ) -> Context | None:
+        """Operands of a sum of many finite numbers; None for any other sum.
+
+        The other operands are all operands minus the chosen ones. The slack covers what rounding
+        adds to that, since it is in proportion to the size of all operands.
+        """
+        sample = self.sample
+        if self._total is None or self._total[0] != point:
+            numbers = [sample.values(part) for part in parts]
+            if any(number.ndim != 1 for number in numbers):
+                return None
+            self._total = point, *_sum(numbers, sample.n_rows)
+        _, total, size = self._total
+        if not np.isfinite(size).all():
+            return None
+        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT):
+            return replace(context, form=Form.OTHER, missing=None)
+        context = replace(context, missing=None)
+        if context.form is not Form.SIDE:
+            return replace(context, form=Form.SHIFT)
+        own, _ = _sum((sample.values(parts[i]) for i in chosen), sample.n_rows)
+        return _below_sum(context, total - own, size, len(parts))
+
     def _inside_arithmetic(
         self, term: Add | Mul | Call, context: Context, others: list[Array]
     ) -> Context:
@@ -195,11 +228,10 @@ class ContextAnalysis:
             return replace(context, form=Form.SHIFT)
         assert context.tau is not None
         assert context.slack is not None
-        rounding = 8.0 * _EPS * (len(others) + 2)
         if isinstance(term, Add):
-            tau = context.tau - rest
-            slack = context.slack + rounding * (size + np.abs(context.tau) + np.abs(tau))
-        elif isinstance(term, Mul):
+            return _below_sum(context, rest, size, len(others))
+        rounding = 8.0 * _EPS * (len(others) + 2)
+        if isinstance(term, Mul):
             tau = context.tau / factor
             slack = (context.slack + _TINY) / np.abs(factor) + rounding * np.abs(tau)
         else:
@@ -214,6 +246,16 @@ def _inside_fill(context: Context, value: object) -> Context:
     if context.form is Form.OTHER or not isinstance(value, float | bool) or value != value:
         return context if value != value else replace(context, form=Form.OTHER, missing=None)
     return replace(context, missing=float(value), filled=True)
+
+
+def _below_sum(context: Context, rest: Array, size: Array, count: int) -> Context:
+    """A SIDE below a sum: of the rest, the sum of all sizes, and the number of operands added."""
+    assert context.tau is not None
+    assert context.slack is not None
+    rounding = 8.0 * _EPS * (count + 2)
+    tau = context.tau - rest
+    slack = context.slack + rounding * (size + np.abs(context.tau) + np.abs(tau))
+    return replace(context, tau=tau, slack=slack + _TINY)
 
 
 def _any_in(rows: Array, marked: Array) -> bool:

@@ -27,7 +27,7 @@ from proxyuse.measure import wide_sums
 from proxyuse.measure.association.support import support_of
 from proxyuse.measure.contexts.context import Context, Form, filled_in
 from proxyuse.measure.contexts.context_analysis import ContextAnalysis
-from proxyuse.measure.contexts.path_evaluation import only_constants_beside
+from proxyuse.measure.contexts.path_evaluation import funnel, only_constants_beside
 from proxyuse.measure.contexts.unchanged_ranges import ranges_of
 from proxyuse.measure.counting import Block, Measures, Rows, Variances, product
 from proxyuse.measure.row_effects import Ranges
@@ -165,12 +165,17 @@ class PositionPlan:
 
     Attributes
     ----------
+    site : the position; where only constants stand beside it, the one above, which has the same
+        influence (see `funnel`).
     variances : whether those of the influence are wanted, too.
     """
 
     program: Program
     site: Site
     variances: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "site", funnel(self.program.points, self.site))
 
     def count(self, block: Block) -> Values:
         """The distinct values of some rows, with masses. O(n log n)."""

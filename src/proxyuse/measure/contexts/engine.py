@@ -21,9 +21,11 @@ from proxyuse.measure.contexts.counting import (
     distinct,
     located,
 )
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator, funnel
+from proxyuse.measure.contexts.squared import SquaredShifts
 from proxyuse.measure.contexts.unchanged_ranges import pairs_across
 from proxyuse.measure.contexts.views import View, views_of
-from proxyuse.measure.counting import followed, whole_masses
+from proxyuse.measure.counting import followed
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -37,8 +39,12 @@ class Contexts:
     Uses the plans of `counting`, with one block of rows per thread. Long columns of numbers under
     a threshold with unit weights are counted as a whole, which is faster and gives the same number.
 
+    A position with only constants beside it acts through the one above, so the position above is
+    measured instead, once: the levels of a category that a table turns into numbers are not tried
+    one by one.
+
     Declines several positions at once, most positions of the form OTHER, and every loss except
-    quantitative input influence over all pairs.
+    quantitative input influence over all pairs. `SquaredShifts` answers for squared change.
 
     Examples
     --------
@@ -55,23 +61,35 @@ class Contexts:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self._contexts = sample.shared(ContextAnalysis)
+        self._measured: dict[Site, float | None] = {}
 
     @classmethod
-    def of(cls, sample: Sample) -> Contexts | None:
-        """The engine, or None for sampled influence and other losses."""
-        return cls(sample) if sample.counts_changes else None
+    def of(cls, sample: Sample) -> Contexts | SquaredShifts | None:
+        """The engine for the sample's loss, or None for sampled influence."""
+        return cls(sample) if sample.counts_changes else SquaredShifts.of(sample)
 
     def influence(self, sites: Sequence[Site]) -> float | None:
         """The influence through one position. O(n log n) for n rows."""
         if len(sites) > 1:
             return None
-        return self.influence_of(sites, self.sample.values(self.sample.points.term_at(sites[0])))
+        points = self.sample.points
+        site = funnel(points, sites[0])
+        if site not in self._measured:
+            self._measured[site] = self._influence(site, self.sample.values(points.term_at(site)))
+        return self._measured[site]
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
         """The influence that other values, one per row, would have at a position."""
         if len(sites) > 1:
             return None
-        sample, site = self.sample, sites[0]
+        sample, site = self.sample, funnel(self.sample.points, sites[0])
+        if site != sites[0]:
+            path, rows = sample.shared(PathEvaluator), np.arange(sample.n_rows)
+            values = path.up_to(site.point, sites[0], rows, values)
+        return self._influence(site, values)
+
+    def _influence(self, site: Site, values: Array) -> float | None:
+        sample = self.sample
         sample.tick(0)
         with np.errstate(all="ignore"):
             pairs = self._pairs_across(site, values)
@@ -95,7 +113,7 @@ class Contexts:
     @cached_property
     def _views(self) -> list[tuple[View, Array]]:
         """One view of the rows per thread, with the masses of its rows."""
-        masses, _ = whole_masses(self.sample.weights)
+        masses = self.sample.masses
         return [(view, masses[view.slice]) for view in views_of(self.sample)]
 
     def _map(self, function: Callable[[View, Array, T], Any], items: Sequence[T]) -> Iterator[Any]:
@@ -127,7 +145,7 @@ class Contexts:
         """Return the influence through one position, row by row, at the cost of `influence`."""
         if len(sites) > 1:
             return None
-        sample, site = self.sample, sites[0]
+        sample, site = self.sample, funnel(self.sample.points, sites[0])
         sample.tick(0)
         with np.errstate(all="ignore"):
             plan = PositionPlan(sample.program, site)

@@ -13,7 +13,8 @@ from proxyuse.measure.counting import Rows
 class PathEvaluator:
     """Evaluate the program on some rows with other values at one position.
 
-    Costs one array operation per node on the path, on the chosen rows only.
+    Costs one array operation per operand of the nodes on the path, on the chosen rows only. If
+    these are all rows in order, no values are copied.
     """
 
     def __init__(self, sample: Rows) -> None:
@@ -28,10 +29,12 @@ class PathEvaluator:
         """Return the value at a point above the position."""
         points, vocabulary = self.sample.points, self.sample.vocabulary
         point = site.point
+        count = self.sample.n_rows
+        chosen = None if len(rows) == count and (rows == np.arange(count)).all() else rows
         with np.errstate(all="ignore"):
             if site.operands:
                 rest = self._other_operands(site)
-                parts = [*(part if len(part) == 1 else part[rows] for part in rest), values]
+                parts = [*(_picked(part, chosen) for part in rest), values]
                 values = apply(points.terms[point], parts, {}, vocabulary)
             while point != top:
                 parent = points.parents[point]
@@ -39,16 +42,12 @@ class PathEvaluator:
                 index = term._order[points.steps[point]]
                 if not isinstance(term, Ite) or index == 0:  # a branch passes its value on
                     parts = [
-                        values if i == index else self._at(part, rows)
+                        values if i == index else _picked(self.sample.value(part), chosen)
                         for i, part in enumerate(children(term))
                     ]
                     values = apply(term, parts, {}, vocabulary)
                 point = parent
         return np.broadcast_to(values, (len(rows), *values.shape[1:]))
-
-    def _at(self, term: Term, rows: Array) -> Array:
-        values = self.sample.value(term)
-        return values if len(values) == 1 else np.asarray(values[rows])
 
     def _other_operands(self, site: Site) -> list[Array]:
         """Combine the operands outside a subset, from left to right; the last result is cached.
@@ -62,6 +61,32 @@ class PathEvaluator:
                 parts = [apply(sample.points.terms[site.point], parts, {}, sample.vocabulary)]
             self._rest = site, parts
         return self._rest[1]
+
+
+def _picked(values: Array, rows: Array | None) -> Array:
+    """The values of some rows, of all if None; a constant stays one value."""
+    return values if rows is None or len(values) == 1 else np.asarray(values[rows])
+
+
+def funnel(points: Points, site: Site) -> Site:
+    """The highest position above this one with only constants beside the path to it.
+
+    The output depends on this position only through that one, so both have the same influence.
+    """
+    if site.operands:
+        return site  # a changed subset is added last, which may round in another way
+    point = site.point
+    while point:
+        parent = points.parents[point]
+        term = points.terms[parent]
+        if isinstance(term, Ite):  # a branch already has the form of the whole
+            break
+        index = term._order[points.steps[point]]
+        beside = (part for i, part in enumerate(children(term)) if i != index)
+        if not all(isinstance(part, Const) for part in beside):
+            break
+        point = parent
+    return Site(point)
 
 
 def others_of(points: Points, site: Site) -> list[Term]:

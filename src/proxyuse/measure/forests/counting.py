@@ -2,13 +2,12 @@
 
 A `Block` holds some rows as integers. The counts of a block are arrays that add up over blocks, in
 any order and in any process. A plan and a block are plain arrays, so both can be pickled. Weights
-become masses in fixed point: whole weights are kept, other weights are rounded to multiples of a
-small unit. Sums of masses therefore do not depend on the order of addition.
+become masses in fixed point (`proxyuse.measure.masses`), so sums do not depend on the order of
+addition.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,9 +15,9 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests.plan import ForestPlan
+from proxyuse.measure.masses import TOTAL_BITS
 
 BLOCK = 1 << 13
-TOTAL_BITS = 52  # of all masses together
 _LIMB = 11  # bits of a mass that can be multiplied with others and added up in 63 bits
 
 
@@ -58,21 +57,6 @@ class RowOutcomes(NamedTuple):
     classes: Array
     totals: Array
     margin: Array
-
-
-def whole_masses(weights: Array) -> tuple[Array, int]:
-    """Convert weights to integer masses, and return them with their sum.
-
-    Whole weights are kept if their sum is at most ``2 ** TOTAL_BITS``. Other weights are rounded
-    to multiples of a power of two, chosen so that the total is about ``2 ** TOTAL_BITS`` units.
-    Every share is then off by less than ``n * 2 ** -TOTAL_BITS`` for n rows.
-    """
-    whole = np.rint(weights)
-    total = float(weights.sum())
-    if not np.array_equal(whole, weights) or total > 2.0**TOTAL_BITS:
-        whole = np.rint(np.ldexp(weights, TOTAL_BITS - math.frexp(total)[1]))
-    masses = whole.astype(np.int64)
-    return masses, int(masses.sum())
 
 
 def product(first: Array, second: Array) -> int:

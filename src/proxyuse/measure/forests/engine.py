@@ -88,7 +88,7 @@ class ForestEngine:
 
     def __init__(self, sample: Sample, plan: ForestPlan) -> None:
         self.sample, self.plan = sample, plan
-        self.masses, self.total = counting.whole_masses(sample.weights)
+        self.masses, self.total = sample.masses, int(sample.masses.sum())
         self._counted: dict[tuple[str, bytes], Counted] = {}
 
     @classmethod
@@ -274,7 +274,7 @@ class ForestEngine:
             terms = [self.plan.forest.term(node) for node in nodes.tolist()]
             found = sample.shared(JointTables).associations(terms, measure)
             return dict(zip(nodes.tolist(), found, strict=True))
-        unit = 1.0 if sample.unit_weights else float(sample.weights.sum()) / self.total
+        unit = sample.total / self.total  # a power of two
         result: dict[int, Array] = {}
         for batch in batches(self.plan, nodes, [len(z) for z in sample.attributes]):
             sample.tick(0)

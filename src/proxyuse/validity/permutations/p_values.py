@@ -50,7 +50,7 @@ def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
     p_values = np.ones((len(terms), len(evidence.decompositions.protected)))
     exact = np.zeros(p_values.shape, dtype=np.bool_)
     for attribute in range(p_values.shape[1]):
-        tables = [table[attribute] / unit for table in masses]
+        tables = [np.rint(table[attribute] / unit) for table in masses]  # counts
         if options.exact and can_be_exact(measure):
             exact[:, attribute] = [table.shape == (2, 2) for table in tables]
         two = np.flatnonzero(exact[:, attribute])

@@ -1,0 +1,75 @@
+"""Sentences about what detection estimated, and what it searched without exhausting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proxyuse.detect.inside_tests import tests_hold_sums
+from proxyuse.lang.nodes import Term
+from proxyuse.measure.drawing import DrawnInfluence
+from proxyuse.measure.forests.engine import ForestEngine
+from proxyuse.notes import Note, NoteKind
+from proxyuse.program import Program
+
+
+def open_sets_sentence(program: Program, terms: Sequence[tuple[Term, int, float]]) -> str:
+    """How far sets of the positions of some terms were searched.
+
+    Each term comes with the number of its positions and a bound on the influence of any of them.
+    """
+    term, count, bound = max(terms, key=lambda one: one[2])
+    text = program.brief(term)
+    if len(terms) == 1:
+        return (
+            f"Each of the {count:,} positions of `{text}` was measured or bounded, and all of them "
+            "were measured together. Some of them together may have more influence, but no more "
+            f"than {bound:.4f}."
+        )
+    return (
+        f"For {len(terms):,} terms with several positions, each position was measured or bounded, "
+        "and all positions were measured together. Some of the positions of a term together may "
+        f"have more influence, but no more than {bound:.4f} (`{text}`)."
+    )
+
+
+def forest_sentences(engine: ForestEngine) -> list[str]:
+    """What was not searched in a large forest."""
+    sentences = []
+    trees = len(engine.plan.forest.starts)
+    if trees > 2:
+        sentences.append(
+            f"Each of the {trees:,} trees was measured, and all of them together. "
+            "Combinations of some trees were not searched."
+        )
+    if tests_hold_sums(engine.plan):
+        sentences.append("Partial sums inside the tests of the trees were not searched.")
+    return sentences
+
+
+def unneeded_text(count: int) -> str:
+    """What a time limit left unmeasured without harm."""
+    return (
+        f"the influence of {count:,} computations was not measured; their association is below "
+        "epsilon, so they cannot be witnesses"
+    )
+
+
+def drawn_note(estimates: Sequence[DrawnInfluence]) -> Note:
+    """How many influences were estimated, and how precisely."""
+    widest = max(estimates, key=lambda estimate: estimate.error)
+    text = (
+        f"the influence of {len(estimates):,} decompositions was estimated from drawn pairs of "
+        f"rows; each is within {widest.error:.4f} of the exact value with probability "
+        f"{1 - widest.beta:g}"
+    )
+    return Note(NoteKind.DRAWN, text)
+
+
+def drawn_variable_note(program: Program, term: Term, estimate: DrawnInfluence) -> Note:
+    """How the influence of a variable of a large forest was estimated."""
+    text = (
+        f"the influence of `{program.brief(term)}` was estimated from {estimate.pairs:,} drawn "
+        f"pairs of rows: {estimate.influence:.4f}, within {estimate.error:.4f} with probability "
+        f"{1 - estimate.beta:g}"
+    )
+    return Note(NoteKind.DRAWN, text)

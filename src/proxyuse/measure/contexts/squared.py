@@ -1,0 +1,170 @@
+"""The squared change of a sum's operand, from means and variances.
+
+If the output is ``a(row) + s(row) * value``, replacing the value v of a row by another value u
+changes it by ``s (u - v)``. The mean square over all u is ``s^2 (Var u + (v - mean u)^2)``: O(n)
+for n rows, however many distinct values there are. Between the position and the root there may be
+sums, products, divisions by other numbers, ``fill`` and branches.
+
+Both terms are squares, so nothing cancels. The definition subtracts outputs, which are rounded:
+where changes are small beside the numbers that are added up, the two would differ in more than the
+last digits. The engine declines there, and where a number is missing or infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from proxyuse.lang.evaluate import Array, truth_of
+from proxyuse.lang.nodes import Add, Call, Function, Ite, Mul, Term, children
+from proxyuse.lang.positions import Site
+from proxyuse.measure.contexts.path_evaluation import funnel, others_of
+from proxyuse.measure.influence import SquaredChange
+from proxyuse.measure.row_effects import RowEffects
+from proxyuse.measure.sample import Sample
+
+LEAST_CHANGE = 2.0**-10
+"""The root of the mean squared change, in relation to the numbers that are added up."""
+
+MOST = 2.0**300
+"""The largest numbers; beyond them squares and products may overflow."""
+
+
+class _Line(NamedTuple):
+    """How the output follows a position: the slope of each row, and the size of what is added."""
+
+    slope: Array
+    size: Array
+
+
+class SquaredShifts:
+    """Squared change through one position that the output follows on a straight line.
+
+    Declines everything else.
+
+    Examples
+    --------
+    >>> from proxyuse.data.population import Population
+    >>> from proxyuse.program import Program
+    >>> people = Population.build({"x": [0, 1], "y": [0, 1], "z": list("ab")}, protected="z")
+    >>> sample = Sample(Program.parse("2 * x + y"), people, influence=SquaredChange())
+    >>> SquaredShifts(sample).influence([Site(1)])
+    0.4444444444444444
+    """
+
+    method: ClassVar[str] = "from means and variances"
+    compiled: ClassVar[bool] = False
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+
+    @classmethod
+    def of(cls, sample: Sample) -> SquaredShifts | None:
+        """The engine, or None unless the loss is squared change over all pairs."""
+        exact = sample.pairs is None and type(sample.loss) is SquaredChange
+        return cls(sample) if exact else None
+
+    def influence(self, sites: Sequence[Site]) -> float | None:
+        """The influence through one position. O(n) for n rows and each operand above it."""
+        points = self.sample.points
+        above = [funnel(points, site) for site in sites]
+        return self.influence_of(above, self.sample.values(points.term_at(above[0])))
+
+    def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
+        """The influence that other values, one per row, would have at a position."""
+        sample = self.sample
+        scale = sample.scale  # may raise, so it comes first
+        if len(sites) > 1 or scale == 0:
+            return None
+        sample.tick(0)
+        with np.errstate(all="ignore"):
+            if values.ndim != 1 or values.dtype == np.int32:
+                return None
+            line = self._line(sites[0])
+            if line is None:
+                return None
+            mean = _mean_square(values.astype(np.float64), line, sample.weights)
+        return None if mean is None else mean / scale
+
+    def influences(self, sites: Sequence[Site]) -> list[float | None]:
+        """The influence through each position alone."""
+        result = []
+        for site in sites:
+            result.append(self.influence([site]))
+            self.sample.tick(int(result[-1] is not None))
+        return result
+
+    def _line(self, site: Site) -> _Line | None:
+        """From a position up to the root, as long as each step keeps the line straight."""
+        points, sample = self.sample.points, self.sample
+        line: _Line | None = _Line(np.ones(sample.n_rows), np.zeros(sample.n_rows))
+        point = site.point
+        if site.operands and line is not None:
+            line = self._above(line, points.terms[point], others_of(points, site), 0)
+        while line is not None and point:
+            parent = points.parents[point]
+            term = points.terms[parent]
+            index = term._order[points.steps[point]]
+            others = [part for i, part in enumerate(children(term)) if i != index]
+            line = self._above(line, term, others, index)
+            point = parent
+        return line
+
+    def _above(self, line: _Line, term: Term, others: list[Term], index: int) -> _Line | None:
+        """The line of a term from that of its part."""
+        value = self.sample.value
+        match term:
+            case Ite() if index > 0:
+                guard = truth_of(value(term.guard))
+                taken = guard if index == 1 else ~guard
+                return _Line(*(np.where(taken, part, 0.0) for part in line))
+            case Call(Function.FILL) if index == 0:
+                return line
+            case Add() | Mul() | Call(Function.DIV) if index == 0 or not isinstance(term, Call):
+                slope, size = line
+                for number in map(value, others):
+                    if number.ndim != 1:
+                        return None
+                    if isinstance(term, Add):
+                        size = size + np.abs(number)
+                    else:
+                        factor = number if isinstance(term, Mul) else 1 / number
+                        slope, size = slope * factor, size * np.abs(factor)
+                return _Line(slope, size)
+            case _:
+                return None
+
+    def effects(self, sites: Sequence[Site]) -> RowEffects | None:
+        """Decline."""
+        return None
+
+    def reach(self, sites: Sequence[Site]) -> float | None:
+        """Decline."""
+        return None
+
+    def reaches(self, sites: Sequence[Site]) -> list[float | None]:
+        """Decline."""
+        return [None] * len(sites)
+
+    def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
+        """Decline."""
+        return None
+
+    def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
+        """Decline."""
+        return None
+
+
+def _mean_square(values: Array, line: _Line, weights: Array) -> float | None:
+    """The mean square of the change over all pairs of rows; None if rounding could show."""
+    largest = float(np.max(np.abs(values)))
+    size = float(np.max(line.size + np.abs(line.slope) * largest))
+    if not (largest < MOST and size < MOST):  # or missing
+        return None
+    total = weights.sum()
+    squares = (values - np.dot(values, weights) / total) ** 2
+    variance = np.dot(squares, weights) / total
+    mean = float(np.dot(line.slope**2 * weights, variance + squares) / total)
+    return mean if np.sqrt(mean) >= LEAST_CHANGE * size and mean > 0 else None
