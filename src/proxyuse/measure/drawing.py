@@ -22,20 +22,20 @@ PAIRS = 1 << 14
 """Pairs in the first draw."""
 
 BETA = 1e-6
-"""The probability that an interval does not contain the influence, over all sizes tried."""
+"""The probability that an interval misses the influence, over all sample sizes tried."""
 
-_EVENTS = 2 * 16  # two sides, and at most this many sizes
+_EVENTS = 2 * 16  # two sides times the largest number of sample sizes
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnInfluence:
-    """An estimate of an influence.
+    """An estimate of an influence from drawn pairs.
 
     Attributes
     ----------
     influence : the share of pairs that change the output.
-    error : the largest distance from the exact influence, except with probability `beta`.
-    pairs : how many pairs were drawn.
+    error : the error bound; it fails with probability at most `beta`.
+    pairs : the number of pairs drawn.
     settled : whether the whole interval lies on one side of the threshold.
     """
 
@@ -66,7 +66,7 @@ class Pairs:
 
 
 def drawn_error(error: float, level: float) -> float:
-    """The error of a drawn influence at probability `level` instead of `BETA`."""
+    """Return the error bound at probability `level` for an error bound at `BETA`."""
     if level >= BETA:
         return error
     return error * math.sqrt(math.log(_EVENTS / level) / math.log(_EVENTS / BETA))
@@ -101,4 +101,4 @@ def draw_until_settled(
         settled = not share - error <= threshold < share + error
         if settled or pairs >= max_pairs:
             return DrawnInfluence(share, error, pairs, BETA, settled)
-        size = pairs  # double the number of pairs
+        size = pairs  # double the sample

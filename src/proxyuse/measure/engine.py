@@ -15,8 +15,9 @@ they never overlap.
 **How they share the work.** No engine is fast for every program, so each one answers or declines:
 a method that returns None passes the question on to the next engine. `ENGINES` is the full list, in
 order; the first answer wins. The last engine, `DistinctValues`, answers everything that sampling
-does not. Engines differ in speed and coverage, never in the result. `reference.py` defines every
-number, and one test suite compares all engines with it.
+does not. Engines differ in speed and coverage, never in the result, with one exception:
+`SettledPairs` estimates what would take too long, unless all has to be exact, and states the error.
+`reference.py` defines every number, and one test suite compares all other engines with it.
 
 **Who calls them.** Callers hold a `Measurement`, which builds the engines for a sample and queries
 them in order. Associations need no engine: they follow from joint tables (`association`).

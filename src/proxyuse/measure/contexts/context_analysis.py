@@ -43,8 +43,8 @@ class ContextAnalysis:
     """Finds the context of each position.
 
     The contexts on the path to the last position are cached. In preorder, a position therefore
-    costs one step from its parent: O(n) per sibling for n rows. A wide sum
-    is added up once for all its operands, O(n) per operand.
+    costs one step from its parent: O(n) per sibling for n rows. A wide sum is added up once for
+    all its operands, O(n) per operand.
 
     Only rows that depend on a position determine its form: it is OTHER if any of them requires it.
     The form on all rows therefore follows from the forms on blocks of rows.
