@@ -334,7 +334,7 @@ def test_a_missing_column_is_named():
 
 
 def test_values_of_another_index_are_refused():
-    refused(match=r"the index of 'sex' is not the index of the data; align it first",
+    refused(match=r"the index of 'sex' differs from the index of the data; align it first",
             protected={"sex": PEOPLE["sex"].iloc[::-1]})  # fmt: skip
 
 
