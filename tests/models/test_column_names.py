@@ -45,7 +45,7 @@ def test_lightgbm_finds_columns_with_spaces():
 
 def test_a_renamed_column_that_fits_two_is_not_guessed():
     program = pu.Program.parse("ite(a_b_c <= 0, 0, 1)")
-    with pytest.raises(DataError, match="lacks the column 'a_b_c'"):
+    with pytest.raises(DataError, match="the data has no column 'a_b_c'"):
         program.predict({"a b_c": [1.0], "a_b c": [2.0]})
 
 

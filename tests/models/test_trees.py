@@ -189,7 +189,7 @@ def test_a_wrong_number_of_names_is_refused(names):
 
 
 def test_two_equal_names_are_refused():
-    with pytest.raises(ProxyUseError, match=r"^the input 'a' is named twice$"):
+    with pytest.raises(ProxyUseError, match=r"^the input 'a' appears twice$"):
         translate(small(ARRAY), ["a", "a"])
 
 
@@ -251,7 +251,7 @@ def test_a_class_is_refused_with_the_advice_to_pass_a_model(kind):
 
 
 def test_text_is_refused_with_the_advice_to_parse_it():
-    with pytest.raises(TranslationError, match=r"for text use Program\.parse\(text\)"):
+    with pytest.raises(TranslationError, match=r"as text, use pu\.Program\.parse\(text\)"):
         translate("ite(x <= 1, 0, 1)")
 
 
