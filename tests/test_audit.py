@@ -423,7 +423,7 @@ def test_sets_of_occurrences_that_were_not_exhausted_are_said_and_leave_an_audit
     program = pu.Program.parse("ite(a * b - a * a <= 9, b - a, a * 2 - b)")
     result = pu.audit(program, data, "z", 0, 0.86, budget=pu.Budget(occurrences=0))
     assert result.complete
-    assert "Of 2 terms that stand at several positions" in result.searched[0]
+    assert "For 2 terms with several positions" in result.searched[0]
     assert "no more than 0.8725 (`b`)" in result.searched[0]
     assert f"searched: {result.searched[0]}" in str(result)
 
