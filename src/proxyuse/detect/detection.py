@@ -27,7 +27,7 @@ from proxyuse.detect.decompositions import Decompositions, Measures
 from proxyuse.detect.forest_terms import measure_forest
 from proxyuse.detect.inside_tests import tests_hold_trees
 from proxyuse.detect.occurrences import measure_occurrences, near
-from proxyuse.detect.operators import Operator, PartialSum, SumBudget
+from proxyuse.detect.operators import OVERHEAD, Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.results import Detection, Measure, Unsettled
@@ -336,7 +336,7 @@ class _Detector:
             missing = f"not all {operator.subsets:,} partial sums of `{text}` are listed"
             self.notes.append(Note(NoteKind.NOT_LISTED, missing))
         engine, rows = self.engine, self.engine.n_rows
-        most = SumBudget()
+        most, operators = SumBudget(), len(self.candidates.operators)
         result = search_partial_sums(
             engine,
             operator,
@@ -346,7 +346,7 @@ class _Detector:
             screen=self._screen,
             budget=SumBudget(
                 min(most.screened, self.budget.subsets * rows),
-                min(most.measured, self.budget.subsets * rows),
+                min(most.measured // operators, self.budget.subsets * (rows + OVERHEAD)),
                 min(most.bounded, self.budget.search * rows),
                 self.budget.subsets,
                 followed=self.budget.grow,

@@ -8,10 +8,15 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term
 from proxyuse.lang.positions import Site
 
+OVERHEAD = 1 << 12
+"""Rows that take as long as the fixed cost of measuring one set."""
+
 
 @dataclass(frozen=True, slots=True)
 class SumBudget:
     """How much work one operator may take. Each figure counts sets times rows.
+
+    A set that is measured costs as much as `OVERHEAD` rows even if there are few.
 
     Attributes
     ----------

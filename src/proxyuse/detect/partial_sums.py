@@ -32,6 +32,7 @@ import numpy as np
 from proxyuse.detect.greedy import Proposals
 from proxyuse.detect.operand_sets import Operands, OperandSets
 from proxyuse.detect.operators import (
+    OVERHEAD,
     Operator,
     PartialSum,
     PartialSums,
@@ -146,7 +147,7 @@ class _Search:
             return self._result(self.found.values(), self.sets.exact, True)
         for attribute in open_ones if self.budget.followed else ():
             self._follow_paths(attribute, free[attribute])
-        return self._result(self.found.values(), max(self.screened, len(self.sets.seen)), False)
+        return self._result(self.found.values(), len(self.sets.seen), False)
 
     def _result(
         self,
@@ -195,7 +196,7 @@ class _Search:
             if work > self.budget.screened or self.count > MOST_OPERANDS:
                 return False
             return self._measure(self._survivors(self.sets.screen, blocked))
-        if work > self.budget.measured:
+        if work + (1 << union.bit_count()) * OVERHEAD > self.budget.measured:
             return False
         free = [index for index in range(self.count) if union >> index & 1]
         subsets = (s for size in range(2, len(free) + 1) for s in combinations(free, size))
@@ -219,7 +220,7 @@ class _Search:
 
     def _measure(self, sets: Masks, limited: bool = True) -> bool:
         """Measure sets, smaller ones first, unless they contain a witness. Whether it was done."""
-        budget = self.budget.measured // max(1, self.engine.n_rows)
+        budget = self.budget.measured // (self.engine.n_rows + OVERHEAD)
         for mask, passing in sorted(sets, key=lambda pair: (pair[0].bit_count(), pair[0])):
             attributes = [
                 a
