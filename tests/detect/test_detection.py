@@ -252,7 +252,9 @@ def check_listing(case: Case, epsilon: float, delta: Fraction) -> None:
         # Where a listed set is a witness already, little effort goes into a stronger one.
         settled = max(listed[name][places_] for places_ in required) > delta
         if max(truth.associations[name].values()) >= epsilon and (not settled or len(places) <= 5):
-            assert max(listed[name].values()) == float(truth.strongest(name))
+            most, strongest = max(listed[name].values()), truth.strongest(name)
+            # Of more than three places, a bound may show that no set is a witness.
+            assert most == float(strongest) or (most < strongest <= delta and len(places) > 3)
 
 
 @given(cases(), epsilons, shares)

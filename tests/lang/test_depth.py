@@ -80,10 +80,15 @@ def test_a_chain_of_some_depth_can_be_audited(shape):
 
 @pytest.mark.slow
 def test_a_deep_tree_can_be_audited():
-    # Most occurrences of x behave alike on four rows, but each is listed.
+    # Most occurrences of x behave alike on four rows, but each is listed if all are asked for.
     depth = 1000
     assert depth >= sys.getrecursionlimit()
     program = Program.parse(DEEP["else"](depth))
-    result = audit(program, DATA, "z", epsilon=0.5)
-    assert result.complete
-    assert len(result.decompositions) == 3 * depth + 1
+    every = audit(program, DATA, "z", epsilon=0.5, measure="all")
+    assert every.complete
+    assert len(every.decompositions) == 3 * depth + 1
+    needed = audit(program, DATA, "z", epsilon=0.5)
+    assert needed.complete
+    assert [w.id for w in needed.witnesses] == [w.id for w in every.witnesses]
+    assert needed.bounded is not None
+    assert {d.id for d in needed.decompositions} < {d.id for d in every.decompositions}
