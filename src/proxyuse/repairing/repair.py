@@ -10,34 +10,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
+from proxyuse.auditing import Audit, examine, from_page
 from proxyuse.certificate.certificate import Certificate, certify
 from proxyuse.certificate.hashes import program_hash
 from proxyuse.data.columns import Column, as_column
 from proxyuse.data.population import is_name
 from proxyuse.data.table import Table
-from proxyuse.detect.budget import Budget
-from proxyuse.detect.progress import Clock, ProgressCallback
+from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.judge.judgment import Oracle
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Const, value_text
 from proxyuse.lang.positions import Position, Site
 from proxyuse.lang.text import shortened
-from proxyuse.measure.association.protocol import AssociationLike
-from proxyuse.measure.association.support import BINS, MAX_SUPPORT
-from proxyuse.measure.influence import Influence, differ
+from proxyuse.measure.influence import differ
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.decisions import Decision
 from proxyuse.models.write_back import Deployed, written_back
+from proxyuse.options import documented, refuse_unknown, shown
 from proxyuse.program import Frame, Program
 from proxyuse.repairing.search import Found, Removed, Search, SearchBudget
 from proxyuse.repairing.utility import Measure, Utility, UtilityFunction, continuous, right_answers
 from proxyuse.request import Request, engine_for, request_for, with_defined_influence
+from proxyuse.settings import (
+    DELTA,
+    EPSILON,
+    AuditOptions,
+    RepairKeywords,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -280,6 +283,7 @@ class Repair:
         )
 
 
+@documented(AuditOptions, RepairKeywords.__annotations__)
 def repair(
     model: object,
     X: object,
@@ -292,24 +296,13 @@ def repair(
     utility: str | UtilityFunction | None = None,
     holdout: object = None,
     search: SearchBudget | None = None,
-    weights: object = None,
-    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
-    association: AssociationLike | None = None,
-    influence: Influence | None = None,
-    max_support: int = MAX_SUPPORT,
-    bins: int | None = BINS,
-    budget: Budget | None = None,
-    variables: bool = True,
-    decision: Decision | None = None,
-    opaque: bool = False,
-    threads: int | None = None,
-    progress: ProgressCallback | None = None,
+    **options: Unpack[RepairKeywords],
 ) -> Repair:
     """Put constants in place of parts of a model until no violation is left.
 
     Parameters
     ----------
-    model, X, protected, epsilon, delta : as for `audit`.
+    model, X, protected : as for `audit`.
     y : column name or values, optional
         What would be right, for the utility; without it, what the model says now.
     oracle : callable, optional
@@ -326,8 +319,7 @@ def repair(
         in the utility by which constants are chosen.
     search : SearchBudget, optional
         How much to spend on looking for the repair that loses least.
-    weights, missing_protected, association, influence, max_support, bins, budget, variables, \
-decision, opaque, threads, progress : as for `audit`.
+    {options}
 
     Examples
     --------
@@ -340,18 +332,14 @@ decision, opaque, threads, progress : as for `audit`.
     >>> repaired.used.after
     0.8
     """
-    case = request_for(
-        model, X, protected, epsilon, delta,
-        weights=weights, missing_protected=missing_protected, association=association,
-        influence=influence, max_support=max_support, bins=bins, budget=budget,
-        variables=variables, decision=decision, opaque=opaque, threads=threads,
-    )  # fmt: skip
-    for name, function in (("oracle", oracle), ("progress", progress)):
-        if function is not None and not callable(function):
-            raise DataError(f"{name} is {function!r}; pass a function")
+    refuse_unknown(options, RepairKeywords.__annotations__)
+    chosen = AuditOptions(epsilon=epsilon, delta=delta, **options)
+    case = request_for(model, X, protected, chosen)
+    if oracle is not None and not callable(oracle):
+        raise DataError(f"oracle: expected a function, got {shown(oracle)}")
     if search is not None and not isinstance(search, SearchBudget):
         raise DataError(f"search is {search!r}; pass a SearchBudget")
-    clock = Clock(progress)
+    clock = Clock(chosen.progress)
     before = examine(case, clock=clock)
     full = case.subject.program
     used = _utility(case, before.program, X, y, utility, clock)

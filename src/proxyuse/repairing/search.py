@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
+import msgspec
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.detect.witnesses import strength
 from proxyuse.errors import DataError
@@ -41,6 +41,7 @@ from proxyuse.program import Program
 from proxyuse.repairing.trials import SMALL, Effort, Trial, TrialContext
 from proxyuse.repairing.utility import Utility, continuous
 from proxyuse.request import Request, engine_for, with_defined_influence
+from proxyuse.settings import Budget
 
 LARGE = 1000  # nodes of a term of which the beginning is kept
 
@@ -217,7 +218,8 @@ class Search:
         self._ticket = count(1)  # so that steps are not compared
         self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
         light = Budget(case.settings.budget.subsets, 0, 0, 0)
-        self._light = replace(case, settings=replace(case.settings, budget=light))
+        settings = msgspec.structs.replace(case.settings, budget=light)
+        self._light = replace(case, settings=settings)
 
     def run(self, first: Audit) -> Found:
         """The best repair found, given what was found in the original program."""

@@ -25,8 +25,8 @@ from proxyuse.lang.text import shortened
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample
 from proxyuse.output.words import count
+from proxyuse.settings import CrossValidation
 from proxyuse.validity.evidence import Answer, Evidence, Key
-from proxyuse.validity.options import CrossValidation
 from proxyuse.verdict import Validity, Verdict
 
 FEW_ROWS = 50

@@ -11,8 +11,8 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Influence, Sampling
 from proxyuse.output.words import count
+from proxyuse.settings import Influence, Sampling
 from proxyuse.verdict import Validity
 
 Key = tuple[str, str]
