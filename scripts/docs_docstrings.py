@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import griffe
+
+from proxyuse.options import PLACEHOLDER
 
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Raises)\n-+\n", re.MULTILINE)
 SECTION_END = re.compile(r"\n\n(?=\S)|\Z")
@@ -25,6 +28,9 @@ class PlainSections(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called for each object that was loaded."""
         if obj.docstring is not None:
+            if PLACEHOLDER in obj.docstring.value:  # a decorator writes the options there
+                function = getattr(import_module(obj.module.path), obj.name)
+                obj.docstring.value = function.__doc__
             obj.docstring.value = with_lists(obj.docstring.value)
 
 

@@ -22,7 +22,9 @@ def test_nothing_else_is_there():
         _ = pu.audits
 
 
-@pytest.mark.parametrize("code", ["import proxyuse", "from proxyuse.cli import main, options"])
+@pytest.mark.parametrize(
+    "code", ["import proxyuse", "from proxyuse.cli import commands, main, options"]
+)
 def test_importing_loads_no_library(code):
     heavy = "{'numpy', 'pandas', 'scipy', 'sklearn', 'numba', 'xgboost', 'lightgbm', 'pyarrow'}"
     check = f"{code}; import sys; assert not {heavy} & set(sys.modules), sys.modules.keys()"

@@ -11,8 +11,8 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.certificate.certificate import certify
+from proxyuse.cli.commands import add_commands
 from proxyuse.cli.declared_options import OPTIONS, add_options, given
-from proxyuse.cli.options import add_commands
 from proxyuse.errors import DataError, FileError
 from proxyuse.options import Options, documented, from_table, options_of
 from proxyuse.project import read_project

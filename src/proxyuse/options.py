@@ -7,7 +7,6 @@ them by name.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import math
@@ -214,6 +213,8 @@ def from_table(options: Iterable[Option], table: Mapping[str, object]) -> dict[s
 
 def unknown(name: str, known: Iterable[str]) -> str:
     """Say that a name is unknown, with the closest known name or all of them."""
+    import difflib
+
     names = list(known)
     close = difflib.get_close_matches(name.casefold().replace("-", "_"), names, n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"known options: {', '.join(names)}"

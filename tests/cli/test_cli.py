@@ -307,10 +307,29 @@ def test_doctor_knows_the_core_dependencies():
     assert core == set(doctor_command.REQUIRED)
 
 
+def without_msgspec(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where msgspec cannot be imported."""
+    code = (
+        "import sys; sys.modules['msgspec'] = None; from proxyuse.cli.main import main;"
+        f"sys.exit(main({list(words)!r}))"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_doctor_runs_without_a_core_dependency_and_names_it() -> None:
+    done = without_msgspec("doctor")
+    assert done.returncode == 2
+    assert re.search(r"msgspec .* cannot be imported \(ModuleNotFoundError", done.stdout)
+    assert "A test audit runs" not in done.stdout
+    done = without_msgspec("audit", "--epsilon", "1")
+    assert done.returncode == 2
+    assert done.stderr == "proxyuse: msgspec is not installed: pip install msgspec\n"
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "CONTRIBUTING.md"])
 def test_pages_name_the_core_dependencies(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert "core needs NumPy, SciPy, numba and narwhals" in " ".join(text.split())
+    assert "core needs NumPy, SciPy, numba, narwhals and msgspec" in " ".join(text.split())
 
 
 def test_doctor_tells_versions(capsys):
@@ -385,8 +404,8 @@ def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys)
         (["--epsilon", "nan"], "epsilon"),
         (["--key", "id"], "--protected-data"),
         (["--project", "nowhere.toml"], "nowhere.toml"),
-        (["--unknown"], "unrecognized"),
-        (["--epsilon", "much"], "invalid float"),
+        (["--unknown"], "unknown option '--unknown'; see proxyuse audit --help"),
+        (["--epsilon", "much"], "expected a number between 0 and 1, got 'much'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -97,7 +97,7 @@ def test_every_public_name_has_its_place_on_the_page_of_the_api(site: Path, name
 def test_every_option_of_the_command_line_is_on_its_page() -> None:
     from argparse import ArgumentParser
 
-    from proxyuse.cli.options import add_commands
+    from proxyuse.cli.commands import add_commands
 
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
     parser = ArgumentParser()

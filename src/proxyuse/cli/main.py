@@ -12,14 +12,13 @@ import argparse
 import io
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
 import proxyuse
-from proxyuse.cli.options import add_commands, refuse_unknown_words
+from proxyuse.cli.commands import Formatter, add_commands, refuse_unknown_words
 from proxyuse.cli.printing import harmless
 from proxyuse.errors import ProxyUseError
 
@@ -49,16 +48,19 @@ incomplete"""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         "proxyuse",
         description=DESCRIPTION,
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     parser.add_argument("--version", action="version", version=f"proxyuse {proxyuse.__version__}")
-    words = sys.argv[1:] if arguments is None else arguments
-    add_commands(parser, words)
     _prepare_streams()
+    try:
+        add_commands(parser, words)
+    except ModuleNotFoundError as error:
+        return _failed("", f"{error.name} is not installed: pip install {error.name}")
     options, unknown = parser.parse_known_args(words)
     if unknown:
         refuse_unknown_words(parser, options.command, unknown)
@@ -108,12 +110,14 @@ def _silence(stream: TextIO) -> None:
 
 
 def _failed(command: str, message: str) -> int:
-    print(harmless(f"proxyuse {command}: {message}"), file=sys.stderr)
+    print(harmless(f"{f'proxyuse {command}'.strip()}: {message}"), file=sys.stderr)
     return USAGE_ERROR
 
 
 def _internal_error(error: Exception) -> str:
     """Describe where an error came from; its own message may contain values of the data."""
+    import traceback
+
     last = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"internal error ({type(error).__name__} at {Path(last.filename).name}:{last.lineno}); "

@@ -1,74 +1,15 @@
-"""The commands and their arguments. Imports nothing heavy."""
+"""The arguments of each command. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NoReturn
 
 from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, add_options
 from proxyuse.options import Option, options_of
 from proxyuse.project_settings import VALIDITY_OPTIONS, Output, ProjectOptions
 from proxyuse.settings import AuditKeywords, RepairKeywords
-
-AUDIT = """\
-Measure the association of every computation in a model with a protected attribute, and its
-influence on the decisions. A computation above both thresholds is a witness of proxy use.
-
-Models: skops, XGBoost JSON or UBJ, LightGBM text, a program as text; pickle and joblib only with
---trust-pickle. Data: CSV, Parquet, Arrow or Feather. Options that are not passed are read from
-proxyuse.toml, or from [tool.proxyuse] in pyproject.toml, in this folder or a parent folder."""
-
-AUDIT_EXAMPLES = """\
-examples:
-  proxyuse audit --model model.skops --data people.csv --protected religion
-  proxyuse audit --model m.json --data d.parquet --protected sex --protected age_group \\
-      --epsilon 0.2 --delta 0.02 --output audit.json --markdown audit.md
-  proxyuse audit --model m.skops --data d.csv --protected ethnicity \\
-      --protected-data restricted.csv --key person_id
-  proxyuse audit --model m.skops --data d.csv --protected sex --where "age >= 18 and age < 65"
-  proxyuse audit --model m.skops --data unseen.csv --protected sex --validity confirm \\
-      --confirmed-only
-exit codes: 0 nothing found, 1 proxy use found, 2 usage error, 3 nothing found, but the search is
-incomplete"""
-
-JUDGE = """\
-Audit the model and show each witness that neither the policy nor an earlier judgment covers, the
-strongest group first. You say whether each use is appropriate, and why. Every answer is written to
-the judgments file at once, so you can stop at any time.
-
-Answers are read line by line, so they can also come from a file or a pipe."""
-
-JUDGE_EXAMPLES = """\
-examples:
-  proxyuse judge --model model.skops --data people.csv --protected religion \\
-      --judgments judgments.jsonl --by "Ada Byron"
-  proxyuse judge                 with a proxyuse.toml that names the judgments
-  proxyuse judge --list          list the witnesses without a judgment, for a CI log
-exit codes: 0 no violations remain, 1 violations remain, 2 usage error, 3 no violations remain, but
-the search is incomplete, 130 interrupted"""
-
-
-REPAIR = """\
-Audit the model and replace computations with constants until no violations remain, with the least
-loss of --utility. The repaired model has the class of the original if possible; otherwise it runs
-the repaired program, and the output says why. The model is loaded and audited again before
-anything is written.
-
-Without --policy and --judgments, every witness is a violation."""
-
-REPAIR_EXAMPLES = """\
-examples:
-  proxyuse repair --model model.skops --data people.csv --protected religion \\
-      --target hired --output repaired.skops
-  proxyuse repair --model m.json --data d.parquet --protected sex --target paid \\
-      --policy pay.yaml --judgments judgments.jsonl --holdout-share 0.2 \\
-      --output repaired.json --certificate certificate.json --report repair.md
-  proxyuse repair --output repaired.skops         with a proxyuse.toml in this folder
-exit codes: 0 no violations remain, 2 usage error, 3 no violations remain, but the search is
-incomplete"""
 
 UTILITIES = (
     "accuracy", "balanced-accuracy", "auc", "log-loss", "mean-squared-error", "agreement",
@@ -84,44 +25,6 @@ GROUPS = {
     "result": "output",
 }
 """The titles of the groups of declared options."""
-
-
-def add_commands(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> None:
-    """Add every command to a parser.
-
-    Parameters
-    ----------
-    parser : the parser of the program.
-    words : the command line. Only commands in it get their arguments; all if None.
-    """
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, (summary, text, epilog, add) in COMMANDS.items():
-        command = commands.add_parser(
-            name,
-            usage=f"proxyuse {name} [OPTIONS]" if add in MANY else None,
-            help=summary,
-            description=text or f"{summary[0].upper()}{summary[1:]}.",
-            epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        if words is None or name in words:
-            command.add_argument("--json", action="store_true", help="Print JSON instead of text.")
-            add(command)
-
-
-def refuse_unknown_words(
-    parser: argparse.ArgumentParser, command: str | None, words: Sequence[str]
-) -> NoReturn:
-    """Exit with a usage error that suggests the closest option."""
-    (choices,) = (action.choices for action in parser._actions if action.dest == "command")
-    owner: argparse.ArgumentParser = parser if command is None else dict(choices or {})[command]
-    word = words[0].partition("=")[0]
-    known = [flag for flag in owner._option_string_actions if flag.startswith("--")]
-    close = difflib.get_close_matches(word, known, n=1) if word.startswith("-") else []
-    hint = f"; did you mean '{close[0]}'?" if close else f"; see proxyuse {command or ''} --help"
-    kind = "option" if word.startswith("-") else "argument"
-    owner.error(f"unknown {kind} '{word}'{hint}")
 
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
@@ -314,72 +217,20 @@ def _add_datasets(datasets: argparse.ArgumentParser) -> None:
     datasets.add_argument("--output", type=Path, metavar="FILE", help="Write it as CSV.")
 
 
-def _add_nothing(_: argparse.ArgumentParser) -> None:
-    pass
-
-
 def _named(*names: str) -> list[Option]:
     return [option for option in _DECLARED if option.name in names]
 
 
 _DECLARED = options_of(ProjectOptions)
-COMMANDS: dict[str, tuple[str, str, str, Callable[[argparse.ArgumentParser], None]]] = {
-    "demo": (
-        "train a model on census data and audit it",
-        "Train a model on census data without the column of marital status, and search it for\n"
-        "proxies of marital status.",
-        "examples:\n  proxyuse demo\n"
-        "  proxyuse demo --files demo   keep the model and the data for your own audits",
-        _add_demo,
-    ),
-    "audit": ("find proxy use in a model", AUDIT, AUDIT_EXAMPLES, _add_audit),
-    "judge": ("judge witnesses one by one", JUDGE, JUDGE_EXAMPLES, _add_judge),
-    "repair": (
-        "replace disallowed computations with constants",
-        REPAIR,
-        REPAIR_EXAMPLES,
-        _add_repair,
-    ),
-    "show": (
-        "print a saved result, or one witness in detail",
-        "",
-        "examples:\n  proxyuse show audit.json\n"
-        "  proxyuse show audit.json --witness 404398d5e41ff90f\n"
-        "  proxyuse show audit.json --markdown",
-        _add_show,
-    ),
-    "diff": (
-        "compare two results and list new, removed and stronger witnesses",
-        "",
-        "examples:\n  proxyuse diff released.json retrained.json\n"
-        "exit codes: 0 no new witnesses, 1 new witnesses, 3 no new witnesses, but the search is\n"
-        "incomplete",
-        _add_diff,
-    ),
-    "verify": (
-        "check a certificate against the model and the data",
-        "Repeat the certified audit and compare everything that the certificate states: the\n"
-        "program, the rows, the witnesses, the judgments and the strongest figures.",
-        "examples:\n"
-        "  proxyuse verify certificate.json --model model.skops --data people.parquet\n"
-        "  proxyuse verify certificate.json --program repaired.txt --data people.csv \\\n"
-        "      --policy pay.yaml --everything\n"
-        "exit codes: 0 verified, 1 not verified, 2 usage error",
-        _add_verify,
-    ),
-    "datasets": (
-        "list the bundled data sets, or write one as CSV",
-        "",
-        "examples:\n  proxyuse datasets\n  proxyuse datasets adult --output adult.csv",
-        _add_datasets,
-    ),
-    "doctor": (
-        "show what is installed and what is missing",
-        "",
-        "Changes nothing. The exit code is 0 if audits run here, otherwise 2.",
-        _add_nothing,
-    ),
+
+ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "demo": _add_demo,
+    "audit": _add_audit,
+    "judge": _add_judge,
+    "repair": _add_repair,
+    "show": _add_show,
+    "diff": _add_diff,
+    "verify": _add_verify,
+    "datasets": _add_datasets,
 }
-"""For each command its summary, its description, its epilog and its arguments."""
-MANY = (_add_audit, _add_judge, _add_repair)
-"""The commands with so many options that a usage line does not help."""
+"""For each command with arguments of its own, the function that adds them."""

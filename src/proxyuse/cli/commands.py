@@ -1,0 +1,176 @@
+"""The commands: what each one is for. Their arguments are in `options`, imported when needed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import NoReturn
+
+AUDIT = """\
+Measure the association of every computation in a model with a protected attribute, and its
+influence on the decisions. A computation above both thresholds is a witness of proxy use.
+
+Models: skops, XGBoost JSON or UBJ, LightGBM text, a program as text; pickle and joblib only with
+--trust-pickle. Data: CSV, Parquet, Arrow or Feather. Options that are not passed are read from
+proxyuse.toml, or from [tool.proxyuse] in pyproject.toml, in this folder or a parent folder."""
+
+AUDIT_EXAMPLES = """\
+examples:
+  proxyuse audit --model model.skops --data people.csv --protected religion
+  proxyuse audit --model m.json --data d.parquet --protected sex --protected age_group \\
+      --epsilon 0.2 --delta 0.02 --output audit.json --markdown audit.md
+  proxyuse audit --model m.skops --data d.csv --protected ethnicity \\
+      --protected-data restricted.csv --key person_id
+  proxyuse audit --model m.skops --data d.csv --protected sex --where "age >= 18 and age < 65"
+  proxyuse audit --model m.skops --data unseen.csv --protected sex --validity confirm \\
+      --confirmed-only
+exit codes: 0 nothing found, 1 proxy use found, 2 usage error, 3 nothing found, but the search is
+incomplete"""
+
+JUDGE = """\
+Audit the model and show each witness that neither the policy nor an earlier judgment covers, the
+strongest group first. You say whether each use is appropriate, and why. Every answer is written to
+the judgments file at once, so you can stop at any time.
+
+Answers are read line by line, so they can also come from a file or a pipe."""
+
+JUDGE_EXAMPLES = """\
+examples:
+  proxyuse judge --model model.skops --data people.csv --protected religion \\
+      --judgments judgments.jsonl --by "Ada Byron"
+  proxyuse judge                 with a proxyuse.toml that names the judgments
+  proxyuse judge --list          list the witnesses without a judgment, for a CI log
+exit codes: 0 no violations remain, 1 violations remain, 2 usage error, 3 no violations remain, but
+the search is incomplete, 130 interrupted"""
+
+
+REPAIR = """\
+Audit the model and replace computations with constants until no violations remain, with the least
+loss of --utility. The repaired model has the class of the original if possible; otherwise it runs
+the repaired program, and the output says why. The model is loaded and audited again before
+anything is written.
+
+Without --policy and --judgments, every witness is a violation."""
+
+REPAIR_EXAMPLES = """\
+examples:
+  proxyuse repair --model model.skops --data people.csv --protected religion \\
+      --target hired --output repaired.skops
+  proxyuse repair --model m.json --data d.parquet --protected sex --target paid \\
+      --policy pay.yaml --judgments judgments.jsonl --holdout-share 0.2 \\
+      --output repaired.json --certificate certificate.json --report repair.md
+  proxyuse repair --output repaired.skops         with a proxyuse.toml in this folder
+exit codes: 0 no violations remain, 2 usage error, 3 no violations remain, but the search is
+incomplete"""
+
+COMMANDS = {
+    "demo": (
+        "train a model on census data and audit it",
+        "Train a model on census data without the column of marital status, and search it for\n"
+        "proxies of marital status.",
+        "examples:\n  proxyuse demo\n"
+        "  proxyuse demo --files demo   keep the model and the data for your own audits",
+    ),
+    "audit": ("find proxy use in a model", AUDIT, AUDIT_EXAMPLES),
+    "judge": ("judge witnesses one by one", JUDGE, JUDGE_EXAMPLES),
+    "repair": (
+        "replace disallowed computations with constants",
+        REPAIR,
+        REPAIR_EXAMPLES,
+    ),
+    "show": (
+        "print a saved result, or one witness in detail",
+        "",
+        "examples:\n  proxyuse show audit.json\n"
+        "  proxyuse show audit.json --witness 404398d5e41ff90f\n"
+        "  proxyuse show audit.json --markdown",
+    ),
+    "diff": (
+        "compare two results and list new, removed and stronger witnesses",
+        "",
+        "examples:\n  proxyuse diff released.json retrained.json\n"
+        "exit codes: 0 no new witnesses, 1 new witnesses, 3 no new witnesses, but the search is\n"
+        "incomplete",
+    ),
+    "verify": (
+        "check a certificate against the model and the data",
+        "Repeat the certified audit and compare everything that the certificate states: the\n"
+        "program, the rows, the witnesses, the judgments and the strongest figures.",
+        "examples:\n"
+        "  proxyuse verify certificate.json --model model.skops --data people.parquet\n"
+        "  proxyuse verify certificate.json --program repaired.txt --data people.csv \\\n"
+        "      --policy pay.yaml --everything\n"
+        "exit codes: 0 verified, 1 not verified, 2 usage error",
+    ),
+    "datasets": (
+        "list the bundled data sets, or write one as CSV",
+        "",
+        "examples:\n  proxyuse datasets\n  proxyuse datasets adult --output adult.csv",
+    ),
+    "doctor": (
+        "show what is installed and what is missing",
+        "",
+        "Changes nothing. The exit code is 0 if audits run here, otherwise 2.",
+    ),
+}
+"""For each command its summary, its description and its epilog."""
+MANY_OPTIONS = ("audit", "judge", "repair")
+"""The commands with so many options that a generated usage line does not help."""
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Knows the width of the terminal without importing `shutil`, which is slow to import."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        return 80
+
+
+def add_commands(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> None:
+    """Add every command to a parser.
+
+    Parameters
+    ----------
+    parser : the parser of the program.
+    words : the command line. Only commands in it get their arguments; all if None.
+    """
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, (summary, text, epilog) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            usage=f"proxyuse {name} [OPTIONS]" if name in MANY_OPTIONS else None,
+            help=summary,
+            description=text or f"{summary[0].upper()}{summary[1:]}.",
+            epilog=epilog,
+            formatter_class=Formatter,
+            allow_abbrev=False,
+        )
+        if words is None or name in words:
+            command.add_argument("--json", action="store_true", help="Print JSON instead of text.")
+            if name != "doctor":  # which runs even if a dependency is missing
+                from proxyuse.cli.options import ARGUMENTS
+
+                ARGUMENTS[name](command)
+
+
+def refuse_unknown_words(
+    parser: argparse.ArgumentParser, command: str | None, words: Sequence[str]
+) -> NoReturn:
+    """Exit with a usage error that suggests the closest option."""
+    (choices,) = (action.choices for action in parser._actions if action.dest == "command")
+    owner: argparse.ArgumentParser = parser if command is None else dict(choices or {})[command]
+    word = words[0].partition("=")[0]
+    known = [flag for flag in owner._option_string_actions if flag.startswith("--")]
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1) if word.startswith("-") else []
+    hint = f"; did you mean '{close[0]}'?" if close else f"; see proxyuse {command or ''} --help"
+    kind = "option" if word.startswith("-") else "argument"
+    owner.error(f"unknown {kind} '{word}'{hint}")
