@@ -170,7 +170,7 @@ def refuse_unknown_words(
     known = [flag for flag in owner._option_string_actions if flag.startswith("--")]
     import difflib
 
-    close = difflib.get_close_matches(word, known, n=1) if word.startswith("-") else []
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.7) if word.startswith("-") else []
     hint = f"; did you mean '{close[0]}'?" if close else f"; see proxyuse {command or ''} --help"
     kind = "option" if word.startswith("-") else "argument"
     owner.error(f"unknown {kind} '{word}'{hint}")
