@@ -10,6 +10,8 @@ from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.certificate.hashes import data_hash, program_hash
+from proxyuse.measure.association.names import DEFAULT
+from proxyuse.measure.association.registry import association_option
 from proxyuse.output.words import count, listed
 from proxyuse.page.glossary import glossary
 from proxyuse.page.repaired import Became, repair_section
@@ -287,8 +289,8 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
     for option in ("target", "weights", "where", "decision-threshold"):
         if given.get(option) is not None:
             parts.append(f"--{option} {_word(given[option])}")
-    association = _ASSOCIATIONS.get(document["measures"]["association"].partition(" (")[0])
-    if association is not None:
+    association = association_option(document["measures"]["association"])
+    if association not in (None, DEFAULT):
         parts.append(f"--association {association}")
     ways = (document.get("validity") or {"ways": []})["ways"]
     parts += [f"--validity {way['way']}" for way in ways]
@@ -297,14 +299,6 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
         "command": f"proxyuse audit {' '.join(parts)}",
         "saved_with": said(str(model["saved_with"]), 100) if model.get("saved_with") else "",
     }
-
-
-_ASSOCIATIONS = {
-    "adjusted mutual information": "adjusted-mutual-information",
-    "Cramer's V": "cramers-v",
-    "squared correlation": "squared-correlation",
-}
-"""Options of the command line, by measure; of the usual one, none."""
 
 
 def _word(text: object) -> str:
