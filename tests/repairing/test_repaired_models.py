@@ -236,6 +236,7 @@ def run(folder, code, *options):
 QUICK_NAMES = [name for name, case in CASES.items() if not case.slow]
 
 
+@pytest.mark.slow
 def test_a_new_process_loads_all_of_them(tmp_path):
     check_in_a_new_process(QUICK_NAMES, tmp_path)
 
