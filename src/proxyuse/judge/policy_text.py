@@ -30,7 +30,7 @@ from proxyuse.judge.strict_yaml import (
 )
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.parse import parse_term
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 VERSION = 1
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.errors import FileError
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 20
