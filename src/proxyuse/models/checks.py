@@ -18,11 +18,11 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.lang.text import shortened
 from proxyuse.models.model_terms import SINGLE
 from proxyuse.models.native_categories import with_categories
 from proxyuse.models.registry import body_of, input_names, is_named, program_of
 from proxyuse.program import Frame, Program
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)

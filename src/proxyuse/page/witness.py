@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
@@ -15,6 +14,7 @@ from proxyuse.page.places import MOST_STEPS, conditions, operands
 from proxyuse.page.repaired import Became
 from proxyuse.page.shown import MOST_WORDS, all_visible, name, said
 from proxyuse.report.disclosure import WITHHELD, Cell, least_count
+from proxyuse.report.inputs import Audited
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import verdict_text
 
@@ -28,7 +28,7 @@ _DECIMAL = re.compile(r"-?\d+\.\d{6,}")
 Found = Mapping[str, Any]
 
 
-def anchor(audit: Audit, protected: str, id_: str) -> str:
+def anchor(audit: Audited, protected: str, id_: str) -> str:
     """Where the section of a witness is."""
     names = [z.name for z in audit.population.protected]
     return f"witness-{names.index(protected)}-{id_}"
@@ -46,7 +46,7 @@ class Sections:
 
     def __init__(
         self,
-        audit: Audit,
+        audit: Audited,
         document: Found,
         shown: Sequence[tuple[str, str]],
         became: Became | None,
@@ -140,7 +140,7 @@ def _ways(ways: Sequence[list[str]]) -> list[dict[str, Any]]:
     return [{"first": way[:MOST_STEPS], "rest": max(0, len(way) - MOST_STEPS)} for way in distinct]
 
 
-def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
+def brief(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
     """What the first screen, the table and the section of a witness all say."""
     reading = entry["reading"]
     return {

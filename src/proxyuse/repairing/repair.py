@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
+from proxyuse.auditing import DELTA, EPSILON, Audit, examine
 from proxyuse.certificate.certificate import Certificate, certify
-from proxyuse.certificate.hashes import program_hash
 from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.errors import DataError
+from proxyuse.hashes import program_hash
 from proxyuse.judge.judgment import Oracle
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Const, value_text
 from proxyuse.lang.positions import Position, Site
-from proxyuse.lang.text import shortened
 from proxyuse.measure.association.protocol import AssociationLike
 from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.influence import Influence, differ
@@ -36,6 +35,7 @@ from proxyuse.repairing.requested_utility import requested_utilities
 from proxyuse.repairing.search import RemovedViolation, RepairedProgram, Search, SearchBudget
 from proxyuse.repairing.utility import Utility, UtilityFunction
 from proxyuse.request import Request, request_for, with_defined_influence
+from proxyuse.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -215,7 +215,9 @@ class Repair:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return str(from_page("notebook", "repair_html")(self))
+        from proxyuse.page.notebook import repair_html
+
+        return repair_html(self)
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
         """Write the report of what was found, what was done about it and what that cost.
@@ -226,8 +228,9 @@ class Repair:
         options : see `Audit.to_html`; the oracle is that of the repair.
         """
         options = {"oracle": self._oracle, **options}
-        written: Path = from_page("page", "write_page")(path, self.before, repair=self, **options)
-        return written
+        from proxyuse.page.page import write_page
+
+        return write_page(path, self.before, repair=self, **options)
 
     def story(self) -> dict[str, object]:
         """What a certificate tells of the repair."""
