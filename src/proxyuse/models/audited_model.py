@@ -13,15 +13,7 @@ from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite
 from proxyuse.models.checks import asked, compare, exactness, model_rows, predictions
-from proxyuse.models.decisions import (
-    Decision,
-    Positive,
-    Threshold,
-    TopK,
-    decided,
-    kth_largest,
-    share_of,
-)
+from proxyuse.models.decisions import decided, kth_largest, share_of
 from proxyuse.models.model_terms import DOUBLE, ModelTerms
 from proxyuse.models.registry import (
     body_of,
@@ -32,6 +24,7 @@ from proxyuse.models.registry import (
 )
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Frame, Program
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True, eq=False)

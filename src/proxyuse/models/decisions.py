@@ -6,7 +6,7 @@ the best so many of a list. A decision turns a model's `ModelTerms` into one who
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,54 +24,7 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.models.member_terms import Traced, entry
 from proxyuse.models.model_terms import ModelTerms, Origins
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """The positive class where its probability is at least a threshold, else the other one.
-
-    With more than two classes, whether it is. Of a model that predicts a number, such as a
-    booster that says a probability, whether that is at least the threshold.
-
-    Attributes
-    ----------
-    probability : between 0 and 1; of a model that predicts numbers, any number.
-    positive : the label; by default the second of two classes.
-    """
-
-    probability: float
-    positive: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class Positive:
-    """Whether one class is predicted, whichever of the others is.
-
-    Attributes
-    ----------
-    label : of the class.
-    """
-
-    label: object
-
-
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """Whether a row is among the k with the largest probability of the positive class.
-
-    A regressor's rows are ordered by what it predicts. Rows that tie with the k-th are in.
-
-    Attributes
-    ----------
-    k : how many.
-    positive : the label; by default the second of two classes.
-    """
-
-    k: int
-    positive: object = None
-
-
-Decision = Threshold | Positive | TopK
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 def decided(body: ModelTerms, decision: Decision, cut: float | None = None) -> ModelTerms:

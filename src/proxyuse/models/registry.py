@@ -22,11 +22,12 @@ from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import variables
-from proxyuse.models.decisions import Decision, decided
+from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs, Raw
 from proxyuse.models.model_terms import ModelTerms
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.program import Program
+from proxyuse.settings import Decision
 
 T = TypeVar("T", bound=Callable[..., Any])
 

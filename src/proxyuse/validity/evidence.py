@@ -11,7 +11,7 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Influence, Sampling
+from proxyuse.settings import Influence, Sampling
 from proxyuse.verdict import Validity
 from proxyuse.words import count
 

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
+from proxyuse.settings import Correction, Permutation
 from proxyuse.validity.evidence import Answer, Evidence, counted_tests
-from proxyuse.validity.options import Correction, Permutation
 from proxyuse.validity.permutations.correction import PValues
 from proxyuse.validity.permutations.p_values import p_values_of
 from proxyuse.validity.sample import Observed
