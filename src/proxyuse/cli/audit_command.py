@@ -26,6 +26,7 @@ from proxyuse.judge.records import Records
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
 from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.models.registry import input_names, saw_names
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
@@ -156,7 +157,7 @@ def audited(
     project: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
-    data = read_rows(project, progress)
+    data = read_rows(project, progress, model.model)
     progress.stage("translating the model")
     X, protected, weights = model_inputs(model.model, data, project)
     result = audit(
@@ -182,7 +183,7 @@ def audited(
     return result, data
 
 
-def read_rows(project: Project, progress: Bar) -> LoadedData:
+def read_rows(project: Project, progress: Bar, model: object) -> LoadedData:
     """Read the data and check that it can be audited."""
     assert project.data is not None
     assert project.protected is not None
@@ -195,6 +196,7 @@ def read_rows(project: Project, progress: Bar) -> LoadedData:
         where=project.where,
         protected_data=project.protected_data,
         key=project.key,
+        text=text_columns(model),
     )
     _check_values(data, project)
     return data

@@ -17,6 +17,7 @@ from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
 from proxyuse.models.files import load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.program import Program
 from proxyuse.project import Project
 
@@ -72,6 +73,7 @@ def _rows(options: argparse.Namespace, certificate: Certificate, model: object) 
         where=options.where,
         protected_data=options.protected_data,
         key=options.key,
+        text=text_columns(model),
     )
     project = Project(
         Path("proxyuse.toml"),
