@@ -24,6 +24,7 @@ from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.models.registry import input_names, is_named
 from proxyuse.options import listed, options_of
 from proxyuse.program import Program
@@ -154,7 +155,7 @@ def audited(
     project: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
-    data = read_rows(project, progress)
+    data = read_rows(project, progress, model.model)
     progress.stage("translating the model")
     X, protected, weights = model_inputs(model.model, data, project.options)
     result = audit(
@@ -175,7 +176,7 @@ def audited(
     return result, data
 
 
-def read_rows(project: Project, progress: Bar) -> LoadedData:
+def read_rows(project: Project, progress: Bar, model: object) -> LoadedData:
     """Read the data and check that it can be audited."""
     assert project.options.data is not None
     assert project.options.protected is not None
@@ -188,6 +189,7 @@ def read_rows(project: Project, progress: Bar) -> LoadedData:
         where=project.options.where,
         protected_data=project.options.protected_data,
         key=project.options.key,
+        text=text_columns(model),
     )
     _check_values(data, project)
     return data

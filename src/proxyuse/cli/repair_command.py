@@ -43,6 +43,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.checks import model_rows, predictions
 from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.models.save_model import format_for, model_bytes, read_again
 from proxyuse.program import Program
 from proxyuse.project import Project
@@ -128,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
         threshold = project.options.decision_threshold
         if threshold is None and says_probability(model.model):
             threshold = 0.5
-        data = read_rows(project, progress)
+        data = read_rows(project, progress, model.model)
         oracle = first_of(records, policy)  # single judgments come before rules
         work = Work(options, project, model, data, oracle, threshold, progress)
         done = _repaired(work)
@@ -240,7 +241,7 @@ def _holdout(work: Work, needs_y: bool) -> Any:
         return held
     if options.holdout is None:
         return None
-    frame = read_table(options.holdout)
+    frame = read_table(options.holdout, text=text_columns(work.model.model))
     if project.options.where is not None:
         frame = frame[np.asarray(Program.parse(project.options.where).predict(frame) == 1)]
         frame = frame.reset_index(drop=True)
