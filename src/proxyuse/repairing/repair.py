@@ -33,7 +33,7 @@ from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.influence import Influence, differ
 from proxyuse.models.audited_model import audited_model
 from proxyuse.models.decisions import Decision
-from proxyuse.models.write_back import Deployed, written_back
+from proxyuse.models.write_back import Deployed, write_back
 from proxyuse.program import Frame, Program
 from proxyuse.repairing.search import Found, Removed, Search, SearchBudget
 from proxyuse.repairing.utility import Measure, Utility, UtilityFunction, continuous, right_answers
@@ -145,7 +145,7 @@ class Repair:
 
             why = "a program was given, not a model"
             return Deployed(program_estimator(self.program), False, why)
-        return written_back(self._model, self.program, self._X, self.before.settings.decision)
+        return write_back(self._model, self.program, self._X, self.before.settings.decision)
 
     @property
     def model(self) -> Any:
