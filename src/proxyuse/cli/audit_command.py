@@ -22,7 +22,7 @@ from proxyuse.io.writing import check_writable, make_folder, written
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
-from proxyuse.models.boosted import says_probability
+from proxyuse.models.boosted import predicts_probability
 from proxyuse.models.files import LoadedModel, load_model
 from proxyuse.models.native_categories import text_columns
 from proxyuse.models.registry import input_names, is_named
@@ -73,7 +73,7 @@ def audited_files(
         progress.stage("reading the model")
         model = load_model(project.options.model, trust_pickle=options.trust_pickle)
         threshold = project.options.decision_threshold
-        if threshold is None and says_probability(model.model):
+        if threshold is None and predicts_probability(model.model):
             threshold = 0.5
         audit_result, data = audited(project, model, threshold, progress)
         progress.stage("preparing the result")

@@ -40,7 +40,7 @@ from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
 from proxyuse.lang.evaluate import Array
-from proxyuse.models.boosted import says_probability
+from proxyuse.models.boosted import predicts_probability
 from proxyuse.models.checks import model_rows, predictions
 from proxyuse.models.files import LoadedModel, load_model
 from proxyuse.models.native_categories import text_columns
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
         _check_files(options, project, form)
         _rehearse(model, form, options.repaired)
         threshold = project.options.decision_threshold
-        if threshold is None and says_probability(model.model):
+        if threshold is None and predicts_probability(model.model):
             threshold = 0.5
         data = read_rows(project, progress, model.model)
         oracle = first_of(records, policy)  # single judgments come before rules

@@ -25,7 +25,7 @@ from proxyuse.lang.nodes import Const, value_text
 from proxyuse.lang.positions import Position, Site
 from proxyuse.measure.influence import differ
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.write_back import Deployed, written_back
+from proxyuse.models.write_back import Deployed, write_back
 from proxyuse.options import documented, refuse_unknown, shown
 from proxyuse.program import Frame, Program
 from proxyuse.repairing.requested_utility import requested_utilities
@@ -141,7 +141,7 @@ class Repair:
 
             why = "the input is a program, not a model"
             return Deployed(program_estimator(self.program), False, why)
-        return written_back(self._model, self.program, self._X, self.before.settings.decision)
+        return write_back(self._model, self.program, self._X, self.before.settings.decision)
 
     @property
     def model(self) -> Any:
