@@ -1,4 +1,4 @@
-"""How much detection may spend where the number of decompositions is exponential."""
+"""Limits on detection where the number of decompositions is exponential."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from proxyuse.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much work detection may spend where the number of decompositions is exponential.
+    """Limits on detection where the number of decompositions is exponential.
 
     Attributes
     ----------
-    subsets : subsets of the operands of one operator that are exhausted, or listed, at most. With
-        many rows there are fewer; see `SumBudget`.
-    search : sets of operands that may be bounded to exclude their subsets, when there are more.
-    grow : subsets of one operator that may be measured in a search when they cannot be exhausted,
-        or more while rows are few; 0 searches none.
-    occurrences : sets of occurrences of one repeated term that may be measured to find the
+    subsets : the most operand subsets of one operator that are exhausted or listed. The limit is
+        lower for many rows; see `SumBudget`.
+    search : the most operand sets that are bounded to exclude their subsets, when the subsets
+        cannot be exhausted.
+    grow : the most subsets of one operator that a search measures when they cannot be exhausted.
+        With few rows the search measures more. 0 turns it off.
+    occurrences : the most sets of occurrences of a repeated term that are measured to find the
         strongest.
-    positions : of a forest up to which everything is measured, needed or not.
+    positions : in a forest with at most this many positions, everything is measured.
     """
 
     subsets: int = 16_384

@@ -45,7 +45,7 @@ def confirm(evidence: Evidence, options: Confirmation) -> Answer:
     """
     observed = Observed.of(evidence, options.weights)
     level = options.alpha / max(1, evidence.tested)
-    found_at, positions = evidence.decompositions.place, evidence.decompositions.occurrences
+    found_at, positions = evidence.decompositions.index_of, evidence.decompositions.occurrences
     influences: dict[str, Interval | None] = {}
     found: dict[Key, Validity] = {}
     for witness in evidence.witnesses:

@@ -54,7 +54,7 @@ def permute(evidence: Evidence, options: Permutation) -> Answer:
     names = evidence.decompositions.protected
     validities = {}
     for witness in evidence.witnesses:
-        at = evidence.decompositions.place(witness.expression), names.index(witness.protected)
+        at = evidence.decompositions.index_of(witness.expression), names.index(witness.protected)
         adjusted = float(found.adjusted[at])
         verdict = Verdict.UNDECIDED if undecided[at] else Verdict.POSSIBLE
         if adjusted <= options.alpha * ROUNDING:
