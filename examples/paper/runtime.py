@@ -8,7 +8,7 @@ among their columns.
 
 **Rows.** Three models of 33 to 38 decompositions each, about as many as the authors timed, are
 audited on 100 to 1,000,000 rows; the authors went from 100 to 1,000. Adult has 48,842. The rows are
-drawn from it with replacement, and each number is multiplied by a random factor near 1 (1 % either
+drawn from it with replacement, and each number is multiplied by a random factor near 1 (1% either
 way is usual; 0 stays 0), so that rows are not copies of each other. This is done at every size, so
 that all points of a line are of one kind. It makes work rather than saving it: numbers that never
 repeat have to be sorted.

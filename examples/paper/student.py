@@ -128,7 +128,7 @@ def reproduce() -> Reproduced:
             ),
             Table(
                 "Asked of the population",
-                ("witness", "association", "without chance", "95 % bounds",
+                ("witness", "association", "without chance", "95% bounds",
                  "at least 0.01 and 0.05?", "p-value of independence"),
                 tuple(map(tested, bounds.witnesses, chance.witnesses)),
             ),
