@@ -72,14 +72,24 @@ def page_text(
     environment = _environment()
     styles = [picture.asset(name) for name in STYLES]
     scripts = [_script(name) for name in SCRIPTS]
-    after = None if repair is None else repair.after
+    columns = points(audit, document, None if repair is None else repair.after)
     return environment.get_template("page.html").render(
         **page_content(audit, document, repair),
         styles="\n".join(styles),
         scripts=scripts,
         policy=_policy(scripts),
-        points=as_script_text(points(audit, document, after)),
+        points=as_script_text(columns),
+        cells=_cells_content(columns["columns"]),
     )
+
+
+def _cells_content(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How many computations are single points and how many are in cells; None without cells."""
+    cells = columns["cells"]
+    if cells is None:
+        return None
+    counted = sum(n for *_, n in cells["counts"][0])
+    return {"points": len(columns["id"]), "counted": counted, "step": f"{cells['step']:g}"}
 
 
 def write_page(path: str | Path, audit: Audit, **options: Any) -> Path:

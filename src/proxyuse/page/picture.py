@@ -8,6 +8,7 @@ SCRIPTS = (
     "echarts.common.min.js",
     "picture_data.js",
     "picture_elements.js",
+    "picture_cells.js",
     "picture_chart.js",
     "picture_thresholds.js",
     "picture_overlay.js",
