@@ -1,4 +1,4 @@
-"""The files that the picture of a report is made of, in the order in which a page takes them up."""
+"""The scripts and styles of the chart, in the order in which the page includes them."""
 
 from __future__ import annotations
 
