@@ -7,20 +7,18 @@ discloses no more than a report. Names are untrusted and are escaped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness, groups_of
-from proxyuse.output.words import count
 from proxyuse.page.untrusted_text import cut, visible
-from proxyuse.repairing.repair import Repair
 from proxyuse.report.document import document
+from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_text import repair_headline
 from proxyuse.report.wording import headline, lacking
 from proxyuse.validity.content import assessment_content
+from proxyuse.words import count
 
 MOST_GROUPS = 5
 MOST_STEPS = 5
@@ -47,7 +45,7 @@ overflow-wrap:anywhere;min-width:4.5em;max-width:32em}
 NUMBERS = ("association", "influence", "related")
 
 
-def audit_html(audit: Audit) -> str:
+def audit_html(audit: Audited) -> str:
     """The answer, the first groups of witnesses, the thresholds, and what is undecided.
 
     Examples
@@ -60,9 +58,8 @@ def audit_html(audit: Audit) -> str:
     """
     groups = groups_of(audit.witnesses)
     sizes = [(group.representative, len(group.witnesses)) for group in groups]
-    first = [representative for representative, _ in sizes[:MOST_GROUPS]]
-    # There may be thousands of witnesses; only the first ones are described.
-    content = document(replace(audit, witnesses=first))
+    # There may be thousands of witnesses; only the first groups are described.
+    content = document(audit, most_groups=MOST_GROUPS)
     state = "found" if audit.witnesses else "none" if audit.complete else ""
     limits = content["thresholds"]
     measured = (
@@ -81,7 +78,7 @@ def audit_html(audit: Audit) -> str:
     return _fragment(parts)
 
 
-def repair_html(repair: Repair) -> str:
+def repair_html(repair: Repaired) -> str:
     """The result of a repair, its first steps, its cost, and what is undecided."""
     content = repair_document(repair)
     rows = [
@@ -123,7 +120,7 @@ def repair_html(repair: Repair) -> str:
     return _fragment(parts)
 
 
-def _answer(audit: Audit) -> str:
+def _answer(audit: Audited) -> str:
     """The answer in one sentence, for all witnesses."""
     witnesses = audit.witnesses
     validity = audit.validity and assessment_content(audit.validity, witnesses)

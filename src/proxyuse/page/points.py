@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
@@ -22,8 +21,9 @@ from proxyuse.lang.text import Texts
 from proxyuse.page.cells import MOST_POINTS, counted_cells, single_points
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
-from proxyuse.report.wording import one_line, shortened
+from proxyuse.report.inputs import Audited
 from proxyuse.validity.content import figures
+from proxyuse.words import one_line, shortened
 
 MOST_TERM = 160  # characters of a computation or a name
 KINDS = ("variable", "test", "branch", "sum", "whole program", "other")
@@ -35,9 +35,9 @@ Column = Any  # a list with a value per decomposition, or one such list per prot
 
 
 def points(
-    audit: Audit,
+    audit: Audited,
     document: Mapping[str, Any],
-    repaired: Audit | None = None,
+    repaired: Audited | None = None,
     *,
     most: int = MOST_POINTS,
 ) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def points(
     }
 
 
-def _singles(audit: Audit, most: int) -> list[int]:
+def _singles(audit: Audited, most: int) -> list[int]:
     return single_points(audit.decompositions, audit.epsilon, audit.delta, most)
 
 
@@ -101,7 +101,7 @@ def as_script_text(columns: Mapping[str, Any]) -> str:
 
 
 def _columns(
-    audit: Audit, singles: Sequence[int], numbers: Mapping[str, int], decimals: int
+    audit: Audited, singles: Sequence[int], numbers: Mapping[str, int], decimals: int
 ) -> dict[str, Column]:
     """The columns of one audit for `singles`, and the cells of all others."""
     measured, points = audit.decompositions, audit.program.points
@@ -138,7 +138,7 @@ def _columns(
     }
 
 
-def _texts(audit: Audit, terms: Sequence[Term]) -> list[str]:
+def _texts(audit: Audited, terms: Sequence[Term]) -> list[str]:
     """The beginning of each computation; equal ones are formatted once."""
     texts = Texts(audit.program.precision)
     known: dict[bytes, str] = {}
@@ -245,7 +245,7 @@ def _bounds(
 
 
 def _previous(
-    before: Audit, kept_before: Sequence[int], after: Audit, kept_after: Sequence[int]
+    before: Audited, kept_before: Sequence[int], after: Audited, kept_after: Sequence[int]
 ) -> list[int]:
     """For each point after the repair, the number of the same point before it, or -1.
 
@@ -270,7 +270,7 @@ def _previous(
     return previous
 
 
-def _lone(audit: Audit, kept: Sequence[int]) -> dict[bytes, int]:
+def _lone(audit: Audited, kept: Sequence[int]) -> dict[bytes, int]:
     """The numbers of the points whose term is listed once."""
     measured = audit.decompositions
     owners = measured.owners

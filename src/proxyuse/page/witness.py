@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
@@ -15,6 +14,7 @@ from proxyuse.page.model_drawing import tree_drawing
 from proxyuse.page.repair_section import RepairOutcome
 from proxyuse.page.untrusted_text import MOST_WORDS, all_visible, isolated, name
 from proxyuse.report.disclosure import WITHHELD, Cell, least_count
+from proxyuse.report.inputs import Audited
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import verdict_text
 
@@ -28,7 +28,7 @@ _DECIMAL = re.compile(r"-?\d+\.\d{6,}")
 Found = Mapping[str, Any]
 
 
-def anchor(audit: Audit, protected: str, id_: str) -> str:
+def anchor(audit: Audited, protected: str, id_: str) -> str:
     """The id of the HTML element of a witness."""
     names = [z.name for z in audit.population.protected]
     return f"witness-{names.index(protected)}-{id_}"
@@ -46,7 +46,7 @@ class Sections:
 
     def __init__(
         self,
-        audit: Audit,
+        audit: Audited,
         document: Found,
         keys: Sequence[tuple[str, str]],
         outcome: RepairOutcome | None,
@@ -142,7 +142,7 @@ def _paths(paths: Sequence[list[str]]) -> list[dict[str, Any]]:
     ]
 
 
-def summary(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
+def summary(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
     """The values shown by the first screen, the table and the section of a witness."""
     reading = entry["reading"]
     return {
