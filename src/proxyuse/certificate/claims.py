@@ -10,11 +10,11 @@ import msgspec
 
 from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import NOTHING, Difference
-from proxyuse.certificate.hashes import program_hash
 from proxyuse.certificate.recorded_settings import settings_from
 from proxyuse.data.table import Table
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
+from proxyuse.hashes import program_hash
 from proxyuse.judge.judgment import Judgment
 from proxyuse.lang.nodes import Precision
 from proxyuse.lang.text import term_text

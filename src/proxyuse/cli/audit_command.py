@@ -22,9 +22,10 @@ from proxyuse.io.writing import check_writable, make_folder, written
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
-from proxyuse.models.boosted import says_probability
+from proxyuse.models.boosted import predicts_probability
 from proxyuse.models.files import LoadedModel, load_model
-from proxyuse.models.registry import input_names, saw_names
+from proxyuse.models.native_categories import text_columns
+from proxyuse.models.registry import input_names, is_named
 from proxyuse.options import listed, options_of
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
@@ -72,7 +73,7 @@ def audited_files(
         progress.stage("reading the model")
         model = load_model(project.options.model, trust_pickle=options.trust_pickle)
         threshold = project.options.decision_threshold
-        if threshold is None and says_probability(model.model):
+        if threshold is None and predicts_probability(model.model):
             threshold = 0.5
         audit_result, data = audited(project, model, threshold, progress)
         progress.stage("preparing the result")
@@ -154,7 +155,7 @@ def audited(
     project: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
-    data = read_rows(project, progress)
+    data = read_rows(project, progress, model.model)
     progress.stage("translating the model")
     X, protected, weights = model_inputs(model.model, data, project.options)
     result = audit(
@@ -175,7 +176,7 @@ def audited(
     return result, data
 
 
-def read_rows(project: Project, progress: Bar) -> LoadedData:
+def read_rows(project: Project, progress: Bar, model: object) -> LoadedData:
     """Read the data and check that it can be audited."""
     assert project.options.data is not None
     assert project.options.protected is not None
@@ -188,6 +189,7 @@ def read_rows(project: Project, progress: Bar) -> LoadedData:
         where=project.options.where,
         protected_data=project.options.protected_data,
         key=project.options.key,
+        text=text_columns(model),
     )
     _check_values(data, project)
     return data
@@ -201,7 +203,7 @@ def model_inputs(
     A model that was fitted with column names picks its columns. Any other model gets all columns
     in order, except the protected attributes, the target, the weights and the key.
     """
-    if isinstance(model, Program) or saw_names(model):
+    if isinstance(model, Program) or is_named(model):
         return data.frame, data.protected, data.weights
     excluded = {*(options.protected or ()), options.target, options.weights, options.key}
     X = data.frame[[name for name in data.frame.columns if name not in excluded]]

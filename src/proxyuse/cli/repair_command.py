@@ -40,9 +40,10 @@ from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
 from proxyuse.lang.evaluate import Array
-from proxyuse.models.boosted import says_probability
+from proxyuse.models.boosted import predicts_probability
 from proxyuse.models.checks import model_rows, predictions
 from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.models.save_model import format_for, model_bytes, read_again
 from proxyuse.program import Program
 from proxyuse.project import Project
@@ -126,9 +127,9 @@ def run(options: argparse.Namespace) -> int:
         _check_files(options, project, form)
         _rehearse(model, form, options.repaired)
         threshold = project.options.decision_threshold
-        if threshold is None and says_probability(model.model):
+        if threshold is None and predicts_probability(model.model):
             threshold = 0.5
-        data = read_rows(project, progress)
+        data = read_rows(project, progress, model.model)
         oracle = first_of(records, policy)  # single judgments come before rules
         work = Work(options, project, model, data, oracle, threshold, progress)
         done = _repaired(work)
@@ -240,7 +241,7 @@ def _holdout(work: Work, needs_y: bool) -> Any:
         return held
     if options.holdout is None:
         return None
-    frame = read_table(options.holdout)
+    frame = read_table(options.holdout, text=text_columns(work.model.model))
     if project.options.where is not None:
         frame = frame[np.asarray(Program.parse(project.options.where).predict(frame) == 1)]
         frame = frame.reset_index(drop=True)
@@ -298,7 +299,7 @@ def _candidates(work: Work, done: Repair, form: str) -> Iterator[Made]:
 def _running(done: Repair, why: str) -> Made:
     from proxyuse.models.program_estimator import program_estimator
 
-    original = done.given
+    original = done.original_model
     if isinstance(original, Program):
         return Made(program_estimator(done.program), False, "the input is a program, not a model")
     return Made(program_estimator(done.program, original), False, why)

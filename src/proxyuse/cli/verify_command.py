@@ -20,6 +20,7 @@ from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
 from proxyuse.models.files import load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.program import Program
 from proxyuse.project_settings import ProjectOptions
 
@@ -76,6 +77,7 @@ def _rows(path: Path, options: ProjectOptions, certificate: Certificate, model: 
         where=options.where,
         protected_data=options.protected_data,
         key=options.key,
+        text=text_columns(model),
     )
     options = replace(options, protected=names, weights=weights)
     X, columns, mass = model_inputs(model, data, options)
