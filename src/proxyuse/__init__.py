@@ -1,4 +1,4 @@
-"""Does a trained model use protected information through a proxy inside it?
+"""Find out whether a trained model uses protected information through a proxy.
 
 >>> import proxyuse as pu
 >>> program = pu.Program.parse("ite(age <= 30 and sex == 'F', 0, 1)")
@@ -185,20 +185,20 @@ _HOMES = {
     ),
     "proxyuse.verdict": ("Validity", "Verdict"),
 }
-_ROOMS = ("validity",)
+_PACKAGES = ("validity",)
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for when it is first asked for: importing the package costs nothing."""
-    if name in _ROOMS:
+    """Import a public name when it is first used, so that importing the package is fast."""
+    if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_PACKAGES})

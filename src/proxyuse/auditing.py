@@ -1,6 +1,6 @@
 """An audit: from a model and data to the witnesses of proxy use.
 
-The only place that composes the stages: translate, read the population, measure, detect.
+Composes the stages: translate, read the population, measure, detect.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What was found in one program on one population.
+    """The result of an audit of one program on one population.
 
     Attributes
     ----------
-    program : the program that was measured.
-    population : the rows, weights and protected attributes it was measured on.
-    epsilon, delta : the thresholds: a witness has association >= epsilon, influence > delta.
+    program : the program.
+    population : the rows, weights and protected attributes.
+    epsilon, delta : the thresholds. A witness has association >= epsilon and influence > delta.
     decompositions : every measured decomposition.
     witnesses : those above both thresholds, for one protected attribute each, in groups of nested
         ones: the group of the strongest witness first, and in each group first the witness with
@@ -92,7 +92,7 @@ class Audit:
     bounded: Bounded | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What is kept in a file or a copy: not what further questions would be asked of."""
+        """Return the state of a copy, which excludes the evidence for further methods."""
         return self.__dict__ | {"_evidence": None}
 
     @property
@@ -100,21 +100,21 @@ class Audit:
         """Whether every computation written in the program is settled.
 
         Each one was measured at each occurrence and at all occurrences together, or a bound shows
-        that it is no witness. Combinations of several operands do not count: `searched` says how
-        far these were looked at.
+        that it is not a witness. Combinations of several operands do not count; `searched` says how
+        far they were searched.
         """
         return not self.unsettled and all(note.kind is not NoteKind.OPAQUE for note in self.notes)
 
     def violations(self, oracle: Oracle | None = None) -> list[Violation]:
-        """The witnesses that are not judged appropriate, in the order of `witnesses`.
+        """Return the witnesses that are not judged appropriate, in the order of `witnesses`.
 
-        This is the definition of a violation of use privacy. Without an oracle nobody has judged,
-        and every witness is one.
+        This is the definition of a violation of use privacy. Without an oracle, every witness is a
+        violation.
 
         Parameters
         ----------
         oracle : callable, optional
-            Asked about each witness, it answers with a `Judgment`, or None if it has none.
+            Takes a witness and returns a `Judgment`, or None if it has none.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class Audit:
         >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
         >>> def oracle(witness):
         ...     if witness.term == "vitamins":
-        ...         return pu.Judgment(True, "a variable by itself is no use")
+        ...         return pu.Judgment(True, "a variable alone is not a use")
         >>> [v.witness.term for v in found.violations(oracle)]
         ['vitamins == 1', "ite(vitamins == 1, 'a', 'b')"]
         """
@@ -131,11 +131,11 @@ class Audit:
         return [Violation(w, j) for w, j in judged if j is None or not j.appropriate]
 
     def validated(self, validity: Methods) -> Audit:
-        """The same findings with what statistics say of each witness.
+        """Return the same audit with a test of whether each witness is real.
 
         Parameters
         ----------
-        validity : see `audit`.
+        validity : as for `audit`.
 
         Examples
         --------
@@ -146,10 +146,10 @@ class Audit:
         ['confirmed', 'confirmed', 'confirmed']
         """
         if self._evidence is None:
-            raise DataError("a copy of an audit cannot be asked further; audit the model anew")
-        found = assess(self._evidence, methods_of(validity))
-        witnesses = [replace(w, validity=found.of(w)) for w in self.witnesses]
-        return replace(self, witnesses=witnesses, validity=found)
+            raise DataError("a copy of an audit cannot be validated; run the audit again")
+        assessment = assess(self._evidence, methods_of(validity))
+        witnesses = [replace(w, validity=assessment.of(w)) for w in self.witnesses]
+        return replace(self, witnesses=witnesses, validity=assessment)
 
     @cached_property
     def explicit_use(self) -> tuple[str, ...]:
@@ -159,15 +159,15 @@ class Audit:
         )
 
     def to_frame(self, full_terms: bool = False) -> pd.DataFrame:
-        """A pandas data frame with one row per decomposition and protected attribute.
+        """Return a pandas data frame with one row per decomposition and protected attribute.
 
-        If validity was asked for, there are columns for it, filled for witnesses only.
+        With validity, it has columns for the verdict, filled for witnesses only.
 
         Parameters
         ----------
         full_terms : bool
-            Whether computations are written in full. By default a text has at most 60 characters;
-            the text of a large model's subtrees would be far larger than the model.
+            Whether to write computations in full. By default a text has at most 60 characters,
+            because the texts of all subtrees of a large model would be far larger than the model.
         """
         witnesses = {w.key: w.validity for w in self.witnesses}
         validity = self.validity is not None
@@ -207,15 +207,15 @@ class Audit:
 
         return audit_html(self)
 
-    def changed_by_row(self, found: Decomposition) -> Array | None:
-        """For each row the share of all values of a computation that change its decision.
+    def changed_by_row(self, decomposition: Decomposition) -> Array | None:
+        """Return, for each row, the share of the values of a computation that change its decision.
 
-        The mean of these shares is the influence. None where finding them would take long, and in
-        a copy of an audit.
+        The mean of these shares is the influence. Returns None if they take too long to compute,
+        and in a copy of an audit.
         """
         if self._evidence is None:
             return None
-        effects = self._evidence.engine.effects(found.sites)
+        effects = self._evidence.engine.effects(decomposition.sites)
         return None if effects is None else effects.changed
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
@@ -307,38 +307,38 @@ def audit(
 
 
 def examine(
-    case: Request,
+    request: Request,
     program: Program | None = None,
     *,
     clock: Clock | None = None,
     known: dict[bytes, Array] | None = None,
 ) -> Audit:
-    """Audit the program of a case, or another one on the same rows.
+    """Audit the program of a request, or another program on the same rows.
 
-    The program of the case must agree with its model on the rows. Associations may be `known`
+    The program of the request must agree with its model on the rows. `known` holds associations
     from another program on the same rows; see `detect`.
     """
     clock = clock or Clock(None)
     own = program is None
-    program = case.specialized(case.subject.program if program is None else program)
-    engine = engine_for(case, program, clock)
-    notes: tuple[Note, ...] = opaque_notes(case.subject.opaque)
+    program = request.specialized(request.subject.program if program is None else program)
+    engine = engine_for(request, program, clock)
+    notes: tuple[Note, ...] = opaque_notes(request.subject.opaque)
     if own:
-        sample, kept = engine.sample, case.population.kept
-        notes = (*case.subject.check(sample.outputs, sample.frame, kept), *notes)
-        case.influence.scale(sample.outputs(), sample.weights)  # raises if it is undefined
-    detection, evidence = _found(case, engine, clock, known)
+        sample, kept = engine.sample, request.population.kept
+        notes = (*request.subject.check(sample.outputs, sample.frame, kept), *notes)
+        request.influence.scale(sample.outputs(), sample.weights)  # raises if it is undefined
+    detection, evidence = _detected(request, engine, clock, known)
     return Audit(
         program,
-        case.population,
-        case.settings.epsilon,
-        case.settings.delta,
+        request.population,
+        request.settings.epsilon,
+        request.settings.delta,
         detection.decompositions,
         list(evidence.witnesses),
         detection.unsettled,
-        (*notes, *audit_notes(program, case.population, engine, detection, case.settings)),
-        (case.association.name, case.influence.name),
-        case.settings,
+        (*notes, *audit_notes(program, request.population, engine, detection, request.settings)),
+        (request.association.name, request.influence.name),
+        request.settings,
         None,
         evidence,
         detection.searched,
@@ -346,48 +346,43 @@ def examine(
     )
 
 
-def _found(
-    case: Request, engine: Measurement, clock: Clock, known: dict[bytes, Array] | None = None
+def _detected(
+    request: Request, engine: Measurement, clock: Clock, known: dict[bytes, Array] | None = None
 ) -> tuple[Detection, Evidence]:
-    """What is detected with an engine on the rows of a case, and how to ask it of fewer rows."""
-    settings = case.settings
+    """Return the detection on the rows of a request, and the evidence for validity methods."""
+    settings = request.settings
     detection = detect(
-        engine,
-        engine.program,
-        case.association,
-        settings,
-        clock=clock,
-        known=known,
+        engine, engine.program, request.association, settings, clock=clock, known=known
     )
     witnesses = find_witnesses(
         detection.decompositions,
-        {z.name: z.source for z in case.population.protected},
+        {z.name: z.source for z in request.population.protected},
         epsilon=settings.epsilon,
         delta=settings.delta,
     )
 
-    def again(rows: Array) -> Evidence:
-        part = replace(case, population=case.population.taking(rows))
-        own = clock.restarted()
-        return _found(part, engine_for(part, engine.program, own), own)[1]
+    def on_rows(rows: Array) -> Evidence:
+        part = replace(request, population=request.population.taking(rows))
+        restarted = clock.restarted()
+        return _detected(part, engine_for(part, engine.program, restarted), restarted)[1]
 
     evidence = Evidence(
         engine,
-        case.population,
+        request.population,
         detection.decompositions,
         witnesses,
         settings.epsilon,
         settings.delta,
-        case.association,
-        case.influence,
+        request.association,
+        request.influence,
         settings.sampling,
-        _searched(detection),
-        case.threads,
-        again,
+        _depends_on_rows(detection),
+        request.threads,
+        on_rows,
     )
     return detection, evidence
 
 
-def _searched(detection: Detection) -> bool:
-    """Whether it depended on the rows which decompositions were measured."""
+def _depends_on_rows(detection: Detection) -> bool:
+    """Return whether the rows determined which decompositions were measured."""
     return detection.selected or bool(detection.unsettled)

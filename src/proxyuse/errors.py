@@ -1,14 +1,14 @@
-"""What went wrong, where, and how to go on.
+"""The exceptions of the package.
 
-Every error a user can cause is a `ProxyUseError` with a message of that shape.
-This module knows nothing of the rest of the package.
+Every error that a user can cause is a `ProxyUseError`. Its message says what is wrong, where, and
+what to do.
 """
 
 from __future__ import annotations
 
 
 class ProxyUseError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all exceptions of this package."""
 
 
 class ParseError(ProxyUseError):
@@ -40,7 +40,7 @@ class LanguageError(ProxyUseError):
 
 
 class DataError(ProxyUseError):
-    """Data that cannot be used as given."""
+    """Data or an option that cannot be used."""
 
 
 class KindError(DataError):
@@ -48,11 +48,11 @@ class KindError(DataError):
 
 
 class TranslationError(ProxyUseError):
-    """A model that cannot be turned into a program."""
+    """A model that cannot be translated into a program."""
 
 
 class FileError(ProxyUseError):
-    """A file that cannot be read or written as asked."""
+    """A file that cannot be read or written."""
 
 
 class CorruptFile(FileError):
@@ -60,4 +60,4 @@ class CorruptFile(FileError):
 
 
 class Canceled(ProxyUseError):
-    """The caller's progress callback asked to stop."""
+    """The progress callback canceled the work."""

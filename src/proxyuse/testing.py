@@ -1,25 +1,27 @@
-"""A test of the user's own: it fails where a model uses a proxy."""
+"""An assertion for your own tests: fails if a model uses a proxy."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from proxyuse.auditing import Audit, audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
 from proxyuse.judge.judgment import Oracle
 from proxyuse.notes import NoteKind
+from proxyuse.options import documented
 from proxyuse.report.answer import answer
 from proxyuse.report.diff import compare
 from proxyuse.report.diff_text import diff_text
 from proxyuse.report.document import document
 from proxyuse.report.saved import read_document
-from proxyuse.settings import DELTA, EPSILON
+from proxyuse.settings import DELTA, EPSILON, AuditKeywords, AuditOptions
 from proxyuse.verdict import Verdict
 
 
+@documented(AuditOptions, AuditKeywords.__annotations__)
 def assert_no_proxy_use(
     model: object,
     X: object,
@@ -31,24 +33,24 @@ def assert_no_proxy_use(
     oracle: Oracle | None = None,
     allow_unsettled: bool = False,
     confirmed_only: bool = False,
-    **options: Any,
+    **options: Unpack[AuditKeywords],
 ) -> Audit:
-    """Audit, and raise an AssertionError that says what was found, if something was.
+    """Audit a model and raise an AssertionError with the findings, if there are any.
 
     Parameters
     ----------
-    model, X, protected, epsilon, delta : see `audit`.
+    model, X, protected : as for `audit`.
     known : file, optional
-        The result of an earlier audit (``proxyuse audit --output``) whose witnesses were judged
-        acceptable; only new ones fail.
+        A result of an earlier audit (``proxyuse audit --output``) whose witnesses are acceptable.
+        Only new witnesses fail.
     oracle : callable, optional
-        Asked about each witness (a policy, say, or recorded judgments); only violations fail.
+        A policy or recorded judgments. Only violations fail.
     allow_unsettled : bool
-        Whether to pass where nothing was found but not everything could be settled.
+        Whether an incomplete search without findings passes.
     confirmed_only : bool
-        Whether only confirmed witnesses fail; needs `validity`, see `audit`. Those that cannot
-        be decided count as not settled.
-    options : further options of `audit`.
+        Whether only confirmed witnesses fail. Needs `validity`. Undecided witnesses count as
+        unsettled.
+    {options}
 
     Examples
     --------
@@ -60,33 +62,33 @@ def assert_no_proxy_use(
     """
     if confirmed_only and options.get("validity") is None:
         raise DataError(
-            "confirmed_only=True needs a way to confirm witnesses; pass validity as well, such as "
+            "confirmed_only=True needs a method that confirms witnesses; pass for example "
             'validity="confirm"'
         )
-    found = audit(model, X, protected, epsilon, delta, **options)
-    violations = [violation.witness for violation in found.violations(oracle)]
+    result = audit(model, X, protected, epsilon, delta, **options)
+    violations = [violation.witness for violation in result.violations(oracle)]
     undecided = [w for w in violations if confirmed_only and _verdict(w) is Verdict.UNDECIDED]
     if confirmed_only:
         violations = [w for w in violations if _verdict(w) is Verdict.CONFIRMED]
     if known is not None:
         earlier = read_document(known)
-        comparison = compare(earlier, document(replace(found, witnesses=violations)))
+        comparison = compare(earlier, document(replace(result, witnesses=violations)))
         if comparison["new"]:
             raise AssertionError(diff_text(comparison))
         if undecided:
-            new = compare(earlier, document(replace(found, witnesses=undecided)))["new"]
+            new = compare(earlier, document(replace(result, witnesses=undecided)))["new"]
             undecided = undecided if new else []
     elif violations:
-        raise AssertionError(answer(document(found, oracle=oracle, confirmed_only=confirmed_only)))
-    if (undecided or not found.complete) and not allow_unsettled:
-        more = "Ask for more permutations" if undecided else "Give a larger budget"
-        if any(note.kind is NoteKind.TIME_LIMIT for note in found.notes):
-            more = "Give a longer time limit"
+        raise AssertionError(answer(document(result, oracle=oracle, confirmed_only=confirmed_only)))
+    if (undecided or not result.complete) and not allow_unsettled:
+        advice = "Use more permutations" if undecided else "Pass a larger budget"
+        if any(note.kind is NoteKind.TIME_LIMIT for note in result.notes):
+            advice = "Pass a longer time limit"
         raise AssertionError(
-            f"{found}\n\nNot everything could be settled. {more}, or pass "
-            "allow_unsettled=True if that is acceptable."
+            f"{result}\n\nThe search is incomplete. {advice}, or pass allow_unsettled=True if "
+            "that is acceptable."
         )
-    return found
+    return result
 
 
 def _verdict(witness: Witness) -> Verdict | None:

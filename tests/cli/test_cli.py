@@ -284,7 +284,7 @@ def test_datasets_are_listed_and_written(folder, capsys):
     assert "--output" in err
 
 
-@pytest.mark.parametrize("name", ["numpy", "narwhals", "numba", "scipy"])
+@pytest.mark.parametrize("name", ["numpy", "filelock", "msgspec", "narwhals", "numba", "scipy"])
 @pytest.mark.parametrize("installed", [True, False])
 def test_doctor_names_a_missing_requirement(name, installed, monkeypatch, capsys):
     if installed:
@@ -329,7 +329,9 @@ def test_doctor_runs_without_a_core_dependency_and_names_it() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "CONTRIBUTING.md"])
 def test_pages_name_the_core_dependencies(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert "core needs NumPy, SciPy, numba, narwhals and msgspec" in " ".join(text.split())
+    assert "core needs NumPy, SciPy, numba, narwhals, msgspec and filelock" in " ".join(
+        text.split()
+    )
 
 
 def test_doctor_tells_versions(capsys):

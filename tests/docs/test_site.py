@@ -78,7 +78,7 @@ def test_formulas_are_there_as_mathml(site: Path) -> None:
 @needs_mkdocs
 def test_sections_of_docstrings_are_lists(site: Path) -> None:
     page = (site / "api.html").read_text(encoding="utf-8")
-    assert "<li><code>epsilon</code>, <code>delta</code>: thresholds. A computation" in page
+    assert "<li><code>epsilon</code>: a number between 0 and 1, default 0.1. Minimum" in page
     assert "-----" not in page
 
 

@@ -417,9 +417,9 @@ def test_a_column_that_is_not_there_is_answered_with_those_like_it(tmp_path, rol
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"protected": []}, "name at least one"),
-        ({"protected": ["a", "a"]}, "named twice"),
-        ({"protected": ["a"], "key": "b"}, "no protected data"),
+        ({"protected": []}, "at least one column"),
+        ({"protected": ["a", "a"]}, "given twice"),
+        ({"protected": ["a"], "key": "b"}, "needs protected data"),
         ({"protected": ["a"], "protected_data": "p.csv"}, "needs a key"),
         ({"protected": ["a"], "protected_data": "p.csv", "key": "a"}, "the key"),
     ],
@@ -444,8 +444,8 @@ ROWS = "age,sex,member\n20,f,True\n30,m,\n40,f,False\n,m,True\n"
             [0, 1],
             [
                 "2 of 4 rows satisfy the condition age <= 30",
-                "in 1 row a value that the condition reads is missing, which makes a comparison "
-                "false; 0 kept",
+                "in 1 row, a value that the condition reads is missing, so a comparison is "
+                "false; 0 rows kept",
             ],
         ),
         (
@@ -453,8 +453,8 @@ ROWS = "age,sex,member\n20,f,True\n30,m,\n40,f,False\n,m,True\n"
             [2, 3],
             [
                 "2 of 4 rows satisfy the condition not (age <= 30)",
-                "in 1 row a value that the condition reads is missing, which makes a comparison "
-                "false; 1 kept",
+                "in 1 row, a value that the condition reads is missing, so a comparison is "
+                "false; 1 row kept",
             ],
         ),
         (
@@ -462,7 +462,7 @@ ROWS = "age,sex,member\n20,f,True\n30,m,\n40,f,False\n,m,True\n"
             [0, 3],
             [
                 "2 of 4 rows satisfy the condition member",
-                "for 1 row the condition is missing; left out",
+                "in 1 row, the condition is missing; dropped",
             ],
         ),
     ],
@@ -481,13 +481,13 @@ def test_rows_that_satisfy_a_condition_stay(tmp_path, where, kept, notes):
     [
         ("age <=", "line 1, column 7"),
         ("age <= 30 nd sex", "\n  age <= 30 nd sex\n            ^"),
-        ("__import__('os').getcwd() == 'x'", "cannot be read"),
-        ("age + 1", "of kind number; compare it"),
-        ("sex", "of kind category"),
+        ("__import__('os').getcwd() == 'x'", "cannot be parsed"),
+        ("age + 1", "got a number; compare it"),
+        ("sex", "got a category"),
         ("sex <= 30", "does not fit the data"),
         ("agee <= 30", "did you mean 'age'?"),
         ("age > 100", "no row of 4 satisfies"),
-        ("", "cannot be read"),
+        ("", "cannot be parsed"),
     ],
 )
 def test_a_condition_that_does_not_fit_is_refused(tmp_path, where, told):
@@ -534,7 +534,7 @@ def test_keys_with_missing_ones_among_whole_numbers_stay_exact(tmp_path):
     loaded = joined(tmp_path, {"id": [2**60 + 1, 2**60]}, people, ("parquet", "parquet"))
     assert loaded.protected["faith"].to_list() == ["c", "a"]
     assert loaded.notes == (
-        "1 of 3 rows of the protected data belongs to no row of the data and was left out",
+        "1 of 3 rows of the protected data matches no row of the data and was ignored",
     )
 
 
@@ -561,7 +561,7 @@ def test_an_attribute_of_both_tables_is_taken_from_the_restricted_one_with_a_not
     data, people = {"id": [1], "faith": ["x"]}, {"id": [1], "faith": ["a"]}
     loaded = joined(tmp_path, data, people)
     assert loaded.protected["faith"].to_list() == ["a"]
-    assert "the data has a column of that name too" in loaded.notes[0]
+    assert "the data also has a column with that name" in loaded.notes[0]
 
 
 def test_a_condition_comes_before_the_keys(tmp_path):
@@ -576,11 +576,11 @@ def test_a_condition_comes_before_the_keys(tmp_path):
 @pytest.mark.parametrize(
     ("data", "people", "suffixes", "told"),
     [
-        (["k1"], ["k1", "k1", "k1", "k2", "k2"], ("csv", "csv"), "2 of the keys in column 'id'"),
-        (["k1"], ["k1", "k1"], ("csv", "parquet"), "2 rows in all"),
+        (["k1"], ["k1", "k1", "k1", "k2", "k2"], ("csv", "csv"), "2 keys in column 'id'"),
+        (["k1"], ["k1", "k1"], ("csv", "parquet"), "2 rows in total"),
         (["k1", "k3", None], ["k1", "k2"], ("csv", "csv"), "2 of 3 rows"),
         (["k1", "k3", None], ["k1", "k2"], ("csv", "csv"), "1 of them have no key"),
-        (["k1", "k3"], ["k1"], ("arrow", "csv"), "an empty cell there is another thing"),
+        (["k1", "k3"], ["k1"], ("arrow", "csv"), "see --missing-protected"),
         (["7"], [7], ("parquet", "parquet"), "are text in"),
         ([7], ["7"], ("arrow", "parquet"), "are whole numbers in"),
         (["007"], [7], ("csv", "parquet"), "are text in"),

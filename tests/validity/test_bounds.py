@@ -385,7 +385,7 @@ def test_a_copy_has_the_findings_and_cannot_be_asked_further():
     found = pu.audit(program, data, "z", 0.5, 0.1, validity="confirm")
     again = pickle.loads(pickle.dumps(found))
     assert [w.validity for w in again.witnesses] == [w.validity for w in found.witnesses]
-    with pytest.raises(pu.DataError, match="audit the model anew"):
+    with pytest.raises(pu.DataError, match="run the audit again"):
         again.validated("permutation")
 
 

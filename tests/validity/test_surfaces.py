@@ -243,7 +243,7 @@ def test_a_test_of_the_users_own_may_fail_on_confirmed_ones_only():
         pu.assert_no_proxy_use(WEAK, *arguments, validity="confirm")
     with pytest.raises(AssertionError, match="Confirmed: "):
         pu.assert_no_proxy_use(PROGRAM, *arguments, **only)
-    with pytest.raises(pu.DataError, match="confirmed_only=True needs a way to confirm"):
+    with pytest.raises(pu.DataError, match="confirmed_only=True needs a method that confirms"):
         pu.assert_no_proxy_use(WEAK, *arguments, confirmed_only=True)
 
 
@@ -254,7 +254,7 @@ def test_what_cannot_be_decided_is_not_settled(tmp_path):
     assert exit_code(document(found, confirmed_only=True)) == 3
     assert "It cannot be decided with 3 permutations" in " ".join(answer(document(found)).split())
     arguments = (WEAK, PEOPLE, "z", EPSILON)
-    with pytest.raises(AssertionError, match="Ask for more permutations"):
+    with pytest.raises(AssertionError, match="Use more permutations"):
         pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True)
     loose: dict[str, Any] = {"validity": few, "confirmed_only": True, "allow_unsettled": True}
     assert pu.assert_no_proxy_use(*arguments, **loose).witnesses

@@ -1,1 +1,1 @@
-"""Certificates: what an audit found, as a claim that someone else can check again."""
+"""Certificates: the result of an audit as a claim that others can verify."""

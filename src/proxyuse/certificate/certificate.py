@@ -1,6 +1,6 @@
-"""A certificate: a claim about one program on one data set, as a file.
+"""A certificate: the result of an audit of one program on one data set, as a file.
 
-The claim is what an audit found. `verify` (in `verification`) checks it again.
+`verification.verify` checks it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from proxyuse.io.writing import written
 from proxyuse.judge.judgment import Oracle
 from proxyuse.notes import NoteKind
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 _SHOWN = 10
-_AGAIN = "ask for the certificate again"
+_AGAIN = "ask the author for a new copy"
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What an audit of one program on one data set found, with a hash over all of it.
+    """The result of an audit of one program on one data set, with a hash of the content.
 
     Attributes
     ----------
-    content : all that it says, as in its file, which `certificate.schema.json` describes.
+    content : the content of its file, which `certificate.schema.json` describes.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Certificate:
     >>> certificate.violations, certificate.complete
     (3, True)
     >>> print(certificate.content["claim"])
-    Complete detection finds 3 violations and 3 witnesses at association of at least 0.1 and
+    A complete search finds 3 violations and 3 witnesses with association of at least 0.1 and
     influence above 0.05.
     """
 
@@ -55,12 +55,12 @@ class Certificate:
 
     @property
     def hash(self) -> str:
-        """The hash over everything else in it."""
+        """The hash of all other entries."""
         return str(self.content["hash"])
 
     @property
     def violations(self) -> int:
-        """How many witnesses were not judged appropriate."""
+        """The number of witnesses that were not judged appropriate."""
         return int(self.content["violations"])
 
     @property
@@ -69,21 +69,21 @@ class Certificate:
         return bool(self.content["complete"])
 
     def to_json(self) -> str:
-        """The text of its file; the same certificate gives the same text."""
+        """Return the text of its file. The same certificate gives the same text."""
         text = json.dumps(
             self.content, allow_nan=False, ensure_ascii=False, indent=1, sort_keys=True
         )
         return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file, whole or not at all."""
+        """Write it to a file atomically."""
         return written(path, self.to_json())
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
-        """Read what `save` wrote; a `FileError` for anything else.
+        """Read a file that `save` wrote; raise a `FileError` for any other file.
 
-        Nothing is checked but its form: that is what `verify` is for.
+        This checks only the form. `verify` checks the claim.
         """
         content = read_content(path)
         if mistake := mistake_in(content):
@@ -101,53 +101,53 @@ def certify(
     *,
     date: str | None = None,
 ) -> Certificate:
-    """Turn what an audit found into a certificate.
+    """Create a certificate from an audit.
 
     Parameters
     ----------
-    audit : what was found.
-    oracle : who judges whether a witness is appropriate; see `Audit.violations`.
-    repaired : what is to be told about a repair that led to the program; anything that JSON can
-        hold. An entry ``original_program_hash`` can be checked against the original program.
-    date : when, in whatever form; by default nothing is said of it.
+    audit : the audit.
+    oracle : judges whether a witness is appropriate; see `Audit.violations`.
+    repaired : a description of the repair that led to the program, as JSON values. An entry
+        ``original_program_hash`` can be verified with the original program.
+    date : a date in any format; none by default.
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> data = {"height": [1, 2, 1, 2], "pregnant": [1, 1, 0, 0]}
-    >>> found = pu.audit(pu.Program.parse("ite(height == 1, 'a', 'b')"), data, "pregnant")
-    >>> print(certify(found).content["claim"])
-    Complete detection finds no violation and no witness at association of at least 0.1 and
+    >>> audit = pu.audit(pu.Program.parse("ite(height == 1, 'a', 'b')"), data, "pregnant")
+    >>> print(certify(audit).content["claim"])
+    A complete search finds no violations and no witnesses with association of at least 0.1 and
     influence above 0.05.
     """
     if any(note.kind is NoteKind.TIME_LIMIT for note in audit.notes):
         raise DataError(
-            "an audit that stopped at its time limit cannot be certified, because a check may stop "
-            "elsewhere; audit again with a longer time limit, or with none"
+            "an audit that stopped at its time limit cannot be certified, because a repeated audit "
+            "can stop at another point; audit again with a longer time limit, or without one"
         )
     try:
-        # What was read back from JSON is what is compared: tuples are lists there.
+        # Verification compares the values that JSON gives back, such as lists for tuples.
         content = json.loads(
             json.dumps(content_of(audit, oracle, repaired=repaired, date=date), allow_nan=False)
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(
-            f"a certificate cannot hold this ({error}); pass what JSON can hold, and finite numbers"
+            f"this cannot be written as JSON ({error}); pass JSON values and finite numbers"
         ) from None
     if mistake := mistake_in({**content, "hash": ""}):
-        raise DataError(f"an audit like this cannot be certified: {mistake}")
+        raise DataError(f"this audit cannot be certified: {mistake}")
     return Certificate({**content, "hash": content_hash(content)})
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
-    """The JSON object in a file that says it is a certificate."""
+    """Read the JSON object of a file that is marked as a certificate."""
     path = Path(path)
     try:
         with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
-            raise FileError(f"{path}: too large for a certificate; is it the right file?")
-        found = json.loads(
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise FileError(f"{path}: too large for a certificate; check the path")
+        content = json.loads(
             raw,
             parse_constant=_number,
             parse_float=_number,
@@ -156,27 +156,27 @@ def read_content(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileError(f"{path}: not a certificate, not even text; {_AGAIN}") from None
+        raise FileError(f"{path}: not a certificate: not a text file; {_AGAIN}") from None
     except RecursionError:
         raise FileError(f"{path}: not a certificate: nested too deeply; {_AGAIN}") from None
     except ValueError as error:
-        why = f"not JSON ({error})" if isinstance(error, json.JSONDecodeError) else error
-        raise FileError(f"{path}: not a certificate: {why}; {_AGAIN}") from None
-    if mistake := _foreign(found):
+        reason = f"not JSON ({error})" if isinstance(error, json.JSONDecodeError) else error
+        raise FileError(f"{path}: not a certificate: {reason}; {_AGAIN}") from None
+    if mistake := _foreign(content):
         raise FileError(f"{path}: {mistake}")
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(content, dict)
+    return content
 
 
-def _foreign(found: object) -> str | None:
-    """Why this is no certificate that can be read here; None if it says it is one."""
-    if not isinstance(found, Mapping) or found.get("format") != FORMAT:
+def _foreign(content: object) -> str | None:
+    """Return why this version cannot read a content; None if it is marked as a certificate."""
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
         return f'not a certificate: no "format": "{FORMAT}"; {_AGAIN}'
-    version = found.get("version")
+    version = content.get("version")
     if isinstance(version, int) and version > VERSION:
         return (
-            f"written in version {version} of the format, and this proxyuse reads up to version "
-            f"{VERSION}; upgrade it"
+            f"the certificate has format version {version}, and this proxyuse reads up to version "
+            f"{VERSION}; upgrade proxyuse"
         )
     return None
 
@@ -195,14 +195,14 @@ def mistake_in(content: object) -> str | None:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a certificate."""
+    """Return the JSON Schema of a certificate."""
     file = resources.files("proxyuse.certificate").joinpath("certificate.schema.json")
-    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return content
 
 
 def describe(content: Mapping[str, Any]) -> str:
-    """A certificate in words."""
+    """Describe a certificate in words."""
     program, data, settings = content["program"], content["data"], content["settings"]
     names = ", ".join(z["name"] for z in content["protected"])
     lines = [
@@ -217,29 +217,28 @@ def describe(content: Mapping[str, Any]) -> str:
     if content["unsettled"]:
         lines += ["", "Not settled:", *_few(content["unsettled"])]
     if content["witnesses"]:
-        lines += ["", "Witnesses left:", *_few(list(map(_told, content["witnesses"])))]
+        lines += ["", "Remaining witnesses:", *_few(list(map(_judged, content["witnesses"])))]
     lines += ["", "Strongest pairs of association and influence:"]
     lines += _few([_figures(pair) for pair in content["front"]])
     if count := content["without_influence"]:
-        lines.append(f"  (without {count:,} whose influence was not measured)")
+        lines.append(f"  (excluding {count:,} decompositions whose influence was not measured)")
     if content["repaired"] is not None:
         lines += ["", "The program is the result of a repair; see the entry 'repaired'."]
     return "\n".join([*lines, "", f"hash of this certificate {content['hash']}"])
 
 
-def _few(told: list[str]) -> list[str]:
-    more = len(told) - _SHOWN
-    return [f"  {line}" for line in told[:_SHOWN]] + [f"  and {more:,} more"] * (more > 0)
+def _few(lines: list[str]) -> list[str]:
+    more = len(lines) - _SHOWN
+    return [f"  {line}" for line in lines[:_SHOWN]] + [f"  and {more:,} more"] * (more > 0)
 
 
-def _told(witness: Mapping[str, Any]) -> str:
-    said = witness["judgment"]
-    if said is None:
-        judged = "judged by nobody"
-    else:
-        verdict = "appropriate" if said["appropriate"] else "NOT appropriate"
-        judged = f"judged {verdict} by {said['by'] or 'someone'}: {said['reason']}"
-    return f"{_figures(witness)}; {judged}"
+def _judged(witness: Mapping[str, Any]) -> str:
+    judgment = witness["judgment"]
+    if judgment is None:
+        return f"{_figures(witness)}; not judged"
+    verdict = "appropriate" if judgment["appropriate"] else "NOT appropriate"
+    by = f" by {judgment['by']}" if judgment["by"] else ""
+    return f"{_figures(witness)}; judged {verdict}{by}: {judgment['reason']}"
 
 
 def _figures(pair: Mapping[str, Any]) -> str:
@@ -259,7 +258,7 @@ def _number(text: str) -> float:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("an entry stands there twice")
-    return found
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("it has an entry twice")
+    return content

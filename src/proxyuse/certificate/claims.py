@@ -1,4 +1,4 @@
-"""What a certificate states, read back: what to ask an audit for, and what to compare with it."""
+"""The claims of a certificate: the audit to repeat, and the entries to compare."""
 
 from __future__ import annotations
 
@@ -41,57 +41,59 @@ def arguments(content: Mapping[str, Any], *, program: bool) -> dict[str, Any]:
 def measures(
     content: Mapping[str, Any], association: AssociationLike | None, influence: Influence | None
 ) -> tuple[Association, Influence]:
-    """The measures that are named; one that is not proxyuse's own must be given."""
+    """Return the certified measures. The caller passes those that are not built in."""
     own = built_in_association(content["measures"]["association"])
-    likeness = association_from(own if association is None else association)
+    measure = association_from(own if association is None else association)
     losses = INFLUENCES if influence is None else (influence,)
     named = content["measures"]
     loss = next((loss for loss in losses if loss.name == named["influence"]), None)
-    if likeness.name != named["association"]:
-        raise _not_ours("association", named["association"])
+    if measure.name != named["association"]:
+        raise _not_built_in("association", named["association"])
     if loss is None:
-        raise _not_ours("influence", named["influence"])
-    return likeness, loss
+        raise _not_built_in("influence", named["influence"])
+    return measure, loss
 
 
-def _not_ours(kind: str, name: str) -> DataError:
-    return DataError(f"the {kind} that was measured is {name!r}; pass that measure as {kind}")
+def _not_built_in(kind: str, name: str) -> DataError:
+    return DataError(
+        f"{kind}: the certificate uses {name!r}, which is not built in; pass that measure"
+    )
 
 
 def protected_of(content: Mapping[str, Any], X: object) -> dict[str, object]:
-    """The protected attributes, as columns of the data.
+    """Return the protected attributes as columns of the data.
 
-    Values that were given beside the data are looked for under the attribute's name.
+    An attribute whose values were passed separately is expected under its own name.
     """
-    found: dict[str, object] = {}
+    attributes: dict[str, object] = {}
     for z in content["protected"]:
         name, column = z["name"], z["column"]
         if column is None:
             table = Table.of(X)
             if name not in table:
                 raise DataError(
-                    f"the values of the protected attribute {name!r} were given beside the data; "
+                    f"the values of the protected attribute {name!r} are not a column of the data; "
                     "pass them as protected"
                 )
-            found[name] = table.column(name)
+            attributes[name] = table.column(name)
         else:
-            found[name] = column
-    return found
+            attributes[name] = column
+    return attributes
 
 
 def weights_of(content: Mapping[str, Any]) -> str | None:
-    """The column of the weights, None if there are none."""
+    """Return the column of the weights; None if there are none."""
     data = content["data"]
     if data["weights"] is None and data["weighted"]:
-        raise DataError("the weights were given beside the data; pass them as weights")
+        raise DataError("the weights are not a column of the data; pass them as weights")
     name: str | None = data["weights"]
     return name
 
 
 def comparable(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that are found out again, by what they are about.
+    """Return the entries that verification compares, by check.
 
-    Lists whose order says nothing become mappings.
+    Lists whose order has no meaning become mappings.
     """
     witnesses = {f"{w['protected']}/{w['id']}": w for w in content["witnesses"]}
     front: dict[str, list[Any]] = {}
@@ -100,7 +102,7 @@ def comparable(content: Mapping[str, Any]) -> dict[str, Any]:
     detection = {
         name: value
         for name, value in content.items()
-        if name not in _UNCHECKED + _ELSEWHERE  # and whatever else someone wrote into it
+        if name not in _UNCHECKED + _ELSEWHERE  # includes entries that someone added
     }
     detection["notes"] = [n for n in detection["notes"] if n["kind"] != NoteKind.ROUNDED]
     return {
@@ -124,13 +126,13 @@ def comparable(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same_text(difference: Difference, precision: Precision) -> bool:
-    """Whether two texts that differ are one program, or one term, in another order of operands.
+    """Return whether two texts are the same program or term with operands in another order.
 
-    Both must be written as programs are printed.
+    Both texts must have the form in which programs are printed.
     """
     if difference.where != "program.text" and not difference.where.endswith(".term"):
         return False
-    texts = difference.expected, difference.found
+    texts = difference.expected, difference.actual
     if not all(isinstance(text, str) for text in texts):
         return False
     whole = difference.where == "program.text"
@@ -150,57 +152,60 @@ def _without_judgment(witness: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Recorded:
-    """An oracle that repeats the judgments that stand in a certificate."""
+    """An oracle that repeats the judgments of a certificate."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        self._said = {(w["protected"], w["id"]): w["judgment"] for w in content["witnesses"]}
+        self._judgments = {(w["protected"], w["id"]): w["judgment"] for w in content["witnesses"]}
 
     def __call__(self, witness: Witness) -> Judgment | None:
-        """What is said of a witness there."""
-        said = self._said.get(witness.key)
-        return said and Judgment(said["appropriate"], said["reason"], said["by"])
+        """Return the recorded judgment of a witness."""
+        entry = self._judgments.get(witness.key)
+        return entry and Judgment(entry["appropriate"], entry["reason"], entry["by"])
 
 
 def original_difference(
-    content: Mapping[str, Any], original: object, X: object, found: Audit
+    content: Mapping[str, Any], original: object, X: object, audit: Audit
 ) -> Difference | None:
-    """Whether a program, or a model, is the one that is stated as that before a repair."""
-    decision = None if isinstance(original, Program) else found.settings.decision
-    protected = {z.name for z in found.population.protected}
-    program = audited_model(original, X, protected, decision, opaque=found.settings.opaque).program
-    kept = found.population.kept
+    """Return how the original program of a repair differs from the certified one, if it does."""
+    decision = None if isinstance(original, Program) else audit.settings.decision
+    protected = {z.name for z in audit.population.protected}
+    program = audited_model(original, X, protected, decision, opaque=audit.settings.opaque).program
+    kept = audit.population.kept
     table = Table.of(X, program.inputs)
     columns = [table.column(name) for name in program.variables]
-    there = [column if kept is None else column.take(kept) for column in columns]
-    complete = frozenset(column.name for column in there if not column.any_missing)
-    now = program_hash(program.without_missing(complete))
+    present = [column if kept is None else column.take(kept) for column in columns]
+    complete = frozenset(column.name for column in present if not column.any_missing)
+    actual = program_hash(program.without_missing(complete))
     stated = (content["repaired"] or {}).get(ORIGINAL, NOTHING)
-    if stated in (now, program_hash(program)):
+    if stated in (actual, program_hash(program)):
         return None
-    return Difference(f"repaired.{ORIGINAL}", stated, now)
+    return Difference(f"repaired.{ORIGINAL}", stated, actual)
 
 
 def stated_only(content: Mapping[str, Any], model: object, original: object) -> tuple[str, ...]:
-    """What stands in a certificate and is not found out again."""
-    told = [f"it was made with proxyuse {content['proxyuse']}"]
+    """Return the statements of a certificate that cannot be verified."""
+    statements = [f"created with proxyuse {content['proxyuse']}"]
     if content["date"] is not None:
-        told.append(f"it is dated {content['date']}")
+        statements.append(f"dated {content['date']}")
     decision = content["settings"]["decision"]
     if decision is not None and isinstance(model, Program):
-        told.append(f"the program decides by {decision['kind']}: it was given, not translated")
-    told += [n["text"] for n in content["notes"] if n["kind"] == NoteKind.ROUNDED]
+        statements.append(
+            f"the program includes the decision ({decision['kind']}); it was not translated from "
+            "the model"
+        )
+    statements += [n["text"] for n in content["notes"] if n["kind"] == NoteKind.ROUNDED]
     if content["settings"]["sampling"] is not None:
-        told.append("influence was estimated from pairs of rows; the exact values are not known")
+        statements.append("influence is an estimate from sampled pairs of rows, not an exact value")
     if built_in_association(content["measures"]["association"]) is None:
-        told.append("the association is the caller's own measure, known here by its name alone")
+        statements.append("the association is a custom measure; only its name was compared")
     if content["measures"]["influence"] not in {measure.name for measure in INFLUENCES}:
-        told.append("the influence is the caller's own measure, known here by its name alone")
+        statements.append("the influence is a custom measure; only its name was compared")
     if content["without_influence"]:
-        told.append(
-            f"the influence of {content['without_influence']:,} decompositions that cannot be "
-            "witnesses was not measured; the strongest pairs leave them out"
+        statements.append(
+            f"the influence of {content['without_influence']:,} decompositions was not measured, "
+            "because they cannot be witnesses; the strongest pairs exclude them"
         )
     if content["repaired"] is not None:
-        known = " but the hash of the program before it" if original is not None else ""
-        told.append(f"everything in the entry 'repaired'{known}")
-    return tuple(told)
+        known = " except the hash of the original program" if original is not None else ""
+        statements.append(f"the entry 'repaired'{known}")
+    return tuple(statements)

@@ -1,4 +1,4 @@
-"""What two certificates say differently, entry by entry."""
+"""The differences between two certificates, entry by entry."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An entry that is not as certified.
+    """An entry that differs from the certificate.
 
     Attributes
     ----------
     where : the entry, such as ``program.hash``.
-    expected : what the certificate says.
-    found : what is found now.
+    expected : the certified value.
+    actual : the value of the repeated audit.
 
     Examples
     --------
     >>> print(*differences({"a": [0.5, "x"]}, {"a": [0.5 + 1e-14, "y"], "b": 1}), sep="; ")
-    a[1]: certified 'x', found 'y'; b: certified nothing, found 1
+    a[1]: certified 'x', got 'y'; b: certified nothing, got 1
     """
 
     where: str
     expected: object
-    found: object
+    actual: object
 
     def __str__(self) -> str:
-        return f"{self.where}: certified {_shown(self.expected)}, found {_shown(self.found)}"
+        return f"{self.where}: certified {_shown(self.expected)}, got {_shown(self.actual)}"
 
 
 class _Nothing:
-    """No entry at all."""
+    """A missing entry."""
 
 
 NOTHING = _Nothing()
 
 
-def differences(expected: object, found: object, where: str = "") -> Iterator[Difference]:
-    """The entries in which two JSON values differ, numbers up to rounding."""
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        for name in sorted({*expected, *found}):
+def differences(expected: object, actual: object, where: str = "") -> Iterator[Difference]:
+    """Yield the entries in which two JSON values differ by more than rounding."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        for name in sorted({*expected, *actual}):
             inner = f"{where}.{name}" if where else name
-            yield from differences(expected.get(name, NOTHING), found.get(name, NOTHING), inner)
-    elif isinstance(expected, list) and isinstance(found, list):
-        for place in range(max(len(expected), len(found))):
+            yield from differences(expected.get(name, NOTHING), actual.get(name, NOTHING), inner)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for index in range(max(len(expected), len(actual))):
             one, other = (
-                side[place] if place < len(side) else NOTHING for side in (expected, found)
+                side[index] if index < len(side) else NOTHING for side in (expected, actual)
             )
-            yield from differences(one, other, f"{where}[{place}]")
-    elif not _alike(expected, found):
-        yield Difference(where, expected, found)
+            yield from differences(one, other, f"{where}[{index}]")
+    elif not _alike(expected, actual):
+        yield Difference(where, expected, actual)
 
 
 def _alike(one: object, other: object) -> bool:
@@ -66,7 +66,7 @@ def _alike(one: object, other: object) -> bool:
 
 
 def close(one: Any, other: Any) -> bool:
-    """Whether two numbers are equal up to rounding; whole numbers exactly."""
+    """Return whether two numbers are equal, integers exactly and others up to rounding."""
     if isinstance(one, int) and isinstance(other, int):
         return one == other
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

@@ -1,7 +1,7 @@
-"""What a certificate says, made from an audit.
+"""The content of a certificate, from an audit.
 
-The same audit gives the same content. It holds no row of the data and no table of counts; measures
-are exact, for they are compared again.
+The same audit gives the same content. It contains no rows of the data and no tables of counts.
+Measures are not rounded, because verification compares them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from proxyuse.notes import NoteKind
 
 FORMAT = "proxyuse certificate"
 VERSION = 1
-MOST_TEXT = 4000  # characters of one computation; its id is that of all of it
+MAX_TEXT = 4000  # characters of one computation; its id covers the whole text
 
 
 def content_of(
@@ -35,16 +35,16 @@ def content_of(
     repaired: Mapping[str, Any] | None = None,
     date: str | None = None,
 ) -> dict[str, Any]:
-    """All entries of a certificate but its hash."""
-    judged = [judgment_of(oracle, witness) for witness in audit.witnesses]
-    violations = sum(said is None or not said.appropriate for said in judged)
+    """Return all entries of a certificate except its hash."""
+    judgments = [judgment_of(oracle, witness) for witness in audit.witnesses]
+    violations = sum(judgment is None or not judgment.appropriate for judgment in judgments)
     association, influence = audit.measures
     return {
         "format": FORMAT,
         "version": VERSION,
         "proxyuse": _installed_version(),
         "date": date,
-        "claim": _claim(violations, len(judged), audit),
+        "claim": _claim(violations, len(judgments), audit),
         "program": {
             "hash": program_hash(audit.program),
             "size": audit.program.size,
@@ -59,7 +59,7 @@ def content_of(
         "notes": [
             {"kind": str(note.kind), "text": note.text}
             for note in audit.notes
-            if note.kind not in (NoteKind.METHOD, NoteKind.UNSETTLED)  # how fast; said above
+            if note.kind not in (NoteKind.METHOD, NoteKind.UNSETTLED)  # about speed; listed above
         ],
         "decompositions": len(audit.decompositions),
         "without_influence": int(np.isnan(audit.decompositions.influences).sum()),
@@ -67,7 +67,8 @@ def content_of(
         "judged": oracle is not None,
         "violations": violations,
         "witnesses": [
-            _witness(witness, said) for witness, said in zip(audit.witnesses, judged, strict=True)
+            _witness(witness, judgment)
+            for witness, judgment in zip(audit.witnesses, judgments, strict=True)
         ],
         "repaired": None if repaired is None else dict(repaired),
     }
@@ -81,14 +82,16 @@ def _installed_version() -> str:
 
 
 def _claim(violations: int, witnesses: int, audit: Audit) -> str:
-    """The claim in one sentence."""
-    looked = "Complete detection" if audit.complete else "Detection that is not complete"
-    found = f"{violations} violation{'s' * (violations != 1)}" if violations else "no violation"
-    left = f"{witnesses} witness{'es' * (witnesses != 1)}" if witnesses else "no witness"
-    those = "; those judged appropriate are listed" if witnesses > violations else ""
+    """Return the claim as one sentence."""
+    search = "A complete search" if audit.complete else "An incomplete search"
+    counted = [
+        f"{violations or 'no'} violation{'s' * (violations != 1)}",
+        f"{witnesses or 'no'} witness{'es' * (witnesses != 1)}",
+    ]
+    listed = "; those judged appropriate are listed" if witnesses > violations else ""
     return (
-        f"{looked} finds {found} and {left} at association of at least "
-        f"{float(audit.epsilon)!r} and influence above {float(audit.delta)!r}{those}."
+        f"{search} finds {' and '.join(counted)} with association of at least "
+        f"{float(audit.epsilon)!r} and influence above {float(audit.delta)!r}{listed}."
     )
 
 
@@ -106,33 +109,37 @@ def _data(population: Population) -> dict[str, Any]:
 
 
 def _front(audit: Audit) -> list[dict[str, Any]]:
-    """For each protected attribute, the strongest pairs over all decompositions."""
+    """Return the Pareto front of all decompositions for each protected attribute."""
     measured = audit.decompositions
     return [
-        {"protected": name, **_computation(measured[place], name)}
+        {"protected": name, **_computation(measured[index], name)}
         for column, name in enumerate(measured.protected)
-        for place in pareto_front(measured.associations[:, column], measured.influences)
+        for index in pareto_front(measured.associations[:, column], measured.influences)
     ]
 
 
-def _computation(found: Decomposition, protected: str) -> dict[str, Any]:
-    influence = found.influence
+def _computation(decomposition: Decomposition, protected: str) -> dict[str, Any]:
+    influence = decomposition.influence
     assert influence is not None
     assert math.isfinite(influence)
-    text = found.term
+    text = decomposition.term
     return {
-        "id": found.id,
-        "term": text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}...",
-        "association": found.associations[protected],
+        "id": decomposition.id,
+        "term": text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}...",
+        "association": decomposition.associations[protected],
         "influence": influence,
     }
 
 
-def _witness(witness: Witness, said: Judgment | None) -> dict[str, Any]:
+def _witness(witness: Witness, judgment: Judgment | None) -> dict[str, Any]:
     return {
         "protected": witness.protected,
         **_computation(witness.decomposition, witness.protected),
         "positions": [str(position) for position in witness.positions],
-        "judgment": said
-        and {"appropriate": said.appropriate, "reason": said.reason, "by": said.by},
+        "judgment": judgment
+        and {
+            "appropriate": judgment.appropriate,
+            "reason": judgment.reason,
+            "by": judgment.by,
+        },
     }

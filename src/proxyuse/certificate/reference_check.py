@@ -1,8 +1,8 @@
-"""Some decompositions, measured again by the definition.
+"""Recomputes decompositions from the definition.
 
-`measure/reference.py` is short enough to be checked by reading it, and shares no code with the
-engines that made the claim. It evaluates the nodes above a computation once for each distinct
-value, so only a sample of the decompositions is checked, unless there are few of them.
+`measure/reference.py` is short enough to verify by reading, and shares no code with the engines. It
+evaluates the nodes above a computation once per distinct value, so only a sample of the
+decompositions is checked unless there are few.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
 from proxyuse.settings import Influence
 
-SMALL = 2_000_000  # rows times decompositions up to which all are measured
-MOST_COST = 1_000_000_000  # values computed for the influences of a sample, about
-MOST_VALUES = 200_000_000  # that are held at a time: one a row and node
+SMALL = 2_000_000  # rows times decompositions up to which all are recomputed
+MAX_COST = 1_000_000_000  # about how many values the influences of a sample take
+MAX_VALUES = 200_000_000  # values in memory: one per row and node
 _COUNTABLE = 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class Remeasured:
-    """What the definition says.
+    """The measures by the definition.
 
     Attributes
     ----------
-    drawn : how many decompositions were looked at.
-    costly : of how many of them the influence was left out.
-    rows : on how many rows.
-    differences : where it says something else.
+    drawn : the number of decompositions.
+    costly : the number of those whose influence was skipped.
+    rows : the number of rows.
+    differences : the measures that differ from the audit.
     """
 
     drawn: int
@@ -66,29 +66,28 @@ def remeasured(
     everything: bool,
     tick: Callable[[int], None],
 ) -> Remeasured:
-    """Measure decompositions again and compare.
+    """Recompute decompositions and compare them with the audit.
 
-    All of them where they are few or `everything` is asked for; else `always`, and a sample.
-    Where the values of all parts of the program do not fit into memory, a sample of the rows, on
-    which the definition and the engines are compared.
+    Takes all of them if they are few or `everything` is set, otherwise `always` and a sample. If
+    the values of all nodes do not fit into memory, it compares the definition with the engines on
+    a sample of the rows.
     """
     measured, n_rows = audit.decompositions, audit.population.n_rows
     every = everything or n_rows * len(measured) <= SMALL
     generator = np.random.default_rng(seed)
-    places = np.arange(len(measured))
+    indices = np.arange(len(measured))
     if not every and sample < len(measured):
-        places = np.sort(generator.choice(len(measured), size=sample, replace=False))
+        indices = np.sort(generator.choice(len(measured), size=sample, replace=False))
     population = audit.population
-    fits = max(MOST_VALUES // audit.program.size, 2)
+    fits = max(MAX_VALUES // audit.program.size, 2)
     if not everything and fits < n_rows:
         rows = np.sort(generator.choice(n_rows, size=fits, replace=False))
         population = _taken(population, rows)
-    chosen = {} if every else {found.id: found for found in always}
-    for place in places.tolist():
-        found = measured[place]
-        chosen.setdefault(found.id, found)
+    chosen = {} if every else {decomposition.id: decomposition for decomposition in always}
+    for index in indices.tolist():
+        chosen.setdefault(measured[index].id, measured[index])
     check = _Check(audit, population, association, influence, tick)
-    return check.run(list(chosen.values()), None if everything else MOST_COST)
+    return check.run(list(chosen.values()), None if everything else MAX_COST)
 
 
 def _taken(population: Population, rows: np.ndarray) -> Population:
@@ -114,98 +113,104 @@ class _Check:
     ) -> None:
         self.audit, self.population = audit, population
         self.association = for_weights(association, audit.population.weights)
-        asked = audit.settings
+        settings = audit.settings
         options: dict[str, Any] = {
-            "max_support": asked.max_support, "bins": asked.bins, "tick": tick,
+            "max_support": settings.max_support, "bins": settings.bins, "tick": tick,
         }  # fmt: skip
         self.reference = Reference(
             audit.program,
             population,
             loss=_loss(influence),
-            pairs=draw_pairs(asked.sampling, population.weights) if asked.sampling else None,
+            pairs=draw_pairs(settings.sampling, population.weights) if settings.sampling else None,
             association=_formula(self.association),
             **options,
         )
         self.engines = None
         if population is not audit.population:
             sample = Sample(
-                audit.program, population, influence=influence, sampling=asked.sampling, **options
+                audit.program,
+                population,
+                influence=influence,
+                sampling=settings.sampling,
+                **options,
             )
             self.engines = Measurement(sample)
         self.tick = tick
         whole = population.whole_weights and population.total**2 < _COUNTABLE
-        exact = asked.sampling is None and isinstance(influence, QuantitativeInputInfluence)
+        exact = settings.sampling is None and isinstance(influence, QuantitativeInputInfluence)
         self.pairs = population.total**2 if whole and exact else None
 
     def run(self, chosen: Sequence[Decomposition], most_cost: int | None) -> Remeasured:
-        """Associations of all, and influences from the cheapest on, up to a cost."""
+        """Recompute all associations, and influences from the cheapest up to a total cost."""
         wrong: list[Difference] = []
-        for found in chosen:
+        for decomposition in chosen:
             self.tick(1)
-            wrong += self._associations(found)
-        costs = [(self._cost(found), found) for found in chosen if found.influence is not None]
-        spent, left_out = 0, 0
-        for cost, found in sorted(costs, key=lambda pair: pair[0]):
+            wrong += self._associations(decomposition)
+        costs = [(self._cost(d), d) for d in chosen if d.influence is not None]
+        spent, skipped = 0, 0
+        for cost, decomposition in sorted(costs, key=lambda pair: pair[0]):
             spent += cost
             if most_cost is not None and spent > most_cost:
-                left_out += 1
+                skipped += 1
             else:
                 self.tick(1)
-                wrong += self._influence(found)
-        return Remeasured(len(chosen), left_out, self.population.n_rows, tuple(wrong))
+                wrong += self._influence(decomposition)
+        return Remeasured(len(chosen), skipped, self.population.n_rows, tuple(wrong))
 
-    def _cost(self, found: Decomposition) -> int:
-        """How many values are computed for an influence, about."""
+    def _cost(self, decomposition: Decomposition) -> int:
+        """Estimate how many values an influence takes."""
         points = self.audit.program.points
         above = 0
-        for site in found.sites:
+        for site in decomposition.sites:
             point = site.point
             while point > 0:
                 point = points.parents[point]
                 above += 2
         if self.audit.settings.sampling is not None:
             return self.audit.settings.sampling.pairs * self.audit.program.size
-        values = self.reference.values(found.expression)
+        values = self.reference.values(decomposition.expression)
         distinct = len(np.unique(values, axis=0))
         return distinct * self.population.n_rows * (4 + above)
 
-    def _associations(self, found: Decomposition) -> list[Difference]:
+    def _associations(self, decomposition: Decomposition) -> list[Difference]:
         names = [attribute.name for attribute in self.population.protected]
-        expected = [found.associations[name] for name in names]
+        expected = [decomposition.associations[name] for name in names]
         if self.engines is not None:
-            expected = self.engines.associations([found.expression], self.association)[0].tolist()
-        again = self.reference.associations(found.expression).tolist()
+            expected = self.engines.associations([decomposition.expression], self.association)[
+                0
+            ].tolist()
+        defined = self.reference.associations(decomposition.expression).tolist()
         return [
-            Difference(f"association of {found.id} with {name}", stated, defined)
-            for name, stated, defined in zip(names, expected, again, strict=True)
-            if not close(stated, defined)
+            Difference(f"association of {decomposition.id} with {name}", stated, value)
+            for name, stated, value in zip(names, expected, defined, strict=True)
+            if not close(stated, value)
         ]
 
-    def _influence(self, found: Decomposition) -> list[Difference]:
-        expected = found.influence
+    def _influence(self, decomposition: Decomposition) -> list[Difference]:
+        expected = decomposition.influence
         if self.engines is not None:
-            expected = self.engines.influence(found.sites)
+            expected = self.engines.influence(decomposition.sites)
         assert expected is not None
-        again = self.reference.influence(found.sites)
-        if self.engines is None and found.error > 0:  # drawn, so it is as good as it says
-            if abs(expected - again) <= found.error:
+        defined = self.reference.influence(decomposition.sites)
+        if self.engines is None and decomposition.error > 0:  # an estimate with an error bound
+            if abs(expected - defined) <= decomposition.error:
                 return []
-        elif close(expected, again) and self._counted(expected) == self._counted(again):
+        elif close(expected, defined) and self._counted(expected) == self._counted(defined):
             return []
-        return [Difference(f"influence of {found.id}", expected, again)]
+        return [Difference(f"influence of {decomposition.id}", expected, defined)]
 
     def _counted(self, influence: float) -> int | None:
-        """The number of pairs of rows that an influence stands for, where it is one."""
+        """Return the number of pairs of rows that change, if an influence is such a number."""
         return None if self.pairs is None else round(influence * self.pairs)
 
 
 def _loss(influence: Influence) -> Any:
-    """The loss as the definition states it; a loss of the user's is used as it is."""
+    """Return the name of a loss that the definition includes, otherwise the loss itself."""
     if isinstance(influence, QuantitativeInputInfluence):
         return "change"
     return "squared change" if isinstance(influence, SquaredChange) else influence
 
 
 def _formula(association: Association) -> Association | None:
-    """None for the association that the definition states itself."""
+    """Return None for the association that the definition includes."""
     return None if isinstance(association, NormalizedMutualInformation) else association

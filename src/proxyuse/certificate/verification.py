@@ -1,8 +1,7 @@
-"""Is a certificate right? Everything it says is found out again and compared.
+"""Verification: is a certificate right?
 
-The audit that it speaks of is made again, a certificate is made of that, and the two are compared
-entry by entry; then some of what was measured is measured by the definition. What cannot be found
-out again is told, never believed in silence.
+Repeats the certified audit and compares the two certificates entry by entry. Then recomputes some
+of the measures from the definition. Lists the statements that cannot be verified.
 """
 
 from __future__ import annotations
@@ -40,28 +39,28 @@ from proxyuse.settings import Influence
 SAMPLE = 200
 _SHOWN = 5
 _STATUS = {True: "ok", False: "FAIL", None: "not checked"}
-_OTHER = "the program or the rows differ from the certificate"
+_OTHER_SUBJECT = "the program or the rows differ from the certificate"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """One check of a verification.
 
     Attributes
     ----------
-    name : what.
-    ok : whether it is as certified; None if it was not checked.
-    found : what was found, in words.
-    differences : the entries that are not as certified.
+    name : what is checked.
+    ok : whether it agrees with the certificate; None if it was not checked.
+    message : the outcome in words.
+    differences : the entries that differ from the certificate.
     """
 
     name: str
     ok: bool | None
-    found: str
+    message: str
     differences: tuple[Difference, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{_STATUS[self.ok]:11}  {self.name}: {self.found}"]
+        lines = [f"{_STATUS[self.ok]:11}  {self.name}: {self.message}"]
         lines += [f"        {item}" for item in self.differences[:_SHOWN]]
         if (more := len(self.differences) - _SHOWN) > 0:
             lines.append(f"        and {more:,} more")
@@ -70,13 +69,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What became of a certificate when it was checked.
+    """The result of verifying a certificate.
 
     Attributes
     ----------
-    checks : what was looked at.
-    stated : what the certificate says and nobody can find out again; its hash alone covers it.
-    hash : that of the certificate; to be compared with what its author tells on another way.
+    checks : the checks, in order.
+    stated : statements that cannot be verified; only the hash covers them.
+    hash : the hash of the certificate. Compare it with the hash the author sent through another
+        channel.
     """
 
     checks: tuple[Check, ...]
@@ -85,14 +85,22 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether everything was checked and is as certified."""
+        """Whether every check was made and agrees with the certificate."""
         return all(check.ok for check in self.checks)
 
     def __str__(self) -> str:
-        lines = ["Verified." if self.ok else "NOT verified.", "", *map(str, self.checks)]
+        lines = [self._answer(), "", *map(str, self.checks)]
         if self.stated:
-            lines += ["", "Stated, and not checked:", *(f"- {text}" for text in self.stated)]
+            lines += ["", "Stated, but not verifiable:", *(f"- {text}" for text in self.stated)]
         return "\n".join([*lines, "", f"hash of the certificate {self.hash}"])
+
+    def _answer(self) -> str:
+        if self.ok:
+            return "Verified."
+        if any(check.ok is False for check in self.checks):
+            return "NOT verified."
+        missing = ", ".join(check.name for check in self.checks if check.ok is None)
+        return f"Not verified yet. Nothing contradicts the certificate; not checked: {missing}."
 
 
 def verify(
@@ -112,29 +120,28 @@ def verify(
     threads: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Verification:
-    """Check everything that a certificate says.
+    """Verify a certificate: repeat the audit and compare every entry.
 
     Parameters
     ----------
-    certificate : a certificate, its content, or its file.
-    model : the program, or a model that `translate` knows; a decision that the certificate states
-        is made of it.
-    X : the rows, as `audit` takes them; in any order.
-    protected, weights : as `audit` takes them; by default the columns that the certificate names.
-    oracle : who judged. Judgments that stand in the certificate are not believed without it.
-    original : the program or model before a repair, whose hash the certificate may hold.
-    association, influence : measures of your own, if the certificate was made with such.
-    sample, seed : how many decompositions are measured again by the definition, and which.
-        Witnesses and the strongest pairs always are.
-    everything : whether to measure all of them, whatever it costs.
-    threads : how many threads may count at the same time; one per core by default.
+    certificate : a certificate, its content, or the path of its file.
+    model : the program or the model. The certified decision is applied to a model.
+    X : the rows, as for `audit`, in any order.
+    protected, weights : as for `audit`; by default the columns that the certificate names.
+    oracle : the policy or the judgments. Without it, the judgments are not verified.
+    original : the program or model before a repair, to verify its hash.
+    association, influence : the custom measures of the certificate, if it has any.
+    sample, seed : the number of decompositions to recompute from the definition, and the seed of
+        that sample. Witnesses and the strongest pairs are always recomputed.
+    everything : whether to recompute all decompositions, whatever it costs.
+    threads : the number of threads, one per core by default.
     progress : callable, optional
-        Called with a `Progress` a few times a second; returning False cancels.
+        Called with a `Progress` a few times per second; return False to cancel.
 
     Raises
     ------
     FileError
-        If the file is no certificate at all. Anything else that is wrong is told by the result.
+        If the file is not a certificate. The result reports everything else that is wrong.
 
     Examples
     --------
@@ -158,38 +165,38 @@ def verify(
     if not verifier.covered():
         return Verification(tuple(verifier.checks))
     try:
-        likeness, loss = measures(content, association, influence)
+        measure, loss = measures(content, association, influence)
         clock = Clock(progress)
-        found = audit(
+        repeated = audit(
             model,
             X,
             protected_of(content, X) if protected is None else protected,
             weights=weights_of(content) if weights is None else weights,
             **arguments(content, program=isinstance(model, Program)),
-            association=likeness,
+            association=measure,
             influence=loss,
             threads=threads,
             progress=progress,
         )
-        verifier.compare(found)
+        verifier.compare(repeated)
         if original is not None:
-            verifier.original(original_difference(content, original, X, found))
+            verifier.original(original_difference(content, original, X, repeated))
         if verifier.same_subject:
-            again = remeasured(
-                found,
-                verifier.strongest(found),
-                likeness,
+            recomputed = remeasured(
+                repeated,
+                verifier.strongest(repeated),
+                measure,
                 loss,
                 sample=sample,
                 seed=seed,
                 everything=everything,
                 tick=clock.tick,
             )
-            verifier.naive(again, found)
+            verifier.definition(recomputed, repeated)
     except Canceled:
         raise
     except ProxyUseError as error:
-        verifier.checks.append(Check("audit", False, f"it cannot be made again: {error}"))
+        verifier.checks.append(Check("audit", False, f"it cannot be repeated: {error}"))
     stated = stated_only(content, model, original)
     return Verification(tuple(verifier.checks), stated, str(content["hash"]))
 
@@ -203,25 +210,26 @@ def _content(certificate: object) -> Mapping[str, Any]:
         case Mapping():
             return certificate
     raise DataError(
-        f"the certificate is of type {type(certificate).__name__}; pass a Certificate or its file"
+        "certificate: expected a Certificate or the path of its file, got "
+        f"{type(certificate).__name__}"
     )
 
 
-def _check_numbers(**given: tuple[object, int]) -> None:
-    for name, (value, least) in given.items():
+def _check_numbers(**numbers: tuple[object, int]) -> None:
+    for name, (value, least) in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise DataError(f"{name} is {value!r}; pass a whole number of {least} or more")
+            raise DataError(f"{name}: expected an integer of at least {least}, got {value!r}")
 
 
 _PARTS = {
     "program": "the same program",
     "data": "the same rows",
-    "detection": "the same questions, counts and open ends",
+    "detection": "the same settings, counts and unsettled parts",
     "front": "the same strongest pairs of association and influence",
     "witnesses": "the same witnesses",
     "judgments": "the same judgments and violations",
 }
-"""The checks of entries, in order, and what is found if all is well."""
+"""The checks of entries, in order, with the message of a check that passes."""
 _SUBJECT = ("program", "data")
 
 
@@ -229,92 +237,93 @@ class _Verifier:
     """Collects the checks of one certificate."""
 
     def __init__(self, content: Mapping[str, Any], oracle: Oracle | None, in_program: bool) -> None:
-        self.in_program = in_program  # whether the decision was made before
+        self.in_program = in_program  # whether the program includes the decision
         self.content = content
-        self.checks: list[Check] = [Check("form", True, "that of a certificate")]
-        self.given = oracle
+        self.checks: list[Check] = [Check("form", True, "a valid certificate")]
+        self.oracle = oracle
         self.same_subject = True
 
     @property
-    def _unasked(self) -> bool:
-        """Whether judgments matter for the claim and those who judged are not there."""
-        said = any(witness["judgment"] is not None for witness in self.content["witnesses"])
-        return bool(self.content["judged"]) and self.given is None and said
+    def _lacks_oracle(self) -> bool:
+        """Whether the claim depends on judgments and the oracle is missing."""
+        judged = any(witness["judgment"] is not None for witness in self.content["witnesses"])
+        return bool(self.content["judged"]) and self.oracle is None and judged
 
     def covered(self) -> bool:
-        """Check the hash over everything; False if there can be none."""
+        """Check the hash of the content; return False if it cannot be computed."""
         try:
-            now = content_hash(self.content)
+            actual = content_hash(self.content)
         except (TypeError, ValueError, RecursionError) as error:
-            self.checks.append(Check("hash", False, f"it holds what JSON cannot: {error}"))
+            self.checks.append(
+                Check("hash", False, f"it contains values that JSON does not allow: {error}")
+            )
             return False
-        if now == self.content["hash"]:
-            self.checks.append(Check("hash", True, "nothing was changed after it was made"))
+        if actual == self.content["hash"]:
+            self.checks.append(Check("hash", True, "unchanged since it was created"))
         else:
-            wrong = Difference("hash", self.content["hash"], now)
-            text = "something was changed after it was made"
+            wrong = Difference("hash", self.content["hash"], actual)
+            text = "changed since it was created"
             self.checks.append(Check("hash", False, text, (wrong,)))
         return True
 
-    def compare(self, found: Audit) -> None:
-        """Make a certificate of an audit, with the same oracle, and compare the two."""
-        oracle: Oracle | None = self.given if self.content["judged"] else None
+    def compare(self, audit: Audit) -> None:
+        """Create a certificate of an audit with the same oracle, and compare the two."""
+        oracle: Oracle | None = self.oracle if self.content["judged"] else None
         if self.content["judged"] and oracle is None:
             oracle = Recorded(self.content)
         decision = self.content["settings"]["decision"]
-        again = content_of(found, oracle)
+        repeated = content_of(audit, oracle)
         if self.in_program:
-            again["settings"]["decision"] = decision
-        expected, now = comparable(self.content), comparable(again)
+            repeated["settings"]["decision"] = decision
+        expected, actual = comparable(self.content), comparable(repeated)
         for name, about in _PARTS.items():
             if not self.same_subject and name not in _SUBJECT:
-                self.checks.append(Check(name, None, _OTHER))
+                self.checks.append(Check(name, None, _OTHER_SUBJECT))
                 continue
             wrong = tuple(
                 difference
-                for difference in differences(expected[name], now[name])
-                if not same_text(difference, found.program.precision)
+                for difference in differences(expected[name], actual[name])
+                if not same_text(difference, audit.program.precision)
             )
             text = f"{'not ' * bool(wrong)}{about}"
             if wrong and self.content["settings"]["sampling"] and name not in _SUBJECT:
-                text += " (pairs of rows were sampled: the rows must be in the same order)"
+                text += " (influence was sampled, so the rows must be in the same order)"
             self.checks.append(Check(name, not wrong, text, wrong))
             if wrong and name in _SUBJECT:
                 self.same_subject = False
-        if self._unasked and self.checks[-1].ok:
+        if self._lacks_oracle and self.checks[-1].ok:
             self.checks[-1] = Check("judgments", None, self._unchecked())
-        if self.given is not None and not self.content["judged"]:
-            text = "the certificate was made without an oracle, and the one given was not asked"
+        if self.oracle is not None and not self.content["judged"]:
+            text = "not needed: the certificate was created without an oracle"
             self.checks.append(Check("oracle", True, text))
 
     def _unchecked(self) -> str:
-        allowed = [w for w in self.content["witnesses"] if w["judgment"] is not None]
+        judged = [w for w in self.content["witnesses"] if w["judgment"] is not None]
         return (
-            f"{len(allowed)} of the remaining witnesses were judged; to check the judgments, pass "
-            "the oracle (the policy, the judgments)"
+            f"{len(judged)} of the remaining witnesses were judged; to verify the judgments, pass "
+            "the policy or the judgments"
         )
 
     def original(self, differing: Difference | None) -> None:
-        """Whether the program before the repair is the one that is stated."""
-        text = "the program before the repair is" + (" not" if differing else "") + " as certified"
+        """Check the program before the repair."""
+        text = f"{'not ' if differing else ''}the certified program before the repair"
         wrong = () if differing is None else (differing,)
         self.checks.append(Check("original", not wrong, text, wrong))
 
-    def strongest(self, found: Audit) -> Sequence[Decomposition]:
-        """What is measured again in any case."""
+    def strongest(self, audit: Audit) -> Sequence[Decomposition]:
+        """Return the decompositions that are always recomputed."""
         wanted = {pair["id"] for pair in self.content["front"]}
-        known = [witness.decomposition for witness in found.witnesses]
+        known = [witness.decomposition for witness in audit.witnesses]
         wanted -= {decomposition.id for decomposition in known}
-        return known + [d for d in found.decompositions if wanted and d.id in wanted]
+        return known + [d for d in audit.decompositions if wanted and d.id in wanted]
 
-    def naive(self, again: Remeasured, found: Audit) -> None:
-        """What the definition says."""
-        drawn, all_of = again.drawn, len(found.decompositions)
-        text = f"{drawn:,} of {all_of:,} decompositions were measured again by the definition"
-        if again.rows < found.population.n_rows:
-            text += f", on {again.rows:,} of the rows"
-        if again.costly:
-            text += (
-                f"; of {again.costly:,} the association alone, for their influence costs too much"
-            )
-        self.checks.append(Check("definition", not again.differences, text, again.differences))
+    def definition(self, recomputed: Remeasured, audit: Audit) -> None:
+        """Check the measures that were recomputed from the definition."""
+        count, total = recomputed.drawn, len(audit.decompositions)
+        text = f"{count:,} of {total:,} decompositions were recomputed from the definition"
+        if recomputed.rows < audit.population.n_rows:
+            text += f", on {recomputed.rows:,} of the rows"
+        if recomputed.costly:
+            text += f"; for {recomputed.costly:,}, only the association, because of the cost"
+        wrong = recomputed.differences
+        self.checks.append(Check("definition", not wrong, text, wrong))

@@ -1,8 +1,7 @@
-"""The data of an audit is put together from files: rows, a condition, protected attributes.
+"""Loads the data of an audit from files: rows, a condition, protected attributes.
 
-Protected attributes often live in a table of their own that few may read. It is joined here by a
-key; only its key and the attributes that are asked for are kept, and no message shows a value of
-it. This module knows nothing of models.
+Protected attributes often live in a separate, restricted table, which is joined by a key. Only the
+key and the requested attributes are read from it, and no message shows one of its values.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ class LoadedData:
 
     Attributes
     ----------
-    frame : the rows, with all columns; a model picks those it needs by name.
-    protected : for each protected attribute its column in `frame`, or its values, one a row.
+    frame : the rows with all columns. A model picks its columns by name.
+    protected : for each protected attribute, its column in `frame` or one value per row.
     target, weights : columns of `frame`, or None.
-    n_read : how many rows the data file has, before the condition.
-    paths : the files that were read.
-    sha256 : the digest of each of them, by path.
-    notes : what was left out, matched or taken for missing.
+    n_read : the number of rows in the data file, before the condition.
+    paths : the files.
+    sha256 : the digest of each file, by path.
+    notes : which rows were dropped or matched, and which values count as missing.
     """
 
     frame: pd.DataFrame
@@ -64,33 +63,30 @@ def load_data(
     key: str | None = None,
     text: Collection[str] = (),
 ) -> LoadedData:
-    r"""Read the data of an audit from files.
+    r"""Load the data of an audit from files.
 
     Parameters
     ----------
-    data : the file with the rows; see `read_table` for what it may be.
-    protected : columns that hold the protected attributes.
+    data : the file with the rows; see `read_table` for the formats.
+    protected : the columns of the protected attributes.
     target, weights : columns of `data`, optional.
-    where : condition in proxyuse's own language, optional
-        Only rows of `data` that satisfy it stay. It reads columns of `data`, and is never run as
-        Python.
+    where : condition in the language of programs, optional
+        Only the rows of `data` that satisfy it are kept. It is never run as Python.
     protected_data : another file, optional
-        Protected attributes are taken from it, and from `data` only if it lacks them. Of its
-        columns, only the key and the attributes are kept; a Parquet or Arrow file is not even
-        asked for the others.
-    key : a column of both files, text or whole numbers
-        Says which row of `protected_data` belongs to a row of `data`. Keys are compared as they
-        are written (``007`` is not ``7``); in a CSV file the column stays text. Each key stands
-        in `protected_data` once; rows of `data` may share one, and each needs one that is there.
+        Protected attributes come from this file, and from `data` only if this file lacks them.
+        Other columns of this file are not kept; in a Parquet or Arrow file they are not even read.
+    key : a column of both files, text or integers
+        Joins the two files. Keys are compared as text (``007`` is not ``7``). Each key occurs once
+        in `protected_data`. Every row of `data` needs a key that occurs there.
     text : columns that are text if `data` is a CSV file, whatever they look like. LightGBM
         replaces spaces in names with ``_``, so such a name matches too.
 
     Raises
     ------
     FileError
-        If a file cannot be read or lacks a column, or keys do not match. No values are shown.
+        If a file cannot be read or lacks a column, or keys do not match. No message shows values.
     DataError
-        If the condition cannot be read or does not fit the data.
+        If the condition cannot be parsed or does not fit the data.
 
     Examples
     --------
@@ -106,7 +102,7 @@ def load_data(
     ([31, 25], ['a', 'a'])
     >>> print(*loaded.notes, sep="\n")
     2 of 3 rows satisfy the condition age <= 50
-    2 of 4 rows of the protected data belong to no row of the data and were left out
+    2 of 4 rows of the protected data match no row of the data and were ignored
     """
     data, names = Path(data), _names(protected)
     _check_key(protected_data, key, names)
@@ -121,10 +117,10 @@ def load_data(
     attributes: dict[str, Any] = {name: name for name in names}
     files = {data: source.sha256}
     if where is not None:
-        keep, told = _satisfying(where, frame, data)
+        keep, condition_notes = _satisfying(where, frame, data)
         frame = frame[keep].reset_index(drop=True)
         keys = None if keys is None else keys.take(keep)
-        notes += told
+        notes += condition_notes
     if protected_data is not None and key is not None and keys is not None:
         joined = _join(_Side(data, keys, tuple(frame.columns)), Path(protected_data), key, names)
         attributes |= joined.values
@@ -145,26 +141,26 @@ def load_data(
 def _names(protected: Sequence[str]) -> tuple[str, ...]:
     names = (protected,) if isinstance(protected, str) else tuple(protected)
     if not names:
-        raise DataError("no protected attribute is named; name at least one column")
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise DataError(f"the protected attribute {twice[0]!r} is named twice; name it once")
+        raise DataError("protected: expected at least one column")
+    repeated = [name for index, name in enumerate(names) if name in names[:index]]
+    if repeated:
+        raise DataError(f"protected: {repeated[0]!r} is given twice; pass it once")
     return names
 
 
 def _check_key(protected_data: object, key: str | None, names: Sequence[str]) -> None:
     if protected_data is None and key is not None:
         raise DataError(
-            f"there is a key ({key!r}) and no protected data that it belongs to; "
-            "name the file of the protected data, or leave the key out"
+            f"the key {key!r} needs protected data to join; pass the file of the protected data, "
+            "or remove the key"
         )
     if protected_data is not None and key is None:
         raise DataError(
-            f"the protected data ({protected_data}) needs a key: name a column that both files "
-            "have and that says which rows belong together"
+            f"the protected data ({protected_data}) needs a key; pass a column that joins the two "
+            "files"
         )
     if key in names:
-        raise DataError(f"{key!r} is the key and cannot be a protected attribute as well")
+        raise DataError(f"{key!r} is both the key and a protected attribute; remove it from one")
 
 
 def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
@@ -179,11 +175,11 @@ def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
 def _satisfying(
     where: str, frame: pd.DataFrame, path: Path
 ) -> tuple[npt.NDArray[np.bool_], list[str]]:
-    """Which rows satisfy a condition, and what is to be told about it."""
+    """Return a mask of the rows that satisfy a condition, and notes on it."""
     try:
         program = Program.parse(where)
     except ParseError as error:
-        raise DataError(f"the condition cannot be read: {_shown(where, error)}") from error
+        raise DataError(f"the condition cannot be parsed: {_shown(where, error)}") from error
     for name in program.variables:
         if name not in frame.columns:
             raise no_column(path, name, tuple(frame.columns), "in the condition")
@@ -192,32 +188,34 @@ def _satisfying(
         columns = [table.column(name) for name in program.variables]
         kind = Frame(columns).check(program.term)
         if kind != BOOLEAN:
-            raise DataError(f"it is not true or false but of kind {kind}; compare it with a value")
+            raise DataError(f"expected true or false, got a {kind}; compare it with a value")
         values = program.predict(table)
     except ProxyUseError as error:
         raise DataError(f"the condition {where} does not fit the data: {error}") from error
     keep = np.asarray(values == 1)
     count = int(keep.sum())
     if not count:
-        raise DataError(f"no row of {len(frame):,} satisfies the condition {where}; widen it")
+        raise DataError(
+            f"no row of {len(frame):,} satisfies the condition {where}; use a wider condition"
+        )
     notes = [f"{count:,} of {_rows(len(frame))} satisfy the condition {where}"]
     unknown = np.isnan(values.astype(np.float64))
     if unknown.any():
-        notes.append(f"for {_rows(int(unknown.sum()))} the condition is missing; left out")
+        notes.append(f"in {_rows(int(unknown.sum()))}, the condition is missing; dropped")
     lacking = np.zeros(len(frame), dtype=np.bool_)
     for column in columns:
         lacking |= column.is_missing
     lacking &= ~unknown
     if lacking.any():
         notes.append(
-            f"in {_rows(int(lacking.sum()))} a value that the condition reads is missing, which "
-            f"makes a comparison false; {int((lacking & keep).sum()):,} kept"
+            f"in {_rows(int(lacking.sum()))}, a value that the condition reads is missing, so a "
+            f"comparison is false; {_rows(int((lacking & keep).sum()))} kept"
         )
     return keep, notes
 
 
 def _shown(where: str, error: ParseError) -> str:
-    """The error, and below it the line with a mark where reading stopped."""
+    """Return the error, the line, and a mark at the position of the error."""
     lines = where.splitlines()
     line = lines[error.line - 1] if error.line <= len(lines) else ""
     return f"{error}\n  {line}\n  {' ' * (error.column - 1)}^"
@@ -227,12 +225,12 @@ def _rows(count: int) -> str:
     return f"{count:,} row{'s' * (count != 1)}"
 
 
-# Protected data in a file of its own
+# Protected data in a separate file
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of two tables that are joined."""
+    """One of the two joined tables."""
 
     path: Path
     keys: Keys
@@ -247,71 +245,74 @@ class _Joined:
 
 
 def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
-    """Look up the protected attributes of each row in a file of their own."""
+    """Look up the protected attributes of each row in the restricted table."""
     with open_table(path) as source:
         _check_columns(source, {"key": key})
-        taken = _taken(source, names, data)
-        reading = source.read([key, *taken], key=key)
-    assert reading.keys is not None  # they were asked for
-    place, notes = _places(data, _Side(path, reading.keys, source.names), key)
-    values = reading.frame[taken].take(place).reset_index(drop=True)
-    both = [name for name in taken if name in data.names]
+        attributes = _attributes(source, names, data)
+        reading = source.read([key, *attributes], key=key)
+    assert reading.keys is not None  # they were requested
+    rows, notes = _matching_rows(data, _Side(path, reading.keys, source.names), key)
+    values = reading.frame[attributes].take(rows).reset_index(drop=True)
+    both = [name for name in attributes if name in data.names]
     notes += [
-        f"{name!r} was taken from the protected data; the data has a column of that name too"
+        f"{name!r} comes from the protected data; the data also has a column with that name"
         for name in both
     ]
-    return _Joined({name: values[name] for name in taken}, source.sha256, [*reading.notes, *notes])
+    return _Joined(
+        {name: values[name] for name in attributes}, source.sha256, [*reading.notes, *notes]
+    )
 
 
-def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
-    """The protected attributes that the restricted table has; the data must have the others."""
-    taken = [name for name in names if name in source.names]
+def _attributes(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
+    """Return the protected attributes in the restricted table. The data must have the others."""
+    attributes = [name for name in names if name in source.names]
     for name in names:
-        if name not in taken and (name not in data.names or not taken):
+        if name not in attributes and (name not in data.names or not attributes):
             raise no_column(source.path, name, source.names, "protected")
-    return taken
+    return attributes
 
 
-def _places(data: _Side, restricted: _Side, key: str) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """For each row of the data, the row of the restricted table with its key."""
+def _matching_rows(
+    data: _Side, restricted: _Side, key: str
+) -> tuple[npt.NDArray[np.intp], list[str]]:
+    """Return, for each row of the data, the row of the restricted table with the same key."""
     if data.keys.typed and restricted.keys.typed and data.keys.kind != restricted.keys.kind:
-        raise FileError(f"{_kinds(data, restricted, key)}; make them the same")
-    there = restricted.keys.texts.notna().to_numpy()
-    known = restricted.keys.texts[there]
+        raise FileError(f"{_kinds(data, restricted, key)}; convert one of them")
+    present = restricted.keys.texts.notna().to_numpy()
+    known = restricted.keys.texts[present]
     repeated = known.duplicated(keep=False)
     if repeated.any():
         raise FileError(
-            f"{restricted.path}: {known[repeated].nunique():,} of the keys in column {key!r} stand "
-            f"in more than one row ({_rows(int(repeated.sum()))} in all; which is not shown, for "
-            "they are private); leave one row for each key"
+            f"{restricted.path}: {known[repeated].nunique():,} keys in column {key!r} occur in "
+            f"more than one row ({_rows(int(repeated.sum()))} in total; the keys are private and "
+            "not shown); keep one row per key"
         )
     index = require("pandas", "matching keys").Index(known.astype(object))
-    found = index.get_indexer(data.keys.texts.astype(object))
-    if (found < 0).any():
-        raise _unmatched(data, restricted, key, int((found < 0).sum()))
-    place = np.flatnonzero(there)[found]
+    positions = index.get_indexer(data.keys.texts.astype(object))
+    if (positions < 0).any():
+        raise _unmatched(data, restricted, key, int((positions < 0).sum()))
+    rows = np.flatnonzero(present)[positions]
     n_all = len(restricted.keys.texts)
-    if unused := n_all - len(np.unique(place)):
-        belong = "belongs" if unused == 1 else "belong"
-        left = "was" if unused == 1 else "were"
-        return place, [
-            f"{unused:,} of {_rows(n_all)} of the protected data {belong} to no row of the data "
-            f"and {left} left out"
+    if unused := n_all - len(np.unique(rows)):
+        match, were = ("matches", "was") if unused == 1 else ("match", "were")
+        return rows, [
+            f"{unused:,} of {_rows(n_all)} of the protected data {match} no row of the data and "
+            f"{were} ignored"
         ]
-    return place, []
+    return rows, []
 
 
 def _unmatched(data: _Side, restricted: _Side, key: str, count: int) -> FileError:
     n_rows, empty = len(data.keys.texts), int(data.keys.texts.isna().sum())
-    told = f"{count:,} of {_rows(n_rows)} of {data.path} have no row in {restricted.path} with "
-    told += f"the same {key!r}"
+    message = f"{count:,} of {_rows(n_rows)} of {data.path} have no row in {restricted.path} with "
+    message += f"the same {key!r}"
     if empty:
-        told += f" ({empty:,} of them have no key at all)"
+        message += f" ({empty:,} of them have no key)"
     if data.keys.kind != restricted.keys.kind:
-        told += f"; {_kinds(data, restricted, key)}"
+        message += f"; {_kinds(data, restricted, key)}"
     return FileError(
-        f"{told}; add the rows that are lacking there, or leave these out with a condition "
-        "(an empty cell there is another thing, which can be dropped or count as a value)"
+        f"{message}; add the missing rows there, or exclude these rows with --where "
+        "(a row with an empty protected value is enough; see --missing-protected)"
     )
 
 

@@ -11,7 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
 
-REQUIRED = ("msgspec", "narwhals", "numba", "numpy", "scipy")
+REQUIRED = ("numpy", "filelock", "msgspec", "narwhals", "numba", "scipy")
+NEED_NUMPY = ("numba", "scipy")
 OPTIONAL = {
     "pandas": ("files", "read data files"),
     "pyarrow": ("files", "read Parquet, Arrow and Feather files"),
@@ -79,6 +80,8 @@ def _problems(packages: dict[str, str | None]) -> list[str]:
         if packages[name] is None:
             problems.append(f"{name} is not installed: pip install {name}")
             continue
+        if name in NEED_NUMPY and problems and problems[0].startswith("numpy "):
+            continue  # it may be fine once NumPy is
         try:
             import_module(name)
         except Exception as error:  # a broken build can raise anything

@@ -98,7 +98,7 @@ def _document(result: Verification) -> dict[str, Any]:
             {
                 "name": check.name,
                 "ok": check.ok,
-                "found": check.found,
+                "message": check.message,
                 "differences": [str(item) for item in check.differences],
             }
             for check in result.checks
