@@ -22,11 +22,11 @@ from proxyuse.errors import LanguageError
 from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
 from proxyuse.lang.kinds import MISSING_KIND, check_kinds
 from proxyuse.lang.nodes import Const, Node, Precision, Term, children, postorder, variables
+from proxyuse.lang.original_points import original_points
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position, Site
 from proxyuse.lang.rewrite import simplify, simplify_node, without_missing_directions
-from proxyuse.lang.survivors import survivors
 from proxyuse.lang.text import LINE_WIDTH, brief, briefs, name_text, precision_of, term_text
 
 P = ParamSpec("P")
@@ -279,7 +279,7 @@ class Program:
     def replaced_points(self, new: Mapping[Site, Const]) -> tuple[Program, list[int]]:
         """Do the same, and return the old point of each new point (-1 for new constants)."""
         program, built = self._replaced(new)
-        return program, survivors(self.points, built, program.points)
+        return program, original_points(self.points, built, program.points)
 
     def _replaced(self, new: Mapping[Site, Const]) -> tuple[Program, dict[int, Term]]:
         if not new:

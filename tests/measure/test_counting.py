@@ -22,7 +22,7 @@ from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.contexts import engine as engine_module
-from proxyuse.measure.contexts import unchanged_ranges, views
+from proxyuse.measure.contexts import row_views, unchanged_ranges
 from proxyuse.measure.contexts.counting import PositionPlan
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.counting import Block, Measures, Plan, blocks_of, measured, whole_masses
@@ -210,7 +210,7 @@ def test_another_process_counts_the_same_bytes() -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each thread its rows, however few."""
-    monkeypatch.setattr(views, "LEAST_ROWS", 1)
+    monkeypatch.setattr(row_views, "MIN_ROWS", 1)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -294,7 +294,7 @@ def test_values_are_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> N
     program = Program.parse("ite(2 * a + b > 0.3, a * b, a - b) + 3 * b")
     people = population(program, 100, 0)
     wanted = Sample(program, people)
-    monkeypatch.setattr(sample_module, "MOST_BYTES", 2000)
+    monkeypatch.setattr(sample_module, "MAX_BYTES", 2000)
     tight = Sample(program, people)
     for _ in range(2):
         for term in program.points.terms:

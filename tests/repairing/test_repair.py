@@ -24,7 +24,7 @@ import proxyuse as pu
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Compare, Const, Member, Term, Var, variables
 from proxyuse.lang.positions import Site
-from proxyuse.measure.what_if import WhatIf
+from proxyuse.measure.interventions import Interventions
 from tests.brute import Tree, key, mass_of, without_idle_marks
 from tests.forest_cases import forest_case
 from tests.measure.agreement import defined, measured
@@ -130,7 +130,7 @@ def test_an_engine_knows_what_a_changed_program_would_say(seed):
     new = {site: Const(bool(rng.random() < 0.5)) for site in sites}
     assert new, "a case without tests shows nothing; take it out of the list"
     changed = engine.of(case.program.replaced(new))
-    assert WhatIf(engine).values_with(new).tolist() == pytest.approx(
+    assert Interventions(engine).values_with(new).tolist() == pytest.approx(
         changed.sample.outputs().tolist(), nan_ok=True
     )
 
@@ -145,7 +145,9 @@ def test_an_engine_knows_what_is_left_of_a_variable(seed):
     changed = case.program.replaced(new)
     there = [Site(p) for p, t in enumerate(changed.points.terms) if t == Var("x")]
     expected = defined(changed, case.population).influence(there) if there else 0.0
-    assert WhatIf(engine).influence_after(sites[1::2], new) == pytest.approx(expected, abs=1e-12)
+    assert Interventions(engine).influence_after(sites[1::2], new) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 # The paper's example

@@ -39,7 +39,7 @@ from proxyuse.lang.positions import Cover, Points, Site
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import support_of
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.what_if import WhatIf
+from proxyuse.measure.interventions import Interventions
 from proxyuse.repairing.region import Region, region_at
 from proxyuse.repairing.region_trials import RegionTrials
 from proxyuse.repairing.utility import Utility
@@ -106,7 +106,7 @@ class TrialContext:
     ) -> None:
         self.audit, self.utility = audit, utility
         self.measurement, self.sample = measurement, measurement.sample
-        self.what_if = WhatIf(measurement)
+        self.interventions = Interventions(measurement)
         self.association, self.effort = association, effort
         self.program, self.points = audit.program, audit.program.points
         self.protected = {z.name: i for i, z in enumerate(audit.population.protected)}
@@ -143,7 +143,7 @@ class TrialContext:
             codes = root.region.codes_with(new)
             words = [constant(v, self.sample.vocabulary) for v in root.region.constants]
             return np.concatenate(words)[codes]
-        return self.what_if.values_with(new)
+        return self.interventions.values_with(new)
 
     def trial(self, new: Mapping[Site, Const]) -> Trial:
         """A trial with what it costs."""
@@ -175,7 +175,7 @@ class TrialContext:
         rows = np.flatnonzero(self.sample.reached(site.point))
         values = constant(value.value, self.sample.vocabulary)
         said = np.broadcast_to(values, (len(rows), *values.shape[1:]))
-        gains = self.utility.gains(self.what_if.outcome(site, rows, said), rows)
+        gains = self.utility.gains(self.interventions.outcome(site, rows, said), rows)
         more = gains.sum() - self.gains[rows].sum()
         return Trial({site: value}, self.utility.worth(more), self._size([site]))
 
@@ -189,7 +189,7 @@ class TrialContext:
         masses = support.masses(self.sample.weights)
         chosen = np.arange(len(support))
         if isinstance(self.points.terms[sites[0].point], Var):
-            kinds = self.what_if.value_classes(sites, support)
+            kinds = self.interventions.value_classes(sites, support)
             chosen = _middles(kinds, masses)
         most = self.effort.constants if self.small else self.effort.constants // 2
         if len(chosen) > most:
@@ -210,7 +210,7 @@ class TrialContext:
         Sort the rows by their thresholds; what each side adds to the utility is summed up from
         both ends. Of the best interval, the point nearest the mean. O(n log n).
         """
-        sides = self.what_if.sides(site)
+        sides = self.interventions.sides(site)
         if sides is None:
             return None
         rows, tau, low, high = sides
@@ -264,13 +264,13 @@ class TrialContext:
         own = Cover(self.points, sites)
         if any(gone) or not all(own.holds(site) for site in trial.new):
             rest = [site for site, out in zip(sites, gone, strict=True) if not out]
-            return witness.association, self.what_if.influence_after(rest, trial.new)
+            return witness.association, self.interventions.influence_after(rest, trial.new)
         values = self._values_with(sites[0], trial.new)
         each = self.measurement.joint.association_of(values, self.association)
         association = float(each[self.protected[witness.protected]])
         if association < self.audit.epsilon:
             return association, witness.influence
-        return association, self.what_if.influence_of(sites, values)
+        return association, self.interventions.influence_of(sites, values)
 
     def gone(self, witness: Witness, trial: Trial) -> bool:
         """Whether a trial removes a witness."""
@@ -280,14 +280,14 @@ class TrialContext:
     def _values_with(self, site: Site, new: Mapping[Site, Const]) -> Array:
         """What an expression says with constants inside it."""
         if not site.operands:
-            return self.what_if.values_with(new, site.point)
+            return self.interventions.values_with(new, site.point)
         term = self.points.terms[site.point]
         below = self.points.below(site.point)
         subset = {s: v for s, v in new.items() if s.point == site.point and s.operands}
         gone = {step for s in subset for step in s.operands}
         inner = {s: v for s, v in new.items() if s not in subset}
         steps = sorted(set(site.operands) - gone, key=lambda step: term._order[step])
-        parts = [self.what_if.values_with(inner, below[step]) for step in steps]
+        parts = [self.interventions.values_with(inner, below[step]) for step in steps]
         parts += [constant(v.value, self.sample.vocabulary) for v in subset.values()]
         return parts[0] if len(parts) == 1 else apply(term, parts, {}, self.sample.vocabulary)
 

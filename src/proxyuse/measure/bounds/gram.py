@@ -15,9 +15,10 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 
 ROUNDING = 1e-12
-"""How far inside the dual cone a point must be, relative to the magnitudes involved."""
+"""The distance of a point from the boundary of the dual cone, relative to the magnitudes."""
 
 LAST = -1e300
+"""The score of a constant sum: below every correlation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ class Moments:
 
     @classmethod
     def of(cls, operands: Array, target: Array, weights: Array) -> Moments:
-        """Compute the moments of operands, one per row. O(k^2 n). Missing numbers count as mean."""
+        """Compute the moments of operands, one per row, in O(k^2 n); missing counts as the mean."""
         centered = centered_rows(operands, weights)
         return cls.of_centered(centered @ centered.T, centered, target, weights)
 
@@ -123,7 +124,7 @@ class Moments:
         return sorted(inside)
 
     def certificate(self) -> float:
-        """An upper bound on the squared correlation of every partial sum with the target.
+        """Return an upper bound on the squared correlation of every partial sum with the target.
 
         A partial sum has coefficients 0 and 1, which are nonnegative. It lies in the cone spanned
         by the operands, so its angle to the target is at least that of the cone. For any b with

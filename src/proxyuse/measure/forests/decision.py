@@ -52,7 +52,7 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.packed import Forest
 from proxyuse.lang.positions import Points, Site
 
-MOST_CLASSES = 256
+MAX_CLASSES = 256
 _HOLE = Var("sum of trees")
 
 
@@ -193,7 +193,7 @@ def _label_decision(forest: Forest) -> Decision | None:
     numbers = _numbered(list(forest.labels))
     outputs = np.arange(int(numbers.max()) + 1)
     missing = any(isinstance(v, float) and math.isnan(v) for v in forest.labels)
-    if missing or not 2 <= len(outputs) <= MOST_CLASSES:
+    if missing or not 2 <= len(outputs) <= MAX_CLASSES:
         return None
     none = np.empty(0, dtype=np.int64)
     classes = numbers[forest.leaves]
@@ -229,7 +229,7 @@ def _largest(
     if len({divisor for divisor, _ in sums}) > 1:  # the largest sum need not win
         return None
     classes = list(labels) or [float(c) for c in range(len(columns))]
-    if len(classes) != len(columns) or not 2 <= len(classes) <= MOST_CLASSES:
+    if len(classes) != len(columns) or not 2 <= len(classes) <= MAX_CLASSES:
         return None
     return _sums(points, sums, columns, tree_at, _outputs(points, judge, classes), math.nan, forest)
 

@@ -22,7 +22,7 @@ from proxyuse.measure.forests.plan import ForestPlan
 AT_ONCE = 256
 """The number of subtrees for which the leaves of one block are kept."""
 
-MOST_CELLS = 1 << 23
+MAX_CELLS = 1 << 23
 """Limit on the entries of the tables in one batch."""
 
 CLOSE = 1e-9
@@ -90,7 +90,7 @@ def batches(plan: ForestPlan, roots: Array, widths: Sequence[int]) -> Iterator[S
     remaining = np.sort(roots)[::-1]
     while len(remaining):
         entries = (spans.last_leaf - spans.first_leaf)[remaining].cumsum() * sum(widths)
-        count = int(np.searchsorted(entries, MOST_CELLS, side="right"))
+        count = int(np.searchsorted(entries, MAX_CELLS, side="right"))
         count = max(1, min(count, AT_ONCE))
         yield SubtreeBatch.of(plan, remaining[:count], widths)
         remaining = remaining[count:]

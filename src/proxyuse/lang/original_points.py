@@ -8,7 +8,7 @@ from proxyuse.lang.nodes import Const, Term
 from proxyuse.lang.positions import Points
 
 
-def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
+def original_points(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
     """Return the old point of each point of a rebuilt term, -1 for new points. Linear.
 
     `built` holds the new term at each old point that changed (see `Points.rebuilt`); everything
