@@ -1,4 +1,4 @@
-"""Rewriting that preserves meaning: constant folding and its consequences.
+"""Simplification that preserves meaning: constant folding and its consequences.
 
 Rounding is preserved, too: a sum of constants and variables stays as it is, because
 ``(2 + x) + 3`` and ``x + 5`` can differ in the last bit.

@@ -64,7 +64,7 @@ class Sums(NamedTuple):
     operands : the trees of each sum, in the order of the sum; -1 for a constant.
     constants : the value of each operand that is a constant.
     firsts : the index of each sum's first operand, followed by the number of operands.
-    columns : which entry of the trees' values each sum adds.
+    columns : the entry of the trees' values that each sum adds.
     divisors : the number that divides each sum.
     threshold : the smallest sum of the second class; NaN if the largest sum wins.
     outputs : an output number for each class; classes with equal outputs share it. Empty if the
@@ -272,7 +272,7 @@ def _sums(
 ) -> Sums | None:  # fmt: skip
     if forest.labels or not np.isfinite(forest.leaves).all():
         return None
-    operands = [point for _, places in sums for point in places]
+    operands = [point for _, points_of_sum in sums for point in points_of_sum]
     constants = []
     for point in operands:
         term = points.terms[point]
@@ -283,7 +283,7 @@ def _sums(
     return Sums(
         operands=np.array([tree_at.get(point, -1) for point in operands], dtype=np.int64),
         constants=np.array(constants),
-        firsts=np.cumsum([0, *(len(places) for _, places in sums)]),
+        firsts=np.cumsum([0, *(len(points_of_sum) for _, points_of_sum in sums)]),
         columns=np.array(columns, dtype=np.int64),
         divisors=np.array([divisor for divisor, _ in sums]),
         threshold=threshold,
