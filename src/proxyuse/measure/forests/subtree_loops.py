@@ -119,6 +119,20 @@ def number_groups(hashes: Array, groups: Array) -> int:
     return count
 
 
+@called
+def leaf_changes_exactly(
+    leaf: int, row: int, inside: Array, trees: Array, shifts: Array, sums: Sums, ends: Array,
+    actual: int, total: float, new: Array,
+) -> bool:  # fmt: skip
+    """Return whether a leaf of the subtree changes a row's output, by the program's own sums."""
+    for tree in range(len(new)):
+        new[tree] = ends[tree, row]
+    for k in range(len(trees)):
+        if inside[k]:
+            new[trees[k]] = leaf + shifts[k]
+    return bool(exactly_changes(sums, new, actual, total))
+
+
 @compiled
 def swap(
     rows: Array, inside: Array, trees: Array, shifts: Array, first_leaf: int, value_of: Array,
@@ -132,35 +146,33 @@ def swap(
     per distinct value, `value_of` the value of each leaf.
     """
     new = ends[:, 0].copy()
-    moved, kept = leads[0].copy(), leads[0].copy()
+    moved, without = leads[0].copy(), leads[0].copy()
     for i in range(len(rows)):
         row = rows[i]
         here = -1
-        for index in range(len(kept)):
-            kept[index] = leads[row, index]
+        for index in range(len(without)):
+            without[index] = leads[row, index]
         for k in range(len(trees)):
             if inside[k, i]:
                 own = ends[trees[k], row]
                 here = value_of[own - shifts[k] - first_leaf]
-                for index in range(len(kept)):
-                    kept[index] -= scores[own, index]
+                for index in range(len(without)):
+                    without[index] -= scores[own, index]
         for value in range(len(leaf_of)):
             if masses[value] == 0 or value == here:
                 continue
-            for index in range(len(kept)):
-                moved[index] = kept[index]
+            for index in range(len(without)):
+                moved[index] = without[index]
             for k in range(len(trees)):
                 if inside[k, i]:
-                    for index in range(len(kept)):
+                    for index in range(len(without)):
                         moved[index] += scores[leaf_of[value] + shifts[k], index]
             outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
             if outcome == UNSURE:
-                for tree in range(len(new)):
-                    new[tree] = ends[tree, row]
-                for k in range(len(trees)):
-                    if inside[k, i]:
-                        new[trees[k]] = leaf_of[value] + shifts[k]
-                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+                outcome = leaf_changes_exactly(
+                    leaf_of[value], row, inside[:, i], trees, shifts, sums, ends, classes[row],
+                    totals[row, 0], new,
+                )  # fmt: skip
             if outcome == 1:
                 by_row[row] += masses[value]
                 by_value[value] += weights[row]
@@ -185,18 +197,18 @@ def swap_sorted(
     number = len(sums.outputs) == 0
     for i in range(len(rows)):
         row = rows[i]
-        here, times, kept = -1, 0, leads[row, 0]
+        here, times, without = -1, 0, leads[row, 0]
         for k in range(len(trees)):
             if inside[k, i]:
                 own = ends[trees[k], row]
                 here = value_of[own - shifts[k] - first_leaf]
-                kept -= scores[own, 0]
+                without -= scores[own, 0]
                 times += 1
         # Values before `low` and from `high` on are decided; those between are tried one by one.
         center = leads[row, 0] if number else 0
         edge = max(slack, 0)
-        low = first_at_least(scores, leaf_of, order, kept, times, center - edge)
-        high = first_at_least(scores, leaf_of, order, kept, times, center + edge + 1)
+        low = first_at_least(scores, leaf_of, order, without, times, center - edge)
+        high = first_at_least(scores, leaf_of, order, without, times, center + edge + 1)
         if not number and slack == 0:
             low = high
         below, above = number, number
@@ -215,15 +227,13 @@ def swap_sorted(
             value = order[index]
             if masses[value] == 0 or value == here:
                 continue
-            moved[0] = kept + times * scores[leaf_of[value], 0]
+            moved[0] = without + times * scores[leaf_of[value], 0]
             outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
             if outcome == UNSURE:
-                for tree in range(len(new)):
-                    new[tree] = ends[tree, row]
-                for k in range(len(trees)):
-                    if inside[k, i]:
-                        new[trees[k]] = leaf_of[value] + shifts[k]
-                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+                outcome = leaf_changes_exactly(
+                    leaf_of[value], row, inside[:, i], trees, shifts, sums, ends, classes[row],
+                    totals[row, 0], new,
+                )  # fmt: skip
             if outcome == 1:
                 by_row[row] += masses[value]
                 by_value[value] += weights[row]
@@ -231,13 +241,13 @@ def swap_sorted(
 
 @called
 def first_at_least(
-    scores: Array, leaf_of: Array, order: Array, kept: int, times: int, least: int
+    scores: Array, leaf_of: Array, order: Array, without: int, times: int, least: int
 ) -> int:
     """Find the first value, in sorted order, whose lead is at least `least`."""
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
-        if kept + times * scores[leaf_of[order[middle]], 0] < least:
+        if without + times * scores[leaf_of[order[middle]], 0] < least:
             low = middle + 1
         else:
             high = middle
