@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +21,7 @@ from proxyuse.detect.results import Detection, Measure, Unsettled
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.frame import frame_of
-from proxyuse.judge.judgment import Judgment, Oracle, Violation
+from proxyuse.judge.judgment import Oracle, Violation, judgment_of
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
@@ -127,8 +126,8 @@ class Audit:
         >>> [v.witness.term for v in found.violations(oracle)]
         ['vitamins == 1', "ite(vitamins == 1, 'a', 'b')"]
         """
-        judged = ((w, asked(oracle, w)) for w in self.witnesses)
-        return [Violation(w, said) for w, said in judged if said is None or not said.appropriate]
+        judged = ((w, judgment_of(oracle, w)) for w in self.witnesses)
+        return [Violation(w, j) for w, j in judged if j is None or not j.appropriate]
 
     def validated(self, validity: Methods) -> Audit:
         """The same findings with what statistics say of each witness.
@@ -197,12 +196,15 @@ class Audit:
         matplotlib.axes.Axes
             Of a figure that `save_figure` writes so that the same audit gives the same bytes.
         """
-        drawn: Axes = from_page("figure", "draw")(self, protected, ax=ax, repaired=repaired)
-        return drawn
+        from proxyuse.page.figure import draw
+
+        return draw(self, protected, ax=ax, repaired=repaired)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return str(from_page("notebook", "audit_html")(self))
+        from proxyuse.page.notebook import audit_html
+
+        return audit_html(self)
 
     def changed_by_row(self, found: Decomposition) -> Array | None:
         """For each row the share of all values of a computation that change its decision.
@@ -235,8 +237,9 @@ class Audit:
         >>> page[:15]
         '<!doctype html>'
         """
-        written: Path = from_page("page", "write_page")(path, self, **options)
-        return written
+        from proxyuse.page.page import write_page
+
+        return write_page(path, self, **options)
 
     def __str__(self) -> str:
         validity = self.validity
@@ -261,27 +264,6 @@ class Audit:
             f"<Audit: {len(self.witnesses)} witnesses among {len(self.decompositions)} "
             f"decompositions, {complete}>"
         )
-
-
-def from_page(module: str, name: str) -> Any:
-    """A function of the room that shows results, which lies above this one.
-
-    A room knows only those below it; what a result looks like is not the business of an audit. Yet
-    `audit.plot()` is where people look for it. This is the one place that reaches up, by name and
-    when it is called.
-    """
-    return getattr(import_module(f"proxyuse.page.{module}"), name)
-
-
-def asked(oracle: Oracle | None, witness: Witness) -> Judgment | None:
-    """What an oracle says of a witness."""
-    said = None if oracle is None else oracle(witness)
-    if said is not None and not isinstance(said, Judgment):
-        raise DataError(
-            f"the oracle says {said!r} of witness {witness.id}; it must return a Judgment with a "
-            "reason, or None"
-        )
-    return said
 
 
 def audit(

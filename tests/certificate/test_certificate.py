@@ -25,11 +25,11 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.certificate import reference_check as naive_check
 from proxyuse.certificate.certificate import Certificate, certify, schema
-from proxyuse.certificate.hashes import content_hash, program_hash
 from proxyuse.certificate.pareto import pareto_front
 from proxyuse.certificate.reference_check import remeasured
 from proxyuse.certificate.verification import Verification, verify
 from proxyuse.detect import forest_terms
+from proxyuse.hashes import content_hash, program_hash
 from proxyuse.io.json_schema import KEYWORDS
 
 # The certificate

@@ -63,7 +63,6 @@ def by_brute_force(case: Case, sites: Sequence[Site]) -> RowEffects:
     return RowEffects(matrix @ shares, shares @ matrix)
 
 
-@settings(max_examples=40)
 @given(cases(most_rows=5))
 def test_the_definition_is_a_mean_over_all_pairs_of_rows(case: Case) -> None:
     reference = defined(case.program, population_of(case))
@@ -78,7 +77,6 @@ def test_the_definition_is_a_mean_over_all_pairs_of_rows(case: Case) -> None:
 # Against the definition
 
 
-@settings(max_examples=50)
 @given(cases(most_rows=8))
 def test_every_engine_agrees_with_the_definition(case: Case) -> None:
     check_effects(case.program, population_of(case))

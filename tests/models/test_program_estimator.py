@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
-from hypothesis import given, settings
+from hypothesis import given
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -146,7 +146,6 @@ def test_an_output_that_is_no_class_is_an_error_that_names_the_row():
     assert not hasattr(estimator, "predict_proba")
 
 
-@settings(max_examples=60, deadline=None)
 @given(terms(), columns(4))
 def test_random_programs(term, data):
     program = Program(term)

@@ -16,8 +16,8 @@ from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.certificate.content import FORMAT, VERSION, content_of
-from proxyuse.certificate.hashes import content_hash
 from proxyuse.errors import DataError, FileError
+from proxyuse.hashes import content_hash
 from proxyuse.io.json_schema import first_mistake
 from proxyuse.io.reading import unreadable
 from proxyuse.io.writing import written

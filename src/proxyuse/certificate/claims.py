@@ -8,11 +8,11 @@ from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import NOTHING, Difference
-from proxyuse.certificate.hashes import program_hash
 from proxyuse.data.table import Table
 from proxyuse.detect.budget import BUDGET_KEYS, Budget
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
+from proxyuse.hashes import program_hash
 from proxyuse.judge.judgment import Judgment
 from proxyuse.lang.nodes import Precision
 from proxyuse.lang.text import term_text

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit, asked
-from proxyuse.certificate.hashes import data_hash, program_hash
+from proxyuse.auditing import Audit
 from proxyuse.certificate.pareto import pareto_front
 from proxyuse.data.population import Population
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness
-from proxyuse.judge.judgment import Judgment, Oracle
+from proxyuse.hashes import data_hash, program_hash
+from proxyuse.judge.judgment import Judgment, Oracle, judgment_of
 from proxyuse.lang.build import const
 from proxyuse.models.decisions import Decision, Positive, Threshold, TopK
 from proxyuse.notes import NoteKind
@@ -40,7 +40,7 @@ def content_of(
     date: str | None = None,
 ) -> dict[str, Any]:
     """All entries of a certificate but its hash."""
-    judged = [asked(oracle, witness) for witness in audit.witnesses]
+    judged = [judgment_of(oracle, witness) for witness in audit.witnesses]
     violations = sum(said is None or not said.appropriate for said in judged)
     association, influence = audit.measures
     return {

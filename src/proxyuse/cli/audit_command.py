@@ -26,7 +26,7 @@ from proxyuse.judge.records import Records
 from proxyuse.models.boosted import says_probability
 from proxyuse.models.decisions import Threshold
 from proxyuse.models.files import LoadedModel, load_model
-from proxyuse.models.registry import input_names, saw_names
+from proxyuse.models.registry import input_names, is_named
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
 from proxyuse.report.answer import answer, exit_code
@@ -206,7 +206,7 @@ def model_inputs(model: Any, data: LoadedData, project: Project) -> tuple[Any, d
     A model that was fitted with column names picks its columns. Any other model gets all columns
     in order, except the protected attributes, the target, the weights and the key.
     """
-    if isinstance(model, Program) or saw_names(model):
+    if isinstance(model, Program) or is_named(model):
         return data.frame, data.protected, data.weights
     excluded = {*(project.protected or ()), project.target, project.weights, project.key}
     X = data.frame[[name for name in data.frame.columns if name not in excluded]]

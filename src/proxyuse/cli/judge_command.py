@@ -22,13 +22,12 @@ from proxyuse.io.writing import check_writable
 from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
-from proxyuse.output.words import count
 from proxyuse.report.answer import exit_code, text_table
 from proxyuse.report.document import figure
 from proxyuse.report.verdicts import exit_code_of
 from proxyuse.report.witness_page import Pages
-from proxyuse.report.wording import one_line, shortened
 from proxyuse.verdict import counts
+from proxyuse.words import count, one_line, shortened
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")

@@ -297,7 +297,7 @@ def _candidates(work: Work, done: Repair, form: str) -> Iterator[Made]:
 def _running(done: Repair, why: str) -> Made:
     from proxyuse.models.program_estimator import program_estimator
 
-    original = done.given
+    original = done.original_model
     if isinstance(original, Program):
         return Made(program_estimator(done.program), False, "the input is a program, not a model")
     return Made(program_estimator(done.program, original), False, why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,13 @@ from proxyuse.models.decisions import (
     share_of,
 )
 from proxyuse.models.model_terms import DOUBLE, ModelTerms
-from proxyuse.models.registry import body_of, input_names, program_of, saw_names
+from proxyuse.models.registry import (
+    body_of,
+    input_names,
+    is_named,
+    program_of,
+    reads_lightgbm_names,
+)
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Frame, Program
 
@@ -102,17 +108,31 @@ def audited_model(
 
 
 def _names(model: Any, X: object, protected: set[str]) -> tuple[str, ...]:
+    """The columns of the data that a model reads, in its order."""
     names = input_names(model, None)
-    given = Table.of(X, names).names
-    if saw_names(model):
-        if not type(model).__module__.startswith("lightgbm"):
-            return names
-        blanks = {name.replace(" ", "_"): name for name in given}  # which LightGBM replaces
-        return tuple(name if name in given else blanks.get(name, name) for name in names)
-    for fitting in (given, [name for name in given if name not in protected]):
-        if len(fitting) == len(names):
-            return tuple(fitting)
+    table = Table.of(X, names)
+    if is_named(model):
+        if reads_lightgbm_names(model):
+            _require_unique_columns(names, table)
+        return tuple(table.names[table.index_of(name)] if name in table else name for name in names)
+    for columns in (table.names, [name for name in table.names if name not in protected]):
+        if len(columns) == len(names):
+            return tuple(columns)
     return names
+
+
+def _require_unique_columns(names: Sequence[str], table: Table) -> None:
+    """Raise an error if several columns could be the one that LightGBM knows by a name."""
+    columns: dict[str, list[str]] = {}
+    for column in table.names:
+        columns.setdefault(column.replace(" ", "_"), []).append(column)
+    for name in names:
+        if len(matches := columns.get(name, [])) > 1:
+            raise DataError(
+                f"the LightGBM model reads {name!r}, which could be any of the columns "
+                f"{', '.join(map(repr, matches))}, because LightGBM replaces spaces with "
+                "underscores; drop the columns that the model was not fitted on"
+            )
 
 
 def _decided(

@@ -18,11 +18,11 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.lang.text import shortened
 from proxyuse.models.model_terms import SINGLE
 from proxyuse.models.native_categories import with_categories
-from proxyuse.models.registry import body_of, input_names, program_of, saw_names
+from proxyuse.models.registry import body_of, input_names, is_named, program_of
 from proxyuse.program import Frame, Program
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
             {c.name: c.decode() if c.kind is Kind.CATEGORY else c.values for c in columns}
         )
     named = (
-        hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster" or saw_names(model)
+        hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster" or is_named(model)
     )
     return with_categories(model, rows) if named else rows.to_numpy()
 

@@ -243,9 +243,14 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
     return names
 
 
-def saw_names(model: object) -> bool:
+def is_named(model: object) -> bool:
     """Whether a model was fitted on columns with names."""
     return _seen(_first_part(model))[0] is not None
+
+
+def reads_lightgbm_names(model: object) -> bool:
+    """Whether the names of a model's inputs come from LightGBM, which replaces spaces in them."""
+    return type(_first_part(model)).__module__.startswith("lightgbm")
 
 
 def _does_nothing(step: Any) -> bool:

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
-from proxyuse.certificate.hashes import data_hash, program_hash
+from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
-from proxyuse.output.words import count, listed
 from proxyuse.page.glossary import glossary
 from proxyuse.page.repaired import Became, repair_section
 from proxyuse.page.shown import MOST_NAME, all_visible, cut, name, said
 from proxyuse.page.witness import Sections, brief, is_settled
-from proxyuse.repairing.repair import Repair
+from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.wording import headline, lacking
+from proxyuse.words import count, listed
 
 MOST_FIRST = 3  # groups on the first screen
 MOST_SECTIONS = 50
@@ -30,7 +29,7 @@ MOST_REFERENCES = 12
 Found = Mapping[str, Any]
 
 
-def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[str, Any]:
+def page_content(audit: Audited, document: Found, repair: Repaired | None) -> dict[str, Any]:
     """Everything that the templates need."""
     document = {**document, "about": dict(document["about"])}
     repaired = None
@@ -109,7 +108,7 @@ def _with_front(document: Found, group: Found) -> dict[str, Any]:
 
 
 def _look_at(
-    audit: Audit, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
+    audit: Audited, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
 ) -> dict[str, Any]:
     front = entries[group["key"]]
     strongest = entries[group["protected"], group["strongest"]]
@@ -128,7 +127,7 @@ def _look_at(
     }
 
 
-def _facts(audit: Audit, document: Found) -> dict[str, Any]:
+def _facts(audit: Audited, document: Found) -> dict[str, Any]:
     """Which model, which data."""
     about = document["about"]
     model = about["model"] if isinstance(about.get("model"), dict) else {}
@@ -269,7 +268,7 @@ def _references(document: Found) -> list[dict[str, Any]]:
     return found
 
 
-def _check(audit: Audit, document: Found) -> dict[str, Any]:
+def _check(audit: Audited, document: Found) -> dict[str, Any]:
     """What it takes to find all this out again."""
     about = document["about"]
     model = about["model"] if isinstance(about.get("model"), dict) else {}
