@@ -118,7 +118,7 @@ def test_a_proxy_that_preprocessing_computes_is_found(drawn):
 
 
 @given(cases())
-def test_what_does_not_affect_the_output_is_no_witness(case):
+def test_a_computation_without_effect_on_the_output_is_no_witness(case):
     idle = Ite(Compare(Relation.LE, Var("dummy"), Const(1.0)), Const(0.0), Const(0.0))
     unread = Case(
         Ite(Compare(Relation.GT, idle, Const(1.0)), Const(1.0), Const(0.0)),
@@ -152,7 +152,7 @@ def test_a_variable_the_program_never_lets_through_adds_no_witness(case):
 
 
 @given(cases())
-def test_what_is_independent_of_the_protected_attribute_is_no_witness(case):
+def test_a_computation_independent_of_the_protected_attribute_is_no_witness(case):
     sample = case.sample
     audit = audited(case, epsilon=1e-15, delta=0)
     witnesses = {(w.protected, w.id) for w in audit.witnesses}

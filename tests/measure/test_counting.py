@@ -153,7 +153,7 @@ def test_numbers_categories_and_missing_values(text: str, weights: str) -> None:
     assert check_counting(Program.parse(text), population)
 
 
-def test_a_single_block_may_be_undecided_about_the_form() -> None:
+def test_blocks_can_have_different_forms() -> None:
     """Only one block has a missing threshold, and only the other one a zero factor."""
     program = Program.parse("ite(x * y > share, 1, 0)")
     data = {
@@ -164,7 +164,7 @@ def test_a_single_block_may_be_undecided_about_the_form() -> None:
     check_counting(program, population)
 
 
-def test_rows_that_do_not_get_there_do_not_decide_the_form() -> None:
+def test_rows_that_do_not_reach_a_position_do_not_determine_its_form() -> None:
     program = Program.parse("ite(flag, ite(x * y > share, 1, 0), 2)")
     data = {
         "flag": [True, True, False, False], "x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 0.5, 0.0, 2.0],

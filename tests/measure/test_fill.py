@@ -34,7 +34,7 @@ ROWS = {"x": [1.0, NAN, NAN, -math.inf], "y": [5.0, 6.0, NAN, 7.0], "b": [True, 
         ("fill(x + y, 0)", [6.0, 0.0, 0.0, -math.inf]),
     ],
 )
-def test_what_it_says(text, expected):
+def test_the_value_of_fill(text, expected):
     program = Program.parse(f"lambda x, y, b . {text}")
     np.testing.assert_array_equal(program.predict(ROWS), expected)
 

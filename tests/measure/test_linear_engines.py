@@ -137,7 +137,7 @@ def test_values_on_the_edge_of_a_bin_fall_where_the_definition_puts_them(
         ),
     ],
 )
-def test_products_too_large_or_small_to_be_held(text: str, data: dict[str, list[float]]) -> None:
+def test_products_that_overflow_or_underflow(text: str, data: dict[str, list[float]]) -> None:
     program = pu.Program.parse(text)
     columns = {name: np.array(values, dtype=float) for name, values in data.items()}
     population = Population.build(

@@ -169,7 +169,7 @@ def test_a_number_may_move_either_way() -> None:
     check_bounds("ite(x <= 1, 0.5, -2) + ite(y <= 0, ite(x <= 0, 1, 3), -1)", columns)
 
 
-def test_near_a_tie_the_sum_itself_says_which_class_a_row_has() -> None:
+def test_near_a_tie_the_sum_of_the_program_decides_the_class() -> None:
     """0.1 + 0.2 is above 0.3 in floating point, whatever the rounded lead says."""
     for limit in ("0.3", "0.30000000000000004", "0.30000000000000007"):
         for relation in (">", ">="):
@@ -197,7 +197,7 @@ def test_equal_subtrees_may_matter_together_only() -> None:
     ["fill(x, 1) <= 2", "x + y > 0.5", "x <= 2 and y > 0", "not (x <= 2)", "y <= x",
      "2 * fill(x, 1) - 1 <= 2", "x <= 1 or (x <= 3 and not (x <= 2))"],
 )  # fmt: skip
-def test_what_stands_inside_tests_is_measured(test: str) -> None:
+def test_computations_inside_tests_are_measured(test: str) -> None:
     rng = np.random.default_rng(0)
     x = np.where(rng.random(300) < 0.2, np.nan, rng.integers(0, 5, 300))
     columns = {"x": x, "y": rng.integers(0, 3, 300).astype(float)}
@@ -209,7 +209,9 @@ def test_what_stands_inside_tests_is_measured(test: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_drawn_influence_holds_the_exact_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimated_interval_contains_the_exact_influence(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("proxyuse.detect.forest_terms.EXACT_WORK", 0)
     case = large_case(seed, 900, "boosted")
     audit = partial(
@@ -230,7 +232,7 @@ def test_a_drawn_influence_holds_the_exact_one(seed: int, monkeypatch: pytest.Mo
     assert {w.key for w in drawn.witnesses} == {w.key for w in exact.witnesses}
 
 
-def test_every_form_of_trees_has_the_engine_of_forests() -> None:
+def test_every_form_of_trees_uses_the_forest_engine() -> None:
     for form in FORMS:
         case = large_case(7, 300, form)
         engines = Measurement(Sample(case.program, case.population)).engines

@@ -109,7 +109,7 @@ def test_entropy_and_mutual_information_are_in_nats(table):
     )
 
 
-def test_the_design_page_s_association_of_one_product():
+def test_the_association_of_one_product():
     assert nmi(np.array([[1.0, 0.0], [1.0, 2.0]])) == pytest.approx(0.2075, abs=5e-5)
 
 
@@ -122,7 +122,7 @@ def test_a_missing_number_is_one_value_and_both_zeros_are_one():
     assert support.codes.tolist() == [0, 2, 0, 1, 2]
 
 
-def test_vectors_are_compared_whole_missing_entries_too():
+def test_vectors_are_compared_as_a_whole_with_missing_entries():
     rows = np.array([[1.0, math.nan], [1.0, 2.0], [1.0, math.nan], [-0.0, 2.0], [0.0, 2.0]])
     support = support_of(rows, 5)
     assert len(support) == 3
@@ -191,7 +191,7 @@ def test_numbers_are_not_cut_unless_there_are_more_than_the_limit():
     assert binned.masses(np.ones(257)).tolist() == [16.0] * 8 + [17.0] + [16.0] * 7
 
 
-def test_categories_and_truth_values_are_never_cut():
+def test_categories_and_booleans_are_never_binned():
     codes = support_of(np.arange(9, dtype=np.int32), 9)
     truths = support_of(np.array([True, False]), 2)
     assert cut(codes, np.ones(9), 2, 1) is codes
@@ -214,7 +214,7 @@ def test_vectors_differ_when_one_entry_does():
     assert differ(first, second).tolist() == [False, True]
 
 
-def test_squared_change_needs_numbers_that_stay_finite():
+def test_squared_change_needs_finite_numbers():
     change = SquaredChange()
     assert change.loss(np.array([1.0, 2.0]), np.array([3.0, 2.0])).tolist() == [4.0, 0.0]
     assert change.scale(np.array([0.0, 4.0]), np.array([3.0, 1.0])) == 6.0

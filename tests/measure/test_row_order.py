@@ -58,7 +58,7 @@ def test_the_order_by_content_is_computed_once() -> None:
     assert content_order(sample) is content_order(sample)
 
 
-def test_the_order_by_content_tells_rows_apart_by_every_column() -> None:
+def test_the_order_by_content_depends_on_every_column() -> None:
     people = _people(1)
     sample = _sample(people, np.arange(N))
     order = content_order(sample)

@@ -115,7 +115,7 @@ def test_squared_changes_follow_from_means_and_variances(text: str, seed: int) -
     check_engines(program, data, influence=SquaredChange())
 
 
-def test_squared_changes_that_rounding_could_show_in_are_declined() -> None:
+def test_squared_changes_that_rounding_could_affect_are_declined() -> None:
     program = pu.Program.parse("a + b")
     data = people(0, "ab")
     data["b"] = data["b"] * 1e9
@@ -123,7 +123,7 @@ def test_squared_changes_that_rounding_could_show_in_are_declined() -> None:
     assert SquaredShifts(sample).influence([Site(1)]) is None
 
 
-def test_paths_are_those_of_the_positions_and_made_when_asked_for() -> None:
+def test_paths_equal_the_positions_and_are_computed_on_demand() -> None:
     program = pu.Program.parse("ite(a > 1 and b > 2, ite(a > 3, 1, 2), a + b + 3)")
     paths = _Paths(program.points)
     last = len(program.points) - 1
