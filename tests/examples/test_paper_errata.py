@@ -13,7 +13,7 @@ import proxyuse as pu
 from examples.paper import experiment
 from proxyuse.data.table import Table
 from proxyuse.models.checks import compare
-from proxyuse.models.model_terms import DOUBLE
+from proxyuse.models.translation import DOUBLE
 from proxyuse.program import Frame
 
 script: Any = sys.modules[experiment.load("errata").reproduce.__module__]

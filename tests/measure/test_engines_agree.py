@@ -24,11 +24,12 @@ from proxyuse.measure import reference
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.engine import ENGINES, Engine
 from proxyuse.measure.forests.plan import forest_plan
-from proxyuse.measure.influence import Sampling, SquaredChange
+from proxyuse.measure.influence import SquaredChange
 from proxyuse.measure.sample import Sample
 from proxyuse.measure.settled_pairs import SettledPairs
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
+from proxyuse.settings import Sampling
 from tests.forest_cases import forest_case
 from tests.measure.agreement import NMI, check_engines, defined, measured, population_of
 from tests.measure.large_cases import FORMS, LargeCase, large_case

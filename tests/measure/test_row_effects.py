@@ -16,10 +16,11 @@ from proxyuse.data.population import Population
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure import distinct_values
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Sampling, SquaredChange
+from proxyuse.measure.influence import SquaredChange
 from proxyuse.measure.row_effects import RowEffects, TriedValues
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
+from proxyuse.settings import Sampling
 from tests.brute import Place, key
 from tests.forest_cases import forest_case
 from tests.measure.agreement import defined, measured, population_of, sets_of

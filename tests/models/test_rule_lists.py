@@ -13,7 +13,7 @@ from proxyuse.lang.build import add
 from proxyuse.lang.nodes import And, Compare, Const, Ite, Relation, Var
 from proxyuse.lang.positions import Site
 from proxyuse.models.features import Coded, Computed, Feature, Fixed, Inputs, Mapped
-from proxyuse.models.registry import model_body, translate
+from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
 
@@ -41,7 +41,7 @@ def bayesian(X, y, **options):
 def says_all_the_same(model, X):
     program = says_the_same(model, X)
     assert Program.parse(str(program)) == program
-    body = model_body(model, Inputs.raw(program.inputs))
+    body = translate_part(model, Inputs.raw(program.inputs))
     assert body.probabilities is not None
     shares = Program(body.probabilities, program.inputs).predict(X)
     np.testing.assert_allclose(shares, model.predict_proba(X), rtol=0, atol=1e-12)
@@ -222,7 +222,7 @@ def test_features_are_said_in_the_columns_they_come_from(kind, seed):
     y = (COLUMNS[:, [1, 2, 5]] @ rng.normal(size=3) + rng.normal(size=300) * 0.2 > 0).astype(int)
     y[:2] = 0, 1
     model = bayesian(X, y) if kind is BAYESIAN else kind(max_depth=6).fit(X, y)
-    body = model_body(model, Inputs(features))
+    body = translate_part(model, Inputs(features))
     assert Program(body.output).predict(FRAME).tolist() == model.predict(X).tolist()
     assert body.probabilities is not None
     shares = Program(body.probabilities).predict(FRAME)

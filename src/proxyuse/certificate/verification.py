@@ -34,8 +34,8 @@ from proxyuse.errors import Canceled, DataError, ProxyUseError
 from proxyuse.hashes import content_hash
 from proxyuse.judge.judgment import Oracle
 from proxyuse.measure.association.protocol import AssociationLike
-from proxyuse.measure.influence import Influence
 from proxyuse.program import Program
+from proxyuse.settings import Influence
 
 SAMPLE = 200
 _SHOWN = 5

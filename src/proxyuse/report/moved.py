@@ -21,9 +21,10 @@ from proxyuse.detect.decompositions import Decomposition
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Var
 from proxyuse.measure.association.support import support_of
-from proxyuse.measure.influence import Sampling, differ
+from proxyuse.measure.influence import differ
 from proxyuse.program import Frame
 from proxyuse.report.inputs import Audited
+from proxyuse.settings import Sampling
 
 MOST_WORK = 2e8  # rows times program points: a second or so
 MOST_PAIRS = Sampling(alpha=0.01).pairs

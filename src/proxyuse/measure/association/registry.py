@@ -9,6 +9,7 @@ from proxyuse.measure.association import measures
 from proxyuse.measure.association.function import FunctionAssociation
 from proxyuse.measure.association.names import DEFAULT, association_names
 from proxyuse.measure.association.protocol import Association
+from proxyuse.options import shown
 
 
 def association_from(option: object) -> Association:
@@ -29,9 +30,10 @@ def association_from(option: object) -> Association:
             return option  # type: ignore[return-value]
         if not any(hasattr(option, attribute) for attribute in attributes):
             return FunctionAssociation(option)
+    names = ", ".join(f"'{name}'" for name in association_names())
     raise DataError(
-        f"association is {option!r}; pass one of {', '.join(association_names())}, or an instance "
-        "such as NormalizedMutualInformation(), or a function of a table of masses"
+        f"association: expected {names}, a measure such as NormalizedMutualInformation(), or a "
+        f"function of a table of masses, got {shown(option)}"
     )
 
 
