@@ -173,11 +173,11 @@ SEED = {"random_state": 0}
 NEWTON = {"solver": "newton-cholesky"}  # quick on few columns
 SMALL = {"max_depth": 2, **SEED}
 STUMPS: dict[str, Any] = {"n_estimators": 3, **SMALL}
-VECTORS = "its sums are over support vectors"
+VECTORS = "its sums run over support vectors"
 VOTES = "its members predict"
-PUT_TOGETHER = "it puts together again what its members say"
+COMBINES = "it combines the outputs of its members"
 SQUARED = "mean squared error"
-UNKNOWN = "nothing is known of how to edit one"
+UNKNOWN = "proxyuse cannot edit this class"
 
 
 def tree(**options):
@@ -276,19 +276,17 @@ OF_OTHERS = {
         why="is made of LogisticRegression",
         slow=True,
     ),
-    "votes": Case(VotingClassifier(MEMBERS), TWO, why=PUT_TOGETHER),
-    "votes, soft": Case(VotingClassifier(MEMBERS, voting="soft"), TWO, why=PUT_TOGETHER),
-    "votes of numbers": Case(VotingRegressor(NUMBER_MEMBERS), NUMBER, why=PUT_TOGETHER),
-    "stack": Case(StackingClassifier(MEMBERS, cv=2), TWO, why=PUT_TOGETHER),
-    "stack of numbers": Case(StackingRegressor(NUMBER_MEMBERS, cv=2), NUMBER, why=PUT_TOGETHER),
-    "calibrated": Case(CalibratedClassifierCV(tree(), cv=2), TWO, why=PUT_TOGETHER),
+    "votes": Case(VotingClassifier(MEMBERS), TWO, why=COMBINES),
+    "votes, soft": Case(VotingClassifier(MEMBERS, voting="soft"), TWO, why=COMBINES),
+    "votes of numbers": Case(VotingRegressor(NUMBER_MEMBERS), NUMBER, why=COMBINES),
+    "stack": Case(StackingClassifier(MEMBERS, cv=2), TWO, why=COMBINES),
+    "stack of numbers": Case(StackingRegressor(NUMBER_MEMBERS, cv=2), NUMBER, why=COMBINES),
+    "calibrated": Case(CalibratedClassifierCV(tree(), cv=2), TWO, why=COMBINES),
     "calibrated by steps": Case(
-        CalibratedClassifierCV(tree(), cv=2, method="isotonic"), TWO, why=PUT_TOGETHER
+        CalibratedClassifierCV(tree(), cv=2, method="isotonic"), TWO, why=COMBINES
     ),
-    "one against the rest": Case(OneVsRestClassifier(tree()), THREE, why=PUT_TOGETHER),
-    "one against one": Case(
-        OneVsOneClassifier(tree(max_depth=1)), THREE, why=PUT_TOGETHER, slow=True
-    ),
+    "one against the rest": Case(OneVsRestClassifier(tree()), THREE, why=COMBINES),
+    "one against one": Case(OneVsOneClassifier(tree(max_depth=1)), THREE, why=COMBINES, slow=True),
 }
 DEPTHS = {"max_depth": [2, 3]}
 PASSING_ON = {

@@ -25,7 +25,7 @@ from proxyuse.lang.nodes import Var
 from proxyuse.lang.positions import Site
 from proxyuse.models.checks import model_rows, predictions
 from proxyuse.models.supported import SUPPORTED
-from proxyuse.models.write_back import written_back
+from proxyuse.models.write_back import write_back
 from tests.repaired_cases import CASES, DUMMIES, PROTECTED, fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
@@ -129,7 +129,7 @@ def test_a_model_that_rounds_to_another_decision_is_rejected():
     model.coef_, model.intercept_ = np.array([[0.2, 0.5]]), np.array([-0.7])
     program = pu.translate(model)
     first = next(i for i, term in enumerate(program.points.terms) if term == Var("x0"))
-    deployed = written_back(model, program.replaced({Site(first): const(1.0)}), X)
+    deployed = write_back(model, program.replaced({Site(first): const(1.0)}), X)
     assert not deployed.native
     assert "hangs on the last digits of a sum" in deployed.why
     assert_same(deployed.model.predict(X), np.array(["no", "no", "yes", "no"], dtype=object))
@@ -237,6 +237,7 @@ def run(folder, code, *options):
 QUICK_NAMES = [name for name, case in CASES.items() if not case.slow]
 
 
+@pytest.mark.slow
 def test_a_new_process_loads_every_quick_model(tmp_path):
     check_in_a_new_process(QUICK_NAMES, tmp_path)
 

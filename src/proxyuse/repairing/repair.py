@@ -10,32 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, examine, from_page
+from proxyuse.auditing import Audit, examine
 from proxyuse.certificate.certificate import Certificate, certify
-from proxyuse.certificate.hashes import program_hash
-from proxyuse.detect.budget import Budget
-from proxyuse.detect.progress import Clock, ProgressCallback
+from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
+from proxyuse.hashes import program_hash
 from proxyuse.judge.judgment import Oracle
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Const, value_text
 from proxyuse.lang.positions import Position, Site
-from proxyuse.lang.text import shortened
-from proxyuse.measure.association.protocol import AssociationLike
-from proxyuse.measure.association.support import BINS, MAX_SUPPORT
-from proxyuse.measure.influence import Influence, differ
+from proxyuse.measure.influence import differ
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.decisions import Decision
-from proxyuse.models.write_back import Deployed, written_back
+from proxyuse.models.write_back import Deployed, write_back
+from proxyuse.options import documented, refuse_unknown, shown
 from proxyuse.program import Frame, Program
 from proxyuse.repairing.requested_utility import requested_utilities
 from proxyuse.repairing.search import RemovedViolation, RepairedProgram, Search, SearchBudget
 from proxyuse.repairing.utility import Utility, UtilityFunction
 from proxyuse.request import Request, request_for, with_defined_influence
+from proxyuse.settings import DELTA, EPSILON, AuditOptions, RepairKeywords
+from proxyuse.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,7 +141,7 @@ class Repair:
 
             why = "the input is a program, not a model"
             return Deployed(program_estimator(self.program), False, why)
-        return written_back(self._model, self.program, self._X, self.before.settings.decision)
+        return write_back(self._model, self.program, self._X, self.before.settings.decision)
 
     @property
     def model(self) -> Any:
@@ -215,7 +213,9 @@ class Repair:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return str(from_page("notebook", "repair_html")(self))
+        from proxyuse.page.notebook import repair_html
+
+        return repair_html(self)
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
         """Write the report of what was found, what was done about it and what that cost.
@@ -226,8 +226,9 @@ class Repair:
         options : see `Audit.to_html`; the oracle is that of the repair.
         """
         options = {"oracle": self._oracle, **options}
-        written: Path = from_page("page", "write_page")(path, self.before, repair=self, **options)
-        return written
+        from proxyuse.page.page import write_page
+
+        return write_page(path, self.before, repair=self, **options)
 
     def story(self) -> dict[str, object]:
         """What a certificate tells of the repair."""
@@ -280,6 +281,7 @@ class Repair:
         )
 
 
+@documented(AuditOptions, RepairKeywords.__annotations__)
 def repair(
     model: object,
     X: object,
@@ -292,24 +294,13 @@ def repair(
     utility: str | UtilityFunction | None = None,
     holdout: object = None,
     search: SearchBudget | None = None,
-    weights: object = None,
-    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
-    association: AssociationLike | None = None,
-    influence: Influence | None = None,
-    max_support: int = MAX_SUPPORT,
-    bins: int | None = BINS,
-    budget: Budget | None = None,
-    variables: bool = True,
-    decision: Decision | None = None,
-    opaque: bool = False,
-    threads: int | None = None,
-    progress: ProgressCallback | None = None,
+    **options: Unpack[RepairKeywords],
 ) -> Repair:
     """Replace parts of a model with constants until it has no violation.
 
     Parameters
     ----------
-    model, X, protected, epsilon, delta : as for `audit`.
+    model, X, protected : as for `audit`.
     y : column name or values, optional
         The correct answers, for the utility. Without y, the outputs of the original model.
     oracle : callable, optional
@@ -325,8 +316,7 @@ def repair(
         rows of X. These rows count in the audits, but not in the utility that chooses constants.
     search : SearchBudget, optional
         Limits of the search for the repair that preserves the most utility.
-    weights, missing_protected, association, influence, max_support, bins, budget, variables, \
-decision, opaque, threads, progress : as for `audit`.
+    {options}
 
     Examples
     --------
@@ -339,18 +329,14 @@ decision, opaque, threads, progress : as for `audit`.
     >>> repaired.used.after
     0.8
     """
-    request = request_for(
-        model, X, protected, epsilon, delta,
-        weights=weights, missing_protected=missing_protected, association=association,
-        influence=influence, max_support=max_support, bins=bins, budget=budget,
-        variables=variables, decision=decision, opaque=opaque, threads=threads,
-    )  # fmt: skip
-    for name, function in (("oracle", oracle), ("progress", progress)):
-        if function is not None and not callable(function):
-            raise DataError(f"{name} is {function!r}; pass a function")
+    refuse_unknown(options, RepairKeywords.__annotations__)
+    chosen = AuditOptions(epsilon=epsilon, delta=delta, **options)
+    request = request_for(model, X, protected, chosen)
+    if oracle is not None and not callable(oracle):
+        raise DataError(f"oracle: expected a function, got {shown(oracle)}")
     if search is not None and not isinstance(search, SearchBudget):
-        raise DataError(f"search is {search!r}; pass a SearchBudget")
-    clock = Clock(progress)
+        raise DataError(f"search: expected a SearchBudget, got {shown(search)}")
+    clock = Clock(chosen.progress)
     before = examine(request, clock=clock)
     full = request.subject.program
     used, held_out = requested_utilities(request, before.program, X, y, utility, holdout, clock)

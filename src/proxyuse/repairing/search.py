@@ -28,10 +28,10 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
+import msgspec
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.detect.witnesses import strength
 from proxyuse.errors import DataError
@@ -45,6 +45,7 @@ from proxyuse.repairing.trial_context import SMALL, Effort, Trial, TrialContext
 from proxyuse.repairing.trials import Trials
 from proxyuse.repairing.utility import Utility, continuous
 from proxyuse.request import Request, engine_for, with_defined_influence
+from proxyuse.settings import Budget
 
 LARGE = 1000  # nodes; the text of a larger term is cut short
 
@@ -217,7 +218,8 @@ class Search:
         self._ticket = count(1)  # breaks ties in the queue, where steps cannot be compared
         self._removing_trials: dict[tuple[bytes, str, str], list[Trial]] = {}
         light = Budget(request.settings.budget.subsets, 0, 0, 0)
-        self._light = replace(request, settings=replace(request.settings, budget=light))
+        settings = msgspec.structs.replace(request.settings, budget=light)
+        self._light = replace(request, settings=settings)
 
     def run(self, first: Audit) -> RepairedProgram:
         """The best repair, starting from the audit of the original program."""
