@@ -215,5 +215,7 @@ def test_the_project_file_can_set_a_limit(files, tmp_path, capsys):
 
 @pytest.mark.parametrize("limit", ["0", "-3", "nan", "inf"])
 def test_the_command_line_refuses_a_limit_that_is_no_time(files, capsys, limit):
-    assert main([*files, "--time-limit", limit]) == 2
-    assert "--time-limit: expected more than 0 seconds" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as usage:
+        main([*files, "--time-limit", limit])
+    assert usage.value.code == 2
+    assert f"--time-limit: expected a number above 0, got {limit}" in capsys.readouterr().err
