@@ -52,7 +52,7 @@ from proxyuse.lang.nodes import Associative, Const
 from proxyuse.lang.positions import Site, operand_choices
 from proxyuse.models.checks import at_thresholds
 from proxyuse.models.registry import translate
-from proxyuse.models.write_back import written_back
+from proxyuse.models.write_back import write_back
 from proxyuse.program import Program
 
 RNG = np.random.default_rng(7)
@@ -238,7 +238,7 @@ def asked_rows(program):
 def check(model, program, **more):
     """The new model of a repaired program, after all that can be asked of it quickly."""
     before = pickle.dumps(model)
-    deployed = written_back(model, program, X, **more)
+    deployed = write_back(model, program, X, **more)
     assert pickle.dumps(model) == before
     assert deployed.native, deployed.why
     assert type(deployed.model) is type(model)

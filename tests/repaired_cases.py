@@ -173,11 +173,11 @@ SEED = {"random_state": 0}
 NEWTON = {"solver": "newton-cholesky"}  # quick on few columns
 SMALL = {"max_depth": 2, **SEED}
 STUMPS: dict[str, Any] = {"n_estimators": 3, **SMALL}
-VECTORS = "its sums are over support vectors"
+VECTORS = "its sums run over support vectors"
 VOTES = "its members predict"
-PUT_TOGETHER = "it puts together again what its members say"
+COMBINES = "it combines the outputs of its members"
 SQUARED = "mean squared error"
-UNKNOWN = "nothing is known of how to edit one"
+UNKNOWN = "proxyuse cannot edit this class"
 
 
 def tree(**options):
@@ -276,19 +276,17 @@ OF_OTHERS = {
         why="is made of LogisticRegression",
         slow=True,
     ),
-    "votes": Case(VotingClassifier(MEMBERS), TWO, why=PUT_TOGETHER),
-    "votes, soft": Case(VotingClassifier(MEMBERS, voting="soft"), TWO, why=PUT_TOGETHER),
-    "votes of numbers": Case(VotingRegressor(NUMBER_MEMBERS), NUMBER, why=PUT_TOGETHER),
-    "stack": Case(StackingClassifier(MEMBERS, cv=2), TWO, why=PUT_TOGETHER),
-    "stack of numbers": Case(StackingRegressor(NUMBER_MEMBERS, cv=2), NUMBER, why=PUT_TOGETHER),
-    "calibrated": Case(CalibratedClassifierCV(tree(), cv=2), TWO, why=PUT_TOGETHER),
+    "votes": Case(VotingClassifier(MEMBERS), TWO, why=COMBINES),
+    "votes, soft": Case(VotingClassifier(MEMBERS, voting="soft"), TWO, why=COMBINES),
+    "votes of numbers": Case(VotingRegressor(NUMBER_MEMBERS), NUMBER, why=COMBINES),
+    "stack": Case(StackingClassifier(MEMBERS, cv=2), TWO, why=COMBINES),
+    "stack of numbers": Case(StackingRegressor(NUMBER_MEMBERS, cv=2), NUMBER, why=COMBINES),
+    "calibrated": Case(CalibratedClassifierCV(tree(), cv=2), TWO, why=COMBINES),
     "calibrated by steps": Case(
-        CalibratedClassifierCV(tree(), cv=2, method="isotonic"), TWO, why=PUT_TOGETHER
+        CalibratedClassifierCV(tree(), cv=2, method="isotonic"), TWO, why=COMBINES
     ),
-    "one against the rest": Case(OneVsRestClassifier(tree()), THREE, why=PUT_TOGETHER),
-    "one against one": Case(
-        OneVsOneClassifier(tree(max_depth=1)), THREE, why=PUT_TOGETHER, slow=True
-    ),
+    "one against the rest": Case(OneVsRestClassifier(tree()), THREE, why=COMBINES),
+    "one against one": Case(OneVsOneClassifier(tree(max_depth=1)), THREE, why=COMBINES, slow=True),
 }
 DEPTHS = {"max_depth": [2, 3]}
 PASSING_ON = {
@@ -393,8 +391,8 @@ def program_cases():
     classes = Program.parse("ite(rooms >= 2 and days >= 2, 'yes', ite(decades > 5, 'yes', 'no'))")
     numbers = Program.parse("rooms + ite(decades > 5, days, 2)")
     return {
-        "program": Case(lambda X, y: classes, TWO, why="a program was given"),
-        "program of numbers": Case(lambda X, y: numbers, NUMBER, why="a program was given"),
+        "program": Case(lambda X, y: classes, TWO, why="the input is a program"),
+        "program of numbers": Case(lambda X, y: numbers, NUMBER, why="the input is a program"),
         "repaired": Case(lambda X, y: program_estimator(classes), TWO),
         "repaired, of numbers": Case(lambda X, y: program_estimator(numbers), NUMBER),
     }

@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_contraceptive
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 EDUCATION = "wife_education <= 3.5"
 BRANCH = f"ite({EDUCATION}, ite(children <= 2.5, ite(wife_age <= 30.5, "

@@ -53,7 +53,7 @@ import proxyuse as pu
 from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_psid
 from proxyuse.lang.nodes import Compare, variables
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 STATED = "income <= 33315"
 HEALTH = "health_status"

@@ -41,7 +41,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_student
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 STUDY = "studytime <= 1.5"
 POLICY = Path(__file__).parent / "student_policy.yaml"

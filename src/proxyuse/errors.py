@@ -55,5 +55,9 @@ class FileError(ProxyUseError):
     """A file that cannot be read or written as asked."""
 
 
+class CorruptFile(FileError):
+    """A file that is damaged, or that someone tampered with."""
+
+
 class Canceled(ProxyUseError):
     """The caller's progress callback asked to stop."""

@@ -13,7 +13,7 @@ import proxyuse as pu
 from examples.paper import experiment
 from proxyuse.data.table import Table
 from proxyuse.models.checks import compare
-from proxyuse.models.model_terms import DOUBLE
+from proxyuse.models.translation import DOUBLE
 from proxyuse.program import Frame
 
 script: Any = sys.modules[experiment.load("errata").reproduce.__module__]
@@ -25,6 +25,7 @@ def page() -> experiment.Reproduced:
     return result
 
 
+@pytest.mark.slow
 def test_the_reversed_p_value_finds_no_proxy_and_looks_right_under_independence():
     shares = {float(row[0]): (float(row[1]), float(row[2])) for row in page().tables[0].rows}
     assert shares[0] == pytest.approx((0.05, 0.05), abs=0.035)

@@ -709,6 +709,7 @@ for turn in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_no_judgment_is_lost_when_its_writer_is_killed(path):
     process = child(KILLED, path.parent, random.randrange(1000), 60)
     out, err = process.communicate(timeout=100)

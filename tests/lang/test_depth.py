@@ -32,7 +32,13 @@ DEEP = {
 DATA = {"x": [1.0, 3.0, 7.0, 9.0], "y": [1.0, 2.0, 3.0, 4.0], "z": [0, 0, 1, 1]}
 
 
-SLOW = ("then", "guard", "and and or")  # similar to the others, but slower
+SLOW = (
+    "then",
+    "else",
+    "guard",
+    "and and or",
+    "sums and products",
+)  # similar to the others, but slower
 
 
 @pytest.mark.parametrize(

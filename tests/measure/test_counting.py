@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import proxyuse as pu
@@ -104,13 +104,11 @@ def check_counting(program: Program, population: Population) -> int:
     return answered
 
 
-@settings(max_examples=40)
 @given(cases(most_rows=9))
 def test_random_programs_with_whole_weights(case: Case) -> None:
     check_counting(case.program, population_of(case))
 
 
-@settings(max_examples=20)
 @given(cases(most_rows=7), st.lists(fractions, min_size=7, max_size=7))
 def test_random_programs_with_fractional_weights(case: Case, weights: list[float]) -> None:
     population = population_of(case, weights[: len(case.weights)])

@@ -24,11 +24,12 @@ from proxyuse.measure import reference
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.engine import ENGINES, Engine
 from proxyuse.measure.forests.plan import forest_plan
-from proxyuse.measure.influence import Sampling, SquaredChange
+from proxyuse.measure.influence import SquaredChange
 from proxyuse.measure.sample import Sample
 from proxyuse.measure.settled_pairs import SettledPairs
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
+from proxyuse.settings import Sampling
 from tests.forest_cases import forest_case
 from tests.measure.agreement import NMI, check_engines, defined, measured, population_of
 from tests.measure.large_cases import FORMS, LargeCase, large_case
@@ -37,31 +38,26 @@ from tests.strategies import Case, cases
 fractions = st.floats(0.125, 4).map(lambda weight: weight + 0.1)
 
 
-@settings(max_examples=60)
 @given(cases(most_rows=8))
 def test_random_programs_with_whole_weights(case: Case) -> None:
     check_engines(case.program, population_of(case))
 
 
-@settings(max_examples=40)
 @given(cases(most_rows=6), st.lists(fractions, min_size=6, max_size=6))
 def test_random_programs_with_fractional_weights(case: Case, weights: list[float]) -> None:
     check_engines(case.program, population_of(case, weights[: len(case.weights)]))
 
 
-@settings(max_examples=40)
 @given(cases(most_rows=8), st.integers(2, 4), st.integers(1, 3))
 def test_random_programs_with_few_bins(case: Case, max_support: int, bins: int) -> None:
     check_engines(case.program, population_of(case), max_support=max_support, bins=bins)
 
 
-@settings(max_examples=30)
 @given(cases(most_rows=6))
 def test_random_programs_by_drawn_pairs(case: Case) -> None:
     check_engines(case.program, population_of(case), sampling=Sampling(alpha=0.2, beta=0.2))
 
 
-@settings(max_examples=30)
 @given(cases(most_rows=6))
 def test_random_programs_by_squared_change(case: Case) -> None:
     outputs = Sample(case.program, population_of(case)).outputs()

@@ -19,10 +19,11 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 from proxyuse.measure.association.support import cut, support_of
 from proxyuse.measure.influence import (
     QuantitativeInputInfluence,
-    Sampling,
     SquaredChange,
     differ,
+    draw_pairs,
 )
+from proxyuse.settings import Sampling
 from tests.brute import in_bins, key
 
 nmi = NormalizedMutualInformation()
@@ -237,14 +238,14 @@ def test_pairs_are_the_fewest_that_hoeffding_allows(alpha, beta):
 
 @pytest.mark.parametrize("wrong", [{"alpha": 0}, {"alpha": 1}, {"beta": 0}, {"beta": 1.5}])
 def test_an_error_or_a_doubt_outside_0_and_1_is_refused(wrong):
-    with pytest.raises(DataError, match="between 0 and 1"):
+    with pytest.raises(DataError, match="expected a number above 0 and below 1"):
         Sampling(**wrong)
 
 
 def test_rows_are_drawn_by_weight_and_independently():
     weights = np.array([1.0, 0.0, 3.0, 4.0])
     sampling = Sampling(alpha=0.01, beta=0.001, seed=3)
-    rows, others = sampling.draw(weights)
+    rows, others = draw_pairs(sampling, weights)
     assert len(rows) == len(others) == sampling.pairs
     joint = np.zeros((4, 4))
     np.add.at(joint, (rows, others), 1 / sampling.pairs)
@@ -255,6 +256,6 @@ def test_rows_are_drawn_by_weight_and_independently():
 
 
 def test_the_same_seed_draws_the_same_pairs():
-    first, again = (Sampling(seed=5).draw(np.ones(9)) for _ in range(2))
+    first, again = (draw_pairs(Sampling(seed=5), np.ones(9)) for _ in range(2))
     assert np.array_equal(first, again)
-    assert not np.array_equal(first, Sampling(seed=6).draw(np.ones(9)))
+    assert not np.array_equal(first, draw_pairs(Sampling(seed=6), np.ones(9)))

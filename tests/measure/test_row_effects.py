@@ -16,10 +16,11 @@ from proxyuse.data.population import Population
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure import distinct_values
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Sampling, SquaredChange
+from proxyuse.measure.influence import SquaredChange
 from proxyuse.measure.row_effects import Alike, Ranges, RowEffects, Shape, Tries, effects_of
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
+from proxyuse.settings import Sampling
 from tests.brute import Place, key
 from tests.forest_cases import forest_case
 from tests.measure.agreement import defined, measured, population_of, sets_of
@@ -63,7 +64,6 @@ def by_brute_force(case: Case, sites: Sequence[Site]) -> RowEffects:
     return RowEffects(matrix @ shares, shares @ matrix)
 
 
-@settings(max_examples=40)
 @given(cases(most_rows=5))
 def test_the_definition_is_a_mean_over_all_pairs_of_rows(case: Case) -> None:
     reference = defined(case.program, population_of(case))
@@ -78,7 +78,6 @@ def test_the_definition_is_a_mean_over_all_pairs_of_rows(case: Case) -> None:
 # Against the definition
 
 
-@settings(max_examples=50)
 @given(cases(most_rows=8))
 def test_every_engine_says_what_the_definition_says(case: Case) -> None:
     check_effects(case.program, population_of(case))

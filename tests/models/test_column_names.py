@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.errors import DataError, FileError, TranslationError
+from proxyuse.errors import CorruptFile, DataError, TranslationError
 from tests.command_line import run
 
 RANDOM = np.random.default_rng(0)
@@ -41,6 +42,49 @@ def test_lightgbm_finds_columns_with_spaces():
     assert (program.predict(X) == model.predict(X)).all()
     audit = pu.audit(model, X, {"z": X["worst area"] > 0})
     assert audit.witnesses[0].decomposition.term == "`worst area`"
+
+
+def test_lightgbm_in_a_pipeline_finds_columns_with_spaces():
+    X = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)), columns=["worst area", " size"])
+    model = make_pipeline("passthrough", lgb.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1))
+    model.fit(X, X["worst area"] > 0)
+    assert pu.audit(model, X, {"z": X["worst area"] > 0}).witnesses
+
+
+def test_lightgbm_finds_columns_with_spaces_in_a_csv(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)), columns=["worst area", "mean size"])
+    model = lgb.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
+    model.fit(X, X["worst area"] > 0).booster_.save_model("model.txt")
+    X.assign(z=(X["worst area"] > 0.1).astype(int)).to_csv("people.csv", index=False)
+    words = ["audit", "--model", "model.txt", "--data", "people.csv", "--protected", "z", "--json"]
+    out, _ = run(*words, "--decision-threshold", "0.5", code=1, capsys=capsys)
+    assert json.loads(out)["witnesses"][0]["variables"] == ["worst area"]
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\u00a0b", "a\\b", "a=b", "é"])
+def test_lightgbm_keeps_other_characters(name):
+    X = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)), columns=[name, "c"])
+    model = lgb.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1).fit(X, X["c"] > 0)
+    program = pu.translate(model)
+    assert program.inputs == (name, "c")
+    assert (program.predict(X) == model.predict(X)).all()
+
+
+def test_two_columns_that_lightgbm_would_call_the_same_are_an_error():
+    X = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)), columns=["worst area", "size"])
+    model = lgb.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
+    model.fit(X, X["worst area"] > 0)
+    both = X.assign(worst_area=0.0)
+    with pytest.raises(DataError, match="'worst area', 'worst_area'"):
+        pu.audit(model, both, {"z": X["worst area"] > 0})
+
+
+def test_two_columns_that_differ_by_a_space_are_two_columns_to_other_models():
+    X = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)), columns=["worst area", "worst_area"])
+    model = DecisionTreeClassifier(max_depth=2).fit(X, X["worst area"] > 0)
+    audit = pu.audit(model, X, {"z": X["worst area"] > 0})
+    assert audit.witnesses[0].decomposition.term.startswith("`worst area`")
 
 
 def test_a_renamed_column_that_fits_two_is_not_guessed():
@@ -90,12 +134,42 @@ def test_native_categories_are_audited_from_csv(library, tmp_path, monkeypatch, 
     assert json.loads(out)["witnesses"][0]["variables"] == ["job"]
 
 
-@pytest.mark.parametrize("content", ["[1, 2", '{"learner": {', "{}", "; junk"])
-def test_a_corrupt_json_model_is_called_corrupt(content, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[1, 2", "line 1, column 6"),
+        ('{"learner": {', "line 1, column 14"),
+        ('{"version": [1],\n "learner": {,}}', "line 2, column 14"),
+        ("{learner: 1}", "line 1, column 2"),
+        ("; junk", "line 1, column 1"),
+        ("{}", "'learner'"),
+        ("null", "'learner'"),
+        ("[1, 2]", "'learner'"),
+        ('{"learner": 1, "version": [3, 0, 0]}', "'learner' is missing or not an object"),
+        ('{"a": 1, "a": 2}', "'a' appears twice"),
+    ],
+)
+def test_a_corrupt_json_model_is_called_corrupt(content, reason, tmp_path):
     path = tmp_path / "model.json"
     path.write_text(content)
-    with pytest.raises(FileError, match="corrupt"):
+    message = f"{re.escape(str(path))} is corrupt .*{reason}.*save the model again"
+    with pytest.raises(CorruptFile, match=message):
         pu.load_model(path)
+
+
+def test_the_name_of_a_file_does_not_hide_a_program(tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text("ite(age <= 30, 0, 1)")
+    assert pu.load_model(path).kind == "program"
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [10, 20, 30], np.arange(3, dtype=np.int64)])
+def test_a_program_finds_columns_by_integer_labels(labels):
+    X = pd.DataFrame(RANDOM.normal(size=(ROWS, 3)), columns=labels)
+    model = xgb.XGBClassifier(n_estimators=3, n_jobs=1).fit(X, X.iloc[:, 1] > 0)
+    assert (pu.translate(model).predict(X) == model.predict(X)).all()
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, X.iloc[:, 1] > 0)
+    assert (pu.translate(tree).predict(X.set_axis(range(3), axis=1)) == tree.predict(X)).all()
 
 
 @pytest.mark.parametrize("path", ["model.skops", Path("model.skops")])

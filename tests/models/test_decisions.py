@@ -16,8 +16,8 @@ from proxyuse.datasets import load_contraceptive
 from proxyuse.lang.nodes import Const
 from proxyuse.models import checks
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.model_terms import ModelTerms
-from proxyuse.models.registry import body_of, register
+from proxyuse.models.registry import register, translation_of
+from proxyuse.models.translation import Translation
 from proxyuse.notes import NoteKind
 
 RNG = np.random.default_rng(11)
@@ -85,10 +85,14 @@ def test_the_best_k_are_those_with_the_largest_scores(k: int) -> None:
 @pytest.mark.parametrize(
     ("model", "decision", "message"),
     [
-        (DecisionTreeClassifier(), pu.Threshold(1.5), "between 0 and 1"),
+        (DecisionTreeClassifier(), pu.Threshold(1.5), "from 0 to 1"),
         (DecisionTreeClassifier(), pu.Threshold(0.5, positive="maybe"), "not a class"),
-        (DecisionTreeClassifier(), pu.Positive("maybe"), "not a class of the model: 'no', 'yes'"),
-        (DecisionTreeClassifier(), pu.TopK(3), "pass TopK to audit"),
+        (
+            DecisionTreeClassifier(),
+            pu.Positive("maybe"),
+            "not a class of the model; classes: 'no', 'yes'",
+        ),
+        (DecisionTreeClassifier(), pu.TopK(3), "pass it to audit"),
     ],
 )
 def test_decisions_that_cannot_be_made(model: Any, decision: Any, message: str) -> None:
@@ -110,10 +114,10 @@ def test_more_decisions_that_cannot_be_made() -> None:
     regressor = DecisionTreeRegressor(max_depth=2).fit(X, X["a"])
     with pytest.raises(pu.TranslationError, match="no classes"):
         pu.translate(regressor, decision=pu.Positive(0.5))
-    with pytest.raises(pu.TranslationError, match="write it into the program"):
+    with pytest.raises(pu.TranslationError, match="part of the program"):
         pu.audit(pu.translate(tree), X, Z, decision=pu.Threshold(0.5))
     three = DecisionTreeClassifier(max_depth=2).fit(X, X["b"].clip(upper=2))
-    with pytest.raises(pu.TranslationError, match="which class is positive"):
+    with pytest.raises(pu.TranslationError, match="pass one of them as `positive`"):
         pu.translate(three, decision=pu.Threshold(0.5))
 
 
@@ -161,14 +165,14 @@ class Stubborn:
 
 
 @register(f"{Stubborn.__module__}.Stubborn")
-def translate_stubborn(model: Stubborn, inputs: Any) -> ModelTerms:
+def translate_stubborn(model: Stubborn, inputs: Any) -> Translation:
     test = pu.Program.parse("ite(0.5 * x + 0.5 * x > 0.5, 'high', 'low')").term
-    return ModelTerms(test, ("low", "high"))
+    return Translation(test, ("low", "high"))
 
 
 def test_an_audit_refuses_a_program_that_says_something_else_than_its_model() -> None:
     rows = pd.DataFrame({"x": [0.1, 0.45, 0.7, 0.2]})
-    with pytest.raises(pu.TranslationError, match=r"Stubborn in 1 of 4 rows \(number 1,"):
+    with pytest.raises(pu.TranslationError, match=r"Stubborn in 1 of 4 rows \(row 1,"):
         pu.audit(Stubborn(0.4), rows, {"z": [0, 1, 0, 1]})
 
 
@@ -200,7 +204,7 @@ def test_the_suite_for_translators_finds_a_wrong_one() -> None:
 
 def test_data_without_a_column_of_the_model_is_refused_with_its_name() -> None:
     tree = DecisionTreeClassifier(max_depth=2).fit(X, Y)
-    with pytest.raises(pu.DataError, match="DecisionTreeClassifier needs the column 'a'"):
+    with pytest.raises(pu.DataError, match="which the DecisionTreeClassifier reads"):
         pu.audit(tree, X.rename(columns={"a": "A"}), Z)
 
 
@@ -214,6 +218,6 @@ def test_a_model_that_cannot_predict_is_refused_by_an_audit() -> None:
 
 def test_a_body_can_be_asked_for_by_itself() -> None:
     model = DecisionTreeClassifier(max_depth=1).fit(X, Y)
-    body = body_of(model, ["a", "b", "c"])
+    body = translation_of(model, ["a", "b", "c"])
     assert body.classes == ("no", "yes")
     assert not isinstance(body.probabilities, Const)

@@ -47,7 +47,7 @@ from proxyuse.lang.positions import Site
 from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.models.checks import at_thresholds
 from proxyuse.models.features import Inputs
-from proxyuse.models.registry import input_names, model_body, translate
+from proxyuse.models.registry import input_names, translate, translate_part
 from proxyuse.program import Program
 from tests.faithful import DATA
 
@@ -94,7 +94,7 @@ def svc():
 def says_the_same(model, X):
     """The same labels, and the same probabilities and scores where the model has them."""
     names = input_names(model, None)
-    body = model_body(model, Inputs.raw(names))
+    body = translate_part(model, Inputs.raw(names))
     program = Program.traced(body.output, names, body.origins)
     for rows in (X, at_thresholds(program, X)):
         expected, found = model.predict(rows), program.predict(rows)
@@ -212,11 +212,11 @@ def test_steep_interpolations_are_tolerated_and_those_of_rounding_alone_refused(
     for member in model.calibrated_classifiers_:
         member.calibrators[0].fit(np.array([0.6, 0.6 + gap, 0.9]), [0.1, 0.8, 0.9])
     if tolerance is None:
-        with pytest.raises(TranslationError, match="only rounding keeps apart; calibrate with"):
+        with pytest.raises(TranslationError, match="differ only by rounding; calibrate with"):
             translate(model)
     else:
         program = says_the_same(model, X)
-        body = model_body(model, Inputs.raw(program.inputs))
+        body = translate_part(model, Inputs.raw(program.inputs))
         assert tolerance / 10 < body.tolerance <= tolerance
 
 
@@ -298,7 +298,7 @@ def test_members_of_a_bag_that_never_saw_a_class(member):
     model = BaggingClassifier(member, 8, max_samples=0.3, random_state=3).fit(X, y)
     assert min(len(member.classes_) for member in model.estimators_) == 2
     names = input_names(model, None)
-    body = model_body(model, Inputs.raw(names))
+    body = translate_part(model, Inputs.raw(names))
     assert Program(body.output, names).predict(X).tolist() == model.predict(X).tolist()
     assert body.probabilities is not None
     shares = Program(body.probabilities, names).predict(X)
@@ -417,6 +417,7 @@ def test_a_threshold_on_a_forest_is_a_sum_of_trees_as_well():
     assert isinstance(program.term, Ite)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["two classes", "three classes"])
 @pytest.mark.parametrize(
     ("name", "steps"),
@@ -446,7 +447,7 @@ def test_every_part_knows_the_member_it_came_from(name, steps, data):
 def test_a_part_with_an_origin_stands_at_one_place(name):
     X, y = ROWS["three classes"]
     model = CLASSIFIERS[name].fit(X, y)
-    body = model_body(model, Inputs.raw(input_names(model, None)))
+    body = translate_part(model, Inputs.raw(input_names(model, None)))
     assert body.origins.keys() & {id(node) for node in postorder(body.output)}
     program = Program.traced(body.output, X.columns.tolist(), body.origins)
     places = Counter(id(term) for term in program.points.terms if id(term) in body.origins)
@@ -494,7 +495,7 @@ def test_what_cannot_be_said_is_refused(model, message):
 def test_several_labels_a_row_are_refused():
     X, y = ROWS["three classes"]
     several = np.column_stack([y == 1, y == 2]).astype(int)
-    with pytest.raises(TranslationError, match="several labels a row"):
+    with pytest.raises(TranslationError, match="several labels per row"):
         translate(OneVsRestClassifier(tree()).fit(X, several))
 
 
@@ -502,7 +503,7 @@ def test_an_interpolation_that_would_be_too_large_is_refused():
     X, y = ROWS["two classes"]
     trees = RandomForestClassifier(60, random_state=0)
     model = CalibratedClassifierCV(trees, cv=2, method="isotonic").fit(X, y)
-    with pytest.raises(TranslationError, match=r"would stand in each piece; .*method='sigmoid'"):
+    with pytest.raises(TranslationError, match=r"each segment would repeat .*method='sigmoid'"):
         translate(model)
 
 

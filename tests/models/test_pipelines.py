@@ -29,7 +29,7 @@ from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.nodes import Compare, Const, Var, postorder
 from proxyuse.lang.positions import Position, Site
 from proxyuse.models.features import Inputs
-from proxyuse.models.registry import model_body, translate
+from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
 from tests.faithful import says_the_same
 from tests.feature_cases import (
@@ -171,7 +171,7 @@ def test_trees_on_adult(model, scaler):
     program = says_the_same(pipe, rows)
     says_the_same(pipe, near_thresholds(program, LOST_ADULT), program)
     says_the_same(pipe, unseen(LOST_ADULT[:2000]), program)
-    shares = model_body(pipe, Inputs.raw([*ADULT.columns])).probabilities
+    shares = translate_part(pipe, Inputs.raw([*ADULT.columns])).probabilities
     assert shares is not None
     said = Program(shares, [*ADULT.columns]).predict(LOST_ADULT[:2000])
     np.testing.assert_allclose(said, pipe.predict_proba(LOST_ADULT[:2000]), atol=1e-9)
@@ -212,7 +212,7 @@ def test_linear_models_on_adult(encoder, several):
     pipe = usual(model, scaler=StandardScaler(), encoder=encoder)
     program = says_the_same(pipe.fit(LOST_ADULT[:4000], y[:4000]), LOST_ADULT[:20000])
     says_the_same(pipe, unseen(LOST_ADULT[:2000]), program)
-    shares = model_body(pipe, Inputs.raw([*ADULT.columns])).probabilities
+    shares = translate_part(pipe, Inputs.raw([*ADULT.columns])).probabilities
     assert shares is not None
     said = Program(shares, [*ADULT.columns]).predict(LOST_ADULT[:2000])
     np.testing.assert_allclose(said, pipe.predict_proba(LOST_ADULT[:2000]), atol=1e-9)
@@ -405,5 +405,5 @@ def test_an_unsupported_class_is_refused_in_a_few_lines():
 
 @pytest.mark.parametrize("transformer", [StandardScaler(), ColumnTransformer([("a", HOT, [0])])])
 def test_a_transformer_alone_is_refused(transformer):
-    with pytest.raises(TranslationError, match="computes features and predicts nothing; pass the"):
+    with pytest.raises(TranslationError, match="predicts nothing; pass a pipeline"):
         translate(transformer.fit(NUMBERS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxyuse.errors import TranslationError
@@ -13,7 +13,7 @@ from proxyuse.lang.build import add
 from proxyuse.lang.nodes import And, Compare, Const, Ite, Relation, Var
 from proxyuse.lang.positions import Site
 from proxyuse.models.features import Coded, Computed, Feature, Fixed, Inputs, Mapped
-from proxyuse.models.registry import model_body, translate
+from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
 
@@ -41,7 +41,7 @@ def bayesian(X, y, **options):
 def says_all_the_same(model, X):
     program = says_the_same(model, X)
     assert Program.parse(str(program)) == program
-    body = model_body(model, Inputs.raw(program.inputs))
+    body = translate_part(model, Inputs.raw(program.inputs))
     assert body.probabilities is not None
     shares = Program(body.probabilities, program.inputs).predict(X)
     np.testing.assert_allclose(shares, model.predict_proba(X), rtol=0, atol=1e-12)
@@ -70,7 +70,6 @@ def test_a_bayesian_list_on_the_bundled_data(data):
 # Random data
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.sampled_from(OF_THRESHOLDS), st.integers(1, 4), st.booleans())
 def test_values_at_and_next_to_a_cutoff_go_the_same_way(seed, kind, features, close):
     rng = np.random.default_rng(seed)
@@ -94,7 +93,6 @@ def test_values_at_and_next_to_a_cutoff_go_the_same_way(seed, kind, features, cl
         says_the_same(model, np.array(rows), program)
 
 
-@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**31), st.integers(1, 3))
 def test_features_of_0_and_1(seed, width):
     rng = np.random.default_rng(seed)
@@ -224,7 +222,7 @@ def test_features_are_said_in_the_columns_they_come_from(kind, seed):
     y = (COLUMNS[:, [1, 2, 5]] @ rng.normal(size=3) + rng.normal(size=300) * 0.2 > 0).astype(int)
     y[:2] = 0, 1
     model = bayesian(X, y) if kind is BAYESIAN else kind(max_depth=6).fit(X, y)
-    body = model_body(model, Inputs(features))
+    body = translate_part(model, Inputs(features))
     assert Program(body.output).predict(FRAME).tolist() == model.predict(X).tolist()
     assert body.probabilities is not None
     shares = Program(body.probabilities).predict(FRAME)

@@ -9,7 +9,7 @@ import pytest
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import Const, Precision, Var
-from proxyuse.models.boosted import Lost, one_where
+from proxyuse.models.boosted import TreatedAsMissing, above_one_half
 from proxyuse.models.features import Coded, Computed, Fixed, Raw
 from proxyuse.models.tree_table import LEAF, TreeTable, among, packed_trees
 from proxyuse.program import Origin, Program
@@ -89,7 +89,7 @@ def test_a_constant_is_among_some_values_or_not():
 @pytest.mark.parametrize("threshold", [-2.0, -1.0, -0.5, 0.0, 1.0, 3.0])
 @pytest.mark.parametrize("strict", [True, False])
 def test_numbers_that_stand_for_missing_ones_go_their_way(missing, threshold, strict):
-    feature = Lost(Raw("x"), -1.0, 1.0)
+    feature = TreatedAsMissing(Raw("x"), -1.0, 1.0)
     test = feature.at_most(threshold, Precision.FLOAT64, missing, strict=strict)
     numbers = np.array([-9.0, -2.0, -1.0, -0.5, 0.0, 1.0, 1.5, 3.0, 9.0, np.nan])
     lost = np.isnan(numbers) | (np.abs(numbers) <= 1)
@@ -103,7 +103,7 @@ def test_a_probability_above_one_half_is_a_comparison_of_the_score():
         with np.errstate(over="ignore"):
             return 1 / (1 + np.exp(-scores))
 
-    test = one_where(Var("x"), probability)
+    test = above_one_half(Var("x"), probability)
     scores = np.array([-1.0, -1e-17, 0.0, 1e-17, 1e-16, 1e-15, 1.0])
     found = Program(test, ["x"]).predict({"x": scores})
     assert found.tolist() == (probability(scores) > 0.5).tolist()

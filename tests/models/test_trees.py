@@ -257,7 +257,7 @@ def test_text_is_refused_with_the_advice_to_parse_it():
 
 @pytest.mark.parametrize("names", ["ab", 3, iter(["a", "b"])])
 def test_names_that_are_no_sequence_are_refused(names):
-    with pytest.raises(TranslationError, match="feature_names is a sequence of names, not"):
+    with pytest.raises(TranslationError, match="expected a sequence of names"):
         translate(small(ARRAY), names)
 
 

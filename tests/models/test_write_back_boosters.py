@@ -21,13 +21,13 @@ from proxyuse.lang.build import const  # noqa: E402
 from proxyuse.lang.nodes import Add, Argmax, Const, Ite, Var  # noqa: E402
 from proxyuse.lang.positions import Site, operand_choices  # noqa: E402
 from proxyuse.models.checks import check_predictions, compare, predictions  # noqa: E402
-from proxyuse.models.decisions import Threshold  # noqa: E402
 from proxyuse.models.lightgbm import write_back as lightgbm_model  # noqa: E402
-from proxyuse.models.model_terms import DOUBLE, SINGLE  # noqa: E402
 from proxyuse.models.registry import translate  # noqa: E402
-from proxyuse.models.remaining_trees import CannotWriteBack, trees_left  # noqa: E402
+from proxyuse.models.remaining_trees import CannotWriteBack, remaining_trees  # noqa: E402
+from proxyuse.models.translation import DOUBLE, SINGLE  # noqa: E402
 from proxyuse.models.xgboost import write_back as xgboost_model  # noqa: E402
 from proxyuse.program import Frame, Program  # noqa: E402
+from proxyuse.settings import Threshold  # noqa: E402
 from tests.faithful import with_categories  # noqa: E402
 
 ROWS = 300
@@ -305,7 +305,7 @@ def test_trees_after_the_best_round_are_not_in_the_new_model(name):
         every = new.get_booster().predict(xgb.DMatrix(X), output_margin=True)
         np.testing.assert_array_equal(every, new.predict(X, output_margin=True))
         trees = json.loads(saved(new))["learner"]["gradient_booster"]["model"]["trees"]
-        used = set(trees_left(changed, "XGBClassifier"))
+        used = set(remaining_trees(changed, "XGBClassifier"))
         assert len(used) < len(trees)
         assert all(len(t["parents"]) == 1 for n, t in enumerate(trees) if n not in used)
     else:
@@ -375,7 +375,7 @@ def test_a_leaf_says_a_finite_number(name, value):
     model, _ = fitted(name)
     program = translate(model)
     (site, *_) = sites(program, "trees")
-    with pytest.raises(CannotWriteBack, match="it takes a finite number"):
+    with pytest.raises(CannotWriteBack, match="needs a finite number"):
         write(model, program.replaced({site: const(value)}))
 
 
@@ -384,9 +384,9 @@ def test_a_leaf_says_a_finite_number(name, value):
     [
         ("xgb two classes", 2.0, "has the classes 0 to 1, not 2.0"),
         ("xgb native two", 1.5, "predicts probabilities"),
-        ("xgb positive", -1.0, "predicts numbers above 0"),
+        ("xgb positive", -1.0, "predicts positive numbers"),
         ("xgb native shares", 0.5, "predicts 3 numbers"),
-        ("xgb native numbers", 1e300, "it takes a finite number"),
+        ("xgb native numbers", 1e300, "needs a finite number"),
         ("lgb words", "never", "has no class 'never'"),
         ("lgb native two", -0.5, "predicts probabilities"),
         ("lgb native shares", 0.5, "predicts 3 numbers"),
@@ -403,14 +403,14 @@ def test_the_program_of_another_step_is_refused(name):
     model, _ = fitted(name)
     family = xgboost_model if is_xgboost(model) else lightgbm_model
     program = translate(model)
-    with pytest.raises(CannotWriteBack, match="no tree of the step 'other' is left"):
+    with pytest.raises(CannotWriteBack, match="no longer has trees of the step 'other'"):
         family.write(model, program, "other")
-    with pytest.raises(CannotWriteBack, match="nothing of the step 'other' is left"):
+    with pytest.raises(CannotWriteBack, match="no longer uses the step 'other'"):
         family.write(model, program.replaced({Site(0): Const(1.0)}), "other")
 
 
 def test_weights_in_place_of_trees_are_refused():
     X, y = numbers(missing=False)
     model = xgb.XGBRegressor(n_estimators=3, booster="gblinear", n_jobs=1).fit(X, y)
-    with pytest.raises(CannotWriteBack, match="gblinear has weights"):
+    with pytest.raises(CannotWriteBack, match="weights of the booster gblinear"):
         write(model, translate(model))

@@ -190,6 +190,7 @@ def large(leaves):
     return pu.audit(model, numbers, {"z": (numbers[:, 0] > 0).tolist()}, measure="all")
 
 
+@pytest.mark.slow
 def test_of_many_points_the_svg_stays_small(ax, tmp_path: Path):
     found = large(1_200)
     assert len(found.decompositions) > MOST_VECTORS

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.detect.budget import Budget
 from proxyuse.errors import DataError
 from proxyuse.measure.association.measures.adjusted_mutual_information import (
     AdjustedMutualInformation,
@@ -17,7 +16,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.association.row_sets import row_codes
-from proxyuse.validity.options import CORRECTIONS, Permutation
+from proxyuse.settings import CORRECTIONS, Budget, Permutation
 from proxyuse.validity.permutations.shuffles import Shuffles
 from proxyuse.validity.permutations.test import permutations_needed, permute
 from proxyuse.verdict import Verdict

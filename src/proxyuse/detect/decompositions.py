@@ -15,9 +15,9 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Position, Site, sites_id
-from proxyuse.lang.text import shortened
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.program import Program
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from proxyuse.detect.bounded import Bounded
-from proxyuse.detect.budget import Budget
 from proxyuse.detect.candidates import (
     Candidate,
     Candidates,
@@ -30,7 +29,7 @@ from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import OVERHEAD, Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
-from proxyuse.detect.results import Detection, Measure, Unsettled
+from proxyuse.detect.results import Detection, Unsettled
 from proxyuse.detect.sentences import (
     drawn_note,
     drawn_variable_note,
@@ -48,23 +47,17 @@ from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
+from proxyuse.settings import Settings
 
 
 def detect(
     engine: Measurement,
     program: Program,
     association: Association,
+    settings: Settings,
     *,
-    epsilon: float,
-    delta: float,
-    budget: Budget,
-    all_sets: bool = False,
-    measure: Measure = "needed",
-    exact: bool = False,
-    variables: bool = True,
     clock: Clock | None = None,
     known: dict[bytes, Array] | None = None,
-    all_subsets: bool = False,
     strict: bool = False,
     appropriate: Callable[[Term], bool] | None = None,
 ) -> Detection:
@@ -72,7 +65,7 @@ def detect(
 
     Costs the tables of each computation and the influence of each listed set of positions. Of
     partial sums, minimal witnesses are listed, or irreducible ones where they are searched, or
-    with `all_subsets` all of them; see `search_partial_sums`, also for `appropriate`. With
+    with `all_sets` all of them; see `search_partial_sums`, also for `appropriate`. With
     `strict`, partial sums and sets of occurrences that are searched and not exhausted count as
     unsettled.
 
@@ -81,9 +74,8 @@ def detect(
     listed that may be witnesses.
     """
     detector = _Detector(
-        engine, program, association, epsilon, delta, budget, all_sets, measure, exact,
-        variables, clock or Clock(None), known, all_subsets, strict, appropriate,
-    )  # fmt: skip
+        engine, program, association, settings, clock or Clock(None), known, strict, appropriate
+    )
     return detector.run()
 
 
@@ -92,16 +84,9 @@ class _Detector:
     engine: Measurement
     program: Program
     association: Association
-    epsilon: float
-    delta: float
-    budget: Budget
-    all_sets: bool
-    measure: Measure
-    exact: bool
-    variables: bool
+    settings: Settings
     clock: Clock
     known: dict[bytes, Array] | None
-    all_subsets: bool
     strict: bool
     appropriate: Callable[[Term], bool] | None
     parts: list[Measures] = field(default_factory=list)
@@ -117,14 +102,14 @@ class _Detector:
     @cached_property
     def candidates(self) -> Candidates:
         """The computations of the program, all of them."""
-        listed = self.budget.subsets if self.all_subsets else 0
-        return candidates_of(self.program, self.variables, listed)
+        listed = self.settings.budget.subsets if self.settings.all_sets else 0
+        return candidates_of(self.program, self.settings.variables, listed)
 
     @cached_property
     def forest(self) -> ForestEngine | None:
         """The engine of a program that is a large forest, whose terms are bounded first."""
-        small = len(self.program.points) <= self.budget.positions
-        if self.measure == "all" or self.all_sets or self.all_subsets or small:
+        small = len(self.program.points) <= self.settings.budget.positions
+        if self._measures_everything or small:
             return None
         engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))
         forest = next(engines, None) or ForestEngine.of(self.engine.sample)
@@ -132,7 +117,7 @@ class _Detector:
 
     @property
     def _measures_everything(self) -> bool:
-        return self.measure == "all" or self.all_sets
+        return self.settings.measure == "all" or self.settings.all_sets
 
     def run(self) -> Detection:
         with self.clock.until_deadline():
@@ -168,7 +153,8 @@ class _Detector:
             tuple(self.unsettled.values()),
             tuple(self.notes),
             tuple(self.searched),
-            self.forest is not None or (bool(self.candidates.operators) and not self.all_subsets),
+            self.forest is not None
+            or (bool(self.candidates.operators) and not self.settings.all_sets),
             self.bounded,
         )
 
@@ -181,7 +167,7 @@ class _Detector:
         pairs = zip(drawn, measures.owners.tolist(), measures.sites, strict=True)
         listed = [(estimate, owner, sites) for estimate, owner, sites in pairs if estimate]
         for estimate, owner, sites in listed:
-            suspicious = measures.associations[owner].max() >= self.epsilon
+            suspicious = measures.associations[owner].max() >= self.settings.epsilon
             if suspicious and not estimate.settled:
                 self._leave_open("influences", measures.terms[owner], tuple(sites), 1)
         if listed:
@@ -200,7 +186,7 @@ class _Detector:
             return
         associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
-        suspicious = associations.max(axis=1) >= self.epsilon
+        suspicious = associations.max(axis=1) >= self.settings.epsilon
         owners, sites, influences, reaches = self._columns(listing, suspicious)
         order = np.argsort(owners, kind="stable")
         self.parts.append(
@@ -245,14 +231,14 @@ class _Detector:
         reaches = self.engine.reaches(listing.sites)
         more: list[tuple[int, tuple[Site, ...], float, float]] = []
         entangled = listing.entangled
-        if self.all_sets:
+        if self.settings.all_sets:
             entangled = sorted(listing.entangled + listing.apart)
         else:
             for place in listing.apart:
                 own = listing.sites_of(place)
                 sites = listing.candidates[place].arrangement(self.program.points).together
                 influence = math.fsum(influences[own])
-                if near(influence, self.delta):
+                if near(influence, self.settings.delta):
                     influence = self.engine.influence(sites)
                 more.append((place, sites, influence, math.fsum(reaches[own])))
         for place in entangled:
@@ -279,7 +265,7 @@ class _Detector:
         if self._measures_everything:
             return self.engine.influences(listing.sites)
         needed = suspicious[listing.owners]
-        if len(listing.sites) <= self.budget.positions:
+        if len(listing.sites) <= self.settings.budget.positions:
             return self.engine.influences(listing.sites, needed.tolist())
         result = np.full(len(listing.sites), math.nan)
         chosen = np.flatnonzero(needed)
@@ -299,17 +285,18 @@ class _Detector:
         self, candidate: Candidate, singles: Sequence[float], suspicious: bool
     ) -> dict[tuple[Site, ...], float]:
         """The influence of sets of occurrences of a repeated computation."""
+        budget, all_sets = self.settings.budget, self.settings.all_sets
         measured = measure_occurrences(
             self.engine,
             candidate.arrangement(self.program.points),
             singles,
-            delta=self.delta,
+            delta=self.settings.delta,
             settle=suspicious,
-            all_sets=self.all_sets,
-            budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
+            all_sets=all_sets,
+            budget=budget.subsets if all_sets else budget.occurrences,
             needed=suspicious or self._measures_everything,
         )
-        if self.all_sets and not measured.all_listed:
+        if all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)
             count = len(candidate.sites)
             self.notes.append(
@@ -319,9 +306,9 @@ class _Detector:
             sites = tuple(candidate.sites)
             disjoint = candidate.arrangement(self.program.points).disjoint
             bound = self.engine.occurrence_bound(sites) if disjoint else 1.0
-            if bound > self.delta:
+            if bound > self.settings.delta:
                 self.open_sets.append((candidate.term, len(sites), bound))
-            if bound > self.delta and self.strict:
+            if bound > self.settings.delta and self.strict:
                 self._leave_open("occurrence sets", candidate.term, sites, measured.unmeasured)
         return measured.influences
 
@@ -330,8 +317,8 @@ class _Detector:
     def _search_sums(self, operator: Operator) -> None:
         """Find witnesses among the subsets of an operator's operands."""
         text = self.program.brief(operator.term)
-        if self.all_subsets:
-            if operator.subsets <= self.budget.subsets:
+        if self.settings.all_sets:
+            if operator.subsets <= self.settings.budget.subsets:
                 return  # they are all listed
             missing = f"not all {operator.subsets:,} partial sums of `{text}` are listed"
             self.notes.append(Note(NoteKind.NOT_LISTED, missing))
@@ -341,15 +328,15 @@ class _Detector:
             engine,
             operator,
             self.association,
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=self.settings.epsilon,
+            delta=self.settings.delta,
             screen=self._screen,
             budget=SumBudget(
-                min(most.screened, self.budget.subsets * rows),
-                min(most.measured // operators, self.budget.subsets * (rows + OVERHEAD)),
-                min(most.bounded, self.budget.search * rows),
-                self.budget.subsets,
-                followed=self.budget.grow,
+                min(most.screened, self.settings.budget.subsets * rows),
+                min(most.measured // operators, self.settings.budget.subsets * (rows + OVERHEAD)),
+                min(most.bounded, self.settings.budget.search * rows),
+                self.settings.budget.subsets,
+                followed=self.settings.budget.grow,
             ),
             name="the score" if self._one_operator else f"`{text}`",
             singles=self._singles(operator),
@@ -431,10 +418,10 @@ class _Detector:
             self.engine,
             engine,
             self.association,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            variables=self.variables,
-            exact=self.exact,
+            epsilon=self.settings.epsilon,
+            delta=self.settings.delta,
+            variables=self.settings.variables,
+            exact=self.settings.exact,
             tick=self.clock.tick,
         )
         self.bounded = result.bounded
@@ -443,7 +430,7 @@ class _Detector:
         self.notes += [drawn_variable_note(self.program, *drawn) for drawn in result.drawn]
         self.open_sets += result.open
         self.searched += forest_sentences(engine)
-        if not self.variables:
+        if not self.settings.variables:
             self._leave_open("variables", self.program.term, (Site(0),), 1)
             self.notes.append(Note(NoteKind.NOT_LISTED, "variables were not measured, as asked"))
 
@@ -455,7 +442,7 @@ class _Detector:
             listing,
             self.program.points,
             attributes=len(self.engine.protected_names),
-            epsilon=self.epsilon,
+            epsilon=self.settings.epsilon,
             associations=self._associations,
             measure=self._columns,
         )

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
 
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.decompositions import Decompositions
 from proxyuse.lang.positions import Points, Position, Site
 from proxyuse.notes import Note
-
-Measure = Literal["needed", "all"]
-"""What is measured: everything that can be a witness, or everything."""
 
 
 @dataclass(frozen=True, slots=True)

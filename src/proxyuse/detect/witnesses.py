@@ -12,9 +12,9 @@ import numpy as np
 from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Points, Position, Site
-from proxyuse.lang.text import shortened
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.verdict import Validity
+from proxyuse.words import shortened
 
 ROUNDING = 1e-9
 """Associations that are nearer than this are the same but for rounding."""

@@ -48,6 +48,17 @@ Oracle: TypeAlias = Callable[[Witness], Judgment | None]
 """Takes a witness and returns a judgment, or None."""
 
 
+def judgment_of(oracle: Oracle | None, witness: Witness) -> Judgment | None:
+    """The oracle's judgment on a witness; None without an oracle."""
+    judgment = None if oracle is None else oracle(witness)
+    if judgment is not None and not isinstance(judgment, Judgment):
+        raise DataError(
+            f"the oracle returned {judgment!r} for witness {witness.id}; return a Judgment with a "
+            "reason, or None"
+        )
+    return judgment
+
+
 def first_of(*oracles: Oracle | None) -> Oracle | None:
     """Combine oracles: the first that has a judgment decides. None if there are no oracles."""
     present = [oracle for oracle in oracles if oracle is not None]

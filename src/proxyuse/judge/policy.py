@@ -44,7 +44,7 @@ from proxyuse.io.typed import InvalidValue, Path, path_text, typed
 from proxyuse.judge.judgment import Judgment
 from proxyuse.judge.rules import PolicyFile, Rule, day_of
 from proxyuse.judge.strict_yaml import MAX_BYTES, read_yaml
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, slots=True)

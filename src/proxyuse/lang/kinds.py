@@ -36,7 +36,7 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.packed import PackedIte
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 NUMBER, BOOLEAN, CATEGORY, MISSING_KIND = "number", "boolean", "category", "missing"
 _PLURAL = {NUMBER: "numbers", BOOLEAN: "true/false", CATEGORY: "categories"}

@@ -39,6 +39,7 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.packed import Forest, PackedIte
+from proxyuse.words import shortened
 
 LINE_WIDTH = 88
 MAX_POINTS = 50_000_000
@@ -264,11 +265,6 @@ def _sum(operands: tuple[Term, ...]) -> Iterator[_Piece]:
             case _:
                 yield "+ "
                 yield _slot(operand, MUL)
-
-
-def shortened(text: str, max_length: int = 60) -> str:
-    """Shorten a text for a message or a note."""
-    return text if len(text) <= max_length else text[: max_length - 3] + "..."
 
 
 def brief(term: Term, precision: Precision, max_length: int = 60) -> str:

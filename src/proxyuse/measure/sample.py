@@ -22,10 +22,11 @@ from proxyuse.lang.evaluate import Array, Values, Vocabulary, evaluate, evaluate
 from proxyuse.lang.nodes import Const, Ite, Term, Var, children, postorder
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.support import BINS, MAX_SUPPORT, Support, cut, support_of
-from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
+from proxyuse.measure.association.support import Support, cut, support_of
+from proxyuse.measure.influence import QuantitativeInputInfluence, draw_pairs
 from proxyuse.measure.masses import fixed_point, whole_masses
 from proxyuse.program import Frame, Program
+from proxyuse.settings import BINS, MAX_SUPPORT, Influence, Sampling
 
 MOST_BYTES = 1 << 28
 """Memory limit for cached values of the program's nodes."""
@@ -103,7 +104,7 @@ class Sample:
         self.weights = fixed_point(population.weights)
         self.total = float(self.weights.sum())
         self.loss: Influence = influence or QuantitativeInputInfluence()
-        self.pairs = sampling.draw(population.weights) if sampling else None
+        self.pairs = draw_pairs(sampling, population.weights) if sampling else None
         self.max_support = max_support
         self.bins = bins
         self.tick = tick

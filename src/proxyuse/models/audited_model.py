@@ -1,8 +1,8 @@
-"""A model that is to be audited: its program on some data, and whether the two agree there."""
+"""Prepares a model for an audit: translates it and compares program and model on the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,34 +11,33 @@ import numpy as np
 from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Const, Ite
-from proxyuse.models.checks import asked, compare, exactness, model_rows, predictions
-from proxyuse.models.decisions import (
-    Decision,
-    Positive,
-    Threshold,
-    TopK,
-    decided,
-    kth_largest,
-    share_of,
+from proxyuse.lang.nodes import Const, Ite, Term
+from proxyuse.models.checks import call_model, compare, exactness, model_rows, predictions
+from proxyuse.models.decisions import class_probability, decided, kth_largest
+from proxyuse.models.registry import (
+    input_names,
+    is_named,
+    program_of,
+    reads_lightgbm_names,
+    translation_of,
 )
-from proxyuse.models.model_terms import DOUBLE, ModelTerms
-from proxyuse.models.registry import body_of, input_names, program_of, saw_names
+from proxyuse.models.translation import DOUBLE, Translation
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Frame, Program
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditedModel:
-    """A program, the model it came from, and what that says of the data.
+    """A program, and the decisions of the model it was translated from.
 
     Attributes
     ----------
-    program : what is measured.
-    expected : what the model says of each row, None if there is no model to ask.
-    tolerance : how far the model's sums may be from the program's.
-    name : the model's class.
-    opaque : variables that stand for what steps compute that were not translated.
+    program : the program to measure.
+    expected : the model's decision for each row; None if there is no model.
+    tolerance : the relative difference allowed between the model's sums and the program's.
+    name : the class of the model.
+    opaque : variables that stand for the outputs of steps that were not translated.
     """
 
     program: Program
@@ -50,17 +49,17 @@ class AuditedModel:
     def check(
         self, outputs: Callable[[], Array], frame: Frame, kept: Array | None
     ) -> tuple[Note, ...]:
-        """Raise an error where the program is wrong; count the rows decided by rounding.
+        """Raise an error if the program is wrong; note the number of rows decided by rounding.
 
-        `outputs` gives the program's outputs on the rows that were kept, None for all.
+        `outputs` returns the program's outputs on the rows `kept` (None for all rows).
         """
         if self.expected is None:
             return ()
-        found = outputs()
-        if found.dtype == np.int32:
-            found = frame.vocabulary.decode(found)
+        outputs_found = outputs()
+        if outputs_found.dtype == np.int32:
+            outputs_found = frame.vocabulary.decode(outputs_found)
         expected = self.expected if kept is None else self.expected[kept]
-        agreement = compare(self.program, found, expected, frame, self.tolerance)
+        agreement = compare(self.program, outputs_found, expected, frame, self.tolerance)
         agreement.require(self.name)
         count = len(agreement.by_rounding)
         if not count:
@@ -72,13 +71,15 @@ class AuditedModel:
 def audited_model(
     model: Any, X: object, protected: set[str], decision: Decision | None, *, opaque: bool
 ) -> AuditedModel:
-    """Translate a model for some data; a program is taken as it is.
+    """Translate a model for some data; a program is used unchanged.
 
-    A model that saw no names takes those of the data, if they fit.
+    A model fitted without column names gets those of the data, if their number matches.
     """
     if isinstance(model, Program):
         if decision is not None:
-            raise TranslationError("a decision is made from a model; write it into the program")
+            raise TranslationError(
+                "decision= applies to models only; make the decision part of the program"
+            )
         return AuditedModel(model)
     if decision is not None and not isinstance(decision, Threshold | Positive | TopK):
         raise DataError(
@@ -88,58 +89,77 @@ def audited_model(
     names = _names(model, X, protected)
     if Table.of(X, names).n_rows == 0:
         raise DataError("the data has no rows; pass at least one")
-    body = body_of(model, names, opaque=opaque)
+    translation = translation_of(model, names, opaque=opaque)
     rows = model_rows(model, X, names)
     expected = None
     if decision is None:
         expected = predictions(model, rows)
     else:
-        body, expected = _decided(model, body, decision, rows)
-    program = program_of(body, names)
+        translation, expected = _decided(model, translation, decision, rows)
+    program = program_of(translation, names)
     opaque_names = program.inputs[len(names) :]
-    tolerance = exactness(rows, body.tolerance)
+    tolerance = exactness(rows, translation.tolerance)
     return AuditedModel(program, expected, tolerance, type(model).__name__, opaque_names)
 
 
 def _names(model: Any, X: object, protected: set[str]) -> tuple[str, ...]:
+    """The columns of the data that a model reads, in its order."""
     names = input_names(model, None)
-    given = Table.of(X, names).names
-    if saw_names(model):
-        if not type(model).__module__.startswith("lightgbm"):
-            return names
-        blanks = {name.replace(" ", "_"): name for name in given}  # which LightGBM replaces
-        return tuple(name if name in given else blanks.get(name, name) for name in names)
-    for fitting in (given, [name for name in given if name not in protected]):
-        if len(fitting) == len(names):
-            return tuple(fitting)
+    table = Table.of(X, names)
+    if is_named(model):
+        if reads_lightgbm_names(model):
+            _require_unique_columns(names, table)
+        return tuple(table.names[table.index_of(name)] if name in table else name for name in names)
+    for columns in (table.names, [name for name in table.names if name not in protected]):
+        if len(columns) == len(names):
+            return tuple(columns)
     return names
 
 
+def _require_unique_columns(names: Sequence[str], table: Table) -> None:
+    """Raise an error if several columns could be the one that LightGBM knows by a name."""
+    columns: dict[str, list[str]] = {}
+    for column in table.names:
+        columns.setdefault(column.replace(" ", "_"), []).append(column)
+    for name in names:
+        if len(matches := columns.get(name, [])) > 1:
+            raise DataError(
+                f"the LightGBM model reads {name!r}, which could be any of the columns "
+                f"{', '.join(map(repr, matches))}, because LightGBM replaces spaces with "
+                "underscores; drop the columns that the model was not fitted on"
+            )
+
+
 def _decided(
-    model: Any, body: ModelTerms, decision: Decision, rows: Any
-) -> tuple[ModelTerms, Array]:
-    """The body that decides, and the decisions as the model's own numbers make them."""
+    model: Any, translation: Translation, decision: Decision, rows: Any
+) -> tuple[Translation, Array]:
+    """The translation of a decision, and the decisions computed by the model itself."""
     match decision:
         case Positive(label):
-            made = decided(body, decision)
-            return made, predictions(model, rows) == label
-        case Threshold(probability, positive):
-            made = decided(body, decision)
-            scores = scores_of(model, body, positive, rows)
-            enough = scores >= probability
-            match made.output:
-                case Ite(_, Const(yes), Const(no)):
-                    return made, np.where(enough, np.array(yes, object), np.array(no, object))
-            return made, enough
+            return decided(translation, decision), predictions(model, rows) == label
+        case Threshold():
+            result = decided(translation, decision)
+            return result, threshold_decisions(model, translation, decision, result.output, rows)
         case TopK(k, positive):
-            scores = scores_of(model, body, positive, rows)
+            scores = ranking_scores(model, translation, positive, rows)
             cut = kth_largest(scores, k)
-            return decided(body, decision, cut), scores >= cut
+            return decided(translation, decision, cut), scores >= cut
 
 
-def scores_of(model: Any, body: ModelTerms, positive: object, rows: Any) -> Array:
-    """The numbers by which a model orders rows: a class's probabilities, or what it predicts."""
-    if not body.classes:
+def threshold_decisions(
+    model: Any, translation: Translation, decision: Threshold, output: Term, rows: Any
+) -> Array:
+    """The decisions of a threshold, computed by the model; `output` is the program's term."""
+    enough = ranking_scores(model, translation, decision.positive, rows) >= decision.probability
+    match output:
+        case Ite(_, Const(yes), Const(no)):
+            return np.where(enough, np.array(yes, object), np.array(no, object))
+    return enough
+
+
+def ranking_scores(model: Any, translation: Translation, positive: object, rows: Any) -> Array:
+    """The numbers by which a model ranks rows: probabilities of a class, or predictions."""
+    if not translation.classes:
         return predictions(model, rows).astype(np.float64)
-    _, place = share_of(body, positive)
-    return asked(model, "predict_proba", rows).astype(np.float64)[:, place]
+    _, index = class_probability(translation, positive)
+    return call_model(model, "predict_proba", rows).astype(np.float64)[:, index]

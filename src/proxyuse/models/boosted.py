@@ -17,7 +17,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Not, Precision, Relation, Term, Value
 from proxyuse.models.feature_tests import Bound, Test
 from proxyuse.models.features import Coded, Feature, Fixed, Mapped, Raw, Stepped
-from proxyuse.models.model_terms import DOUBLE, ModelTerms, Origins, is_zero
+from proxyuse.models.translation import DOUBLE, Origins, Translation, is_zero
 from proxyuse.program import Origin
 
 ZERO_AND_ONE = (0.0, 1.0)
@@ -25,7 +25,7 @@ MOST_DIGITS = 15  # of a number that someone may have written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lost(Feature):
+class TreatedAsMissing(Feature):
     """A feature of which the numbers from `low` to `high` count as missing, too.
 
     They are compared in `precision`, or as the threshold is that is asked for.
@@ -61,7 +61,7 @@ def _asked(test: Test) -> Term:
     return Not(test.term) if test.opposite else test.term
 
 
-def unset(feature: Feature) -> Feature:
+def zeros_as_missing(feature: Feature) -> Feature:
     """A feature of a sparse matrix whose zeros, which it does not hold, count as missing.
 
     A scaled column is 0 for one number, its mean or so. Where that takes many digits to write, it
@@ -80,7 +80,7 @@ def unset(feature: Feature) -> Feature:
         case Fixed(number):
             return Fixed(_or_missing(number))
         case _:
-            return Lost(feature, 0.0, 0.0, Precision.FLOAT64)
+            return TreatedAsMissing(feature, 0.0, 0.0, Precision.FLOAT64)
 
 
 def _has_short_zero(feature: Mapped) -> bool:
@@ -118,20 +118,22 @@ class Scores:
     origins: Origins
     steepness: float = 1.0
 
-    def body(
+    def translation(
         self,
         output: Term,
         origin: Origin,
         classes: tuple[Value, ...] = (),
-        shares: Term | None = None,
+        probabilities: Term | None = None,
         tolerance: float = DOUBLE,
-    ) -> ModelTerms:
+    ) -> Translation:
         """The body of a model that makes `output` of the sums."""
         self.origins.setdefault(id(output), origin)
-        return ModelTerms(output, classes, shares, origins=self.origins, tolerance=tolerance)
+        return Translation(
+            output, classes, probabilities, origins=self.origins, tolerance=tolerance
+        )
 
 
-def says_probability(model: Any) -> bool:
+def predicts_probability(model: Any) -> bool:
     """Whether a model is a Booster of XGBoost or LightGBM that predicts a probability."""
     kind = type(model)
     if kind.__name__ != "Booster":
@@ -143,7 +145,7 @@ def says_probability(model: Any) -> bool:
     return re.search(r"^objective=(binary|cross_entropy)\b", text, re.MULTILINE) is not None
 
 
-def summed(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Term]:
+def class_sums(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Term]:
     """For each class its base and the trees of that class that add something, in their order."""
     operands: list[list[Term]] = [[Const(base)] if base else [] for base in bases]
     for number, tree in trees:
@@ -152,7 +154,7 @@ def summed(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Te
     return [add(*terms) if terms else Const(0.0) for terms in operands]
 
 
-def one_where(score: Term, probability: Callable[[Array], Array]) -> Compare:
+def above_one_half(score: Term, probability: Callable[[Array], Array]) -> Compare:
     """Whether the probability that a library computes from a score is above one half.
 
     A comparison of the score itself. The smallest scores above 0 give a probability of exactly

@@ -1,7 +1,7 @@
-"""Does a program say what its model says? The questions, for audits, tests and other packages.
+"""Checks that a program predicts what its model predicts.
 
-`check_translation` is a suite for one fitted model and some rows; an author of a translator runs
-it on models of the new family. An audit asks the first of its questions of the rows it is given.
+`check_translation` runs all checks for one fitted model and some rows. Authors of translators run
+it on models of the new family. Every audit runs the first check on its rows.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.lang.text import shortened
-from proxyuse.models.model_terms import SINGLE
 from proxyuse.models.native_categories import with_categories
-from proxyuse.models.registry import body_of, input_names, program_of, saw_names
+from proxyuse.models.registry import input_names, is_named, program_of, translation_of
+from proxyuse.models.translation import SINGLE
 from proxyuse.program import Frame, Program
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agreement:
-    """How a program's outputs lie to those of its model.
+    """A comparison of a program's outputs with those of its model.
 
     Attributes
     ----------
-    rows : how many were compared.
-    by_rounding : those that differ, but whose decision hangs on the last digits of a sum.
-    wrong : those that differ.
+    rows : the number of rows compared.
+    by_rounding : the rows that differ only because their decision depends on rounding.
+    wrong : all other rows that differ.
     """
 
     rows: int
@@ -46,27 +46,27 @@ class Agreement:
             shown = ", ".join(map(str, self.wrong[:5].tolist()))
             more = ", ..." if len(self.wrong) > 5 else ""
             raise TranslationError(
-                f"the program says something else than the {what} in {len(self.wrong)} of "
-                f"{self.rows} rows (number {shown}{more}, counted from 0); please report this, "
-                "with the versions of the libraries"
+                f"the program differs from the {what} in {len(self.wrong)} of {self.rows} rows "
+                f"(row {shown}{more}, counted from 0); please report this with the versions of "
+                "your libraries"
             )
 
 
 def compare(
-    program: Program, found: Array, expected: Array, frame: Frame, tolerance: float
+    program: Program, outputs: Array, expected: Array, frame: Frame, tolerance: float
 ) -> Agreement:
     """Compare a program's outputs with its model's on the rows of a frame."""
     expected = np.asarray(expected)
-    if found.ndim == 1:  # some regressors give a column
-        expected = expected.reshape(len(found))
-    if found.dtype == np.float64 and expected.dtype.kind in "fiub":
+    if outputs.ndim == 1:  # some regressors return a column
+        expected = expected.reshape(len(outputs))
+    if outputs.dtype == np.float64 and expected.dtype.kind in "fiub":
         numbers = expected.astype(np.float64)
         with np.errstate(invalid="ignore"):
-            near = np.abs(found - numbers) <= tolerance * np.maximum(1.0, np.abs(numbers))
-        equal = near | (np.isnan(found) & np.isnan(numbers))
+            near = np.abs(outputs - numbers) <= tolerance * np.maximum(1.0, np.abs(numbers))
+        equal = near | (np.isnan(outputs) & np.isnan(numbers))
         equal = equal.reshape(len(equal), -1).min(axis=1)
     else:
-        pairs = zip(found.tolist(), expected.tolist(), strict=True)
+        pairs = zip(outputs.tolist(), expected.tolist(), strict=True)
         equal = np.array([_text(a) == _text(b) for a, b in pairs], dtype=np.bool_)
     differ = np.flatnonzero(~equal)
     close = margins(program, frame, differ) <= tolerance
@@ -74,45 +74,45 @@ def compare(
 
 
 def _text(value: object) -> str:
-    """Labels by their text, numbers by their value: 1, 1.0 and true are one."""
+    """The text of a label; 1, 1.0 and true have the same text."""
     if isinstance(value, bool | int | float):
         return repr(float(value))
     return str(value)
 
 
 def margins(program: Program, frame: Frame, rows: Array) -> Array:
-    """How far from a tie the last comparison is, for some rows; infinite where there is none."""
-    judge: Term = program.term
-    while isinstance(judge, Ite) and isinstance(judge.then, Const):
-        judge = judge.guard
-    if isinstance(judge, Compare) and judge.relation in (Relation.EQ, Relation.NE):
-        judge = judge.left
+    """The relative distance of the final comparison from a tie; infinite if there is none."""
+    decision: Term = program.term
+    while isinstance(decision, Ite) and isinstance(decision.then, Const):
+        decision = decision.guard
+    if isinstance(decision, Compare) and decision.relation in (Relation.EQ, Relation.NE):
+        decision = decision.left
     columns = {name: values[rows] for name, values in frame.arrays.items()}
-    if len(rows) == 0 or isinstance(judge, Ite | Const | Var):
+    if len(rows) == 0 or isinstance(decision, Ite | Const | Var):
         return np.full(len(rows), np.inf)
     with np.errstate(all="ignore"):
-        if isinstance(judge, Argmax):
-            scores = np.sort(evaluate(judge.operand, columns, frame.vocabulary), axis=1)
+        if isinstance(decision, Argmax):
+            scores = np.sort(evaluate(decision.operand, columns, frame.vocabulary), axis=1)
             ahead, size = scores[:, -1] - scores[:, -2], np.abs(scores[:, -1])
-        elif isinstance(judge, Compare):
-            left = evaluate(judge.left, columns, frame.vocabulary)
-            right = evaluate(judge.right, columns, frame.vocabulary)
+        elif isinstance(decision, Compare):
+            left = evaluate(decision.left, columns, frame.vocabulary)
+            right = evaluate(decision.right, columns, frame.vocabulary)
             if left.dtype != np.float64 or right.dtype != np.float64:
                 return np.full(len(rows), np.inf)
             ahead, size = np.abs(left - right), np.abs(right)
         else:
             return np.full(len(rows), np.inf)
-        found = ahead / np.maximum(1.0, size)
-    return np.broadcast_to(np.where(np.isnan(found), np.inf, found), (len(rows),))
+        margin = ahead / np.maximum(1.0, size)
+    return np.broadcast_to(np.where(np.isnan(margin), np.inf, margin), (len(rows),))
 
 
 def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
-    """The rows as a model wants them: its columns, in its order, with names if it saw names."""
+    """The rows for a model's `predict`: its columns, in its order, with names if it knows names."""
     table = Table.of(X, names)
     for name in names:
         if name not in table:
             raise DataError(
-                f"the {type(model).__name__} needs the column {name!r} which the data lacks; "
+                f"the data has no column {name!r}, which the {type(model).__name__} reads; "
                 f"{table.suggest(name)}"
             )
     if isinstance(X, np.ndarray):
@@ -127,49 +127,48 @@ def model_rows(model: Any, X: Any, names: Sequence[str]) -> Any:
             {c.name: c.decode() if c.kind is Kind.CATEGORY else c.values for c in columns}
         )
     named = (
-        hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster" or saw_names(model)
+        hasattr(model, "feature_names_in_") or type(model).__name__ == "Booster" or is_named(model)
     )
     return with_categories(model, rows) if named else rows.to_numpy()
 
 
 def predictions(model: Any, rows: Any) -> Array:
-    """What a model predicts; a native booster of XGBoost wants a matrix of its own."""
+    """The predictions of a model; an XGBoost booster needs a DMatrix."""
     if type(model).__module__.startswith("xgboost") and type(model).__name__ == "Booster":
         names = None if hasattr(rows, "columns") else model.feature_names
         matrix = sys.modules["xgboost"].DMatrix(rows, feature_names=names, enable_categorical=True)
         return np.asarray(model.predict(matrix))
     if not hasattr(model, "predict"):
         raise TranslationError(
-            f"a {type(model).__name__} has no predict, so its program cannot be checked; "
-            "translate it yourself and pass the program"
+            f"a {type(model).__name__} has no predict method, so its program cannot be checked; "
+            "pass pu.translate(model) instead of the model"
         )
-    return asked(model, "predict", rows)
+    return call_model(model, "predict", rows)
 
 
-def asked(model: Any, method: str, rows: Any) -> Array:
-    """What a method of a model says of rows; an error that tells why where it refuses them."""
+def call_model(model: Any, method: str, rows: Any) -> Array:
+    """Call a method of a model on rows; an error of the model becomes a `DataError`."""
     try:
         return np.asarray(getattr(model, method)(rows))
     except Exception as error:  # whatever its library raises
         why = shortened(" ".join(str(error).split()), 300) or type(error).__name__
         raise DataError(
-            f"the {type(model).__name__} itself refuses these rows ({why}); give it rows such as "
-            "it was fitted on, or leave these out"
+            f"the {type(model).__name__} cannot predict these rows ({why}); pass rows like those "
+            "it was fitted on"
         ) from error
 
 
 def exactness(rows: Any, tolerance: float) -> float:
-    """The tolerance for a model's sums: with columns of float32, libraries compute in it."""
+    """The tolerance for a model's sums; libraries compute in float32 on float32 columns."""
     kinds = rows.dtypes if hasattr(rows, "columns") else [rows.dtype]
     return max(tolerance, SINGLE) if np.float32 in list(kinds) else tolerance
 
 
 def check_translation(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> Program:
-    """Raise an error unless the program of a fitted model is what it should be.
+    """Raise an error unless a fitted model is translated correctly.
 
-    Asked is that it predicts what the model predicts on the given rows, and on rows at and next
-    to each of its thresholds; that its text reads back as an equal program; and that it knows
-    where its parts came from.
+    The program must predict what the model predicts, on these rows and on rows at and next to
+    each threshold. Its text must parse back to an equal program, and its parts must have origins.
 
     Examples
     --------
@@ -180,14 +179,14 @@ def check_translation(model: Any, X: Any, feature_names: Sequence[str] | None = 
     lambda x0, x1 . float32: ite(x0 <= 2.5, 0, 1)
     """
     names = input_names(model, feature_names)
-    body = body_of(model, names)
-    program = program_of(body, names)
-    check_predictions(model, program, X, body.tolerance)
-    check_predictions(model, program, at_thresholds(program, X), body.tolerance)
+    translation = translation_of(model, names)
+    program = program_of(translation, names)
+    check_predictions(model, program, X, translation.tolerance)
+    check_predictions(model, program, at_thresholds(program, X), translation.tolerance)
     if Program.parse(str(program)).term != program.term:
-        raise TranslationError("the program's text does not read back as an equal program")
+        raise TranslationError("the program's text does not parse back to an equal program")
     if not program.origins:
-        raise TranslationError("the program does not know where its parts came from")
+        raise TranslationError("the program has no origins; pass origins= to Translation")
     return program
 
 
@@ -203,11 +202,11 @@ def check_predictions(model: Any, program: Program, X: Any, tolerance: float = 1
 
 
 def at_thresholds(program: Program, X: Any) -> Any:
-    """Rows of which some column is at a threshold, or next to it in the float type compared in.
+    """Rows with a column at a threshold, or at one of its neighboring floats.
 
-    For each threshold of a column of numbers three rows, taken from X in turn.
+    Each threshold of a numeric column yields three rows, which are copied from X cyclically.
     """
-    wanted: list[tuple[str, float]] = []
+    probes: list[tuple[str, float]] = []
     for term in dict.fromkeys(program.points.terms):
         match term:
             case Compare(_, Var(name), Const(float() as limit), precision) if np.isfinite(limit):
@@ -215,21 +214,21 @@ def at_thresholds(program: Program, X: Any) -> Any:
                 with np.errstate(over="ignore"):
                     at = kind(limit)
                     beside = (np.nextafter(at, kind(-np.inf)), at, np.nextafter(at, kind(np.inf)))
-                wanted += [(name, float(number)) for number in beside if np.isfinite(number)]
-    if not wanted:
+                probes += [(name, float(number)) for number in beside if np.isfinite(number)]
+    if not probes:
         return X
     count = len(X)
-    chosen = np.arange(len(wanted)) % count
+    indices = np.arange(len(probes)) % count
     if isinstance(X, np.ndarray):
-        rows = X[chosen].astype(np.result_type(X.dtype, np.float64), copy=True)
-        for row, (name, number) in enumerate(wanted):
+        rows = X[indices].astype(np.result_type(X.dtype, np.float64), copy=True)
+        for row, (name, number) in enumerate(probes):
             rows[row, program.inputs.index(name)] = number
         return rows
-    frame = X.iloc[chosen].reset_index(drop=True)
-    for name in {name for name, _ in wanted}:
+    frame = X.iloc[indices].reset_index(drop=True)
+    for name in {name for name, _ in probes}:
         values = frame[name].astype(float).to_numpy(copy=True)
-        for row, (own, number) in enumerate(wanted):
-            if own == name:
+        for row, (column, number) in enumerate(probes):
+            if column == name:
                 values[row] = number
         frame[name] = values
     return frame

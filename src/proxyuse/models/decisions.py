@@ -1,12 +1,13 @@
-"""What is decided, where that is not simply what the model predicts.
+"""Decisions that are not simply the model's prediction.
 
-Deployed is often not the class with the largest probability but a threshold on one of them, or
-the best so many of a list. A decision turns a model's `ModelTerms` into one whose output is that.
+A deployed model often applies a threshold to a probability, or selects the best k rows, instead
+of predicting the most probable class. A decision turns a `Translation` into one whose output is
+that decision.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,124 +23,94 @@ from proxyuse.lang.nodes import (
     Value,
     value_text,
 )
-from proxyuse.models.member_terms import Traced, entry
-from proxyuse.models.model_terms import ModelTerms, Origins
+from proxyuse.models.term_transforms import TracedOrigins, entry
+from proxyuse.models.translation import Origins, Translation
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """The positive class where its probability is at least a threshold, else the other one.
-
-    With more than two classes, whether it is. Of a model that predicts a number, such as a
-    booster that says a probability, whether that is at least the threshold.
-
-    Attributes
-    ----------
-    probability : between 0 and 1; of a model that predicts numbers, any number.
-    positive : the label; by default the second of two classes.
-    """
-
-    probability: float
-    positive: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class Positive:
-    """Whether one class is predicted, whichever of the others is.
-
-    Attributes
-    ----------
-    label : of the class.
-    """
-
-    label: object
-
-
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """Whether a row is among the k with the largest probability of the positive class.
-
-    A regressor's rows are ordered by what it predicts. Rows that tie with the k-th are in.
-
-    Attributes
-    ----------
-    k : how many.
-    positive : the label; by default the second of two classes.
-    """
-
-    k: int
-    positive: object = None
-
-
-Decision = Threshold | Positive | TopK
-
-
-def decided(body: ModelTerms, decision: Decision, cut: float | None = None) -> ModelTerms:
-    """A body whose output is a decision; for TopK, `cut` is the k-th largest score."""
+def decided(translation: Translation, decision: Decision, cut: float | None = None) -> Translation:
+    """A translation whose output is a decision; for TopK, `cut` is the k-th largest score."""
     match decision:
-        case Threshold(number) if not body.classes:
-            return _above(body, body.output, body.origins, number, (True, False))
+        case Threshold(number) if not translation.classes:
+            return _above(
+                translation, translation.output, translation.origins, number, (True, False)
+            )
         case Threshold(probability, positive):
             if not 0 <= probability <= 1:
-                raise TranslationError(f"a probability lies between 0 and 1, not {probability!r}")
-            place = _place(body, positive)
-            score, origins = scored(body, positive)
+                raise TranslationError(
+                    f"Threshold: expected a probability from 0 to 1, got {probability!r}"
+                )
+            index = _class_index(translation, positive)
+            score, origins = scored(translation, positive)
             outputs: tuple[Value, Value] = (True, False)
-            if len(body.classes) == 2:
-                outputs = body.classes[place], body.classes[1 - place]
-            return _above(body, score, origins, probability, outputs)
+            if len(translation.classes) == 2:
+                outputs = translation.classes[index], translation.classes[1 - index]
+            return _above(translation, score, origins, probability, outputs)
         case Positive(label):
-            chosen = Const(body.classes[_place(body, label)])
-            output = Compare(Relation.EQ, body.output, chosen)
-            return replace(body, output=output)
+            chosen = Const(translation.classes[_class_index(translation, label)])
+            output = Compare(Relation.EQ, translation.output, chosen)
+            return replace(translation, output=output)
         case TopK():
             if cut is None:
                 raise TranslationError(
-                    "the best k are known on rows of data alone: pass TopK to audit"
+                    "TopK needs rows of data to rank; pass it to audit instead of translate"
                 )
-            score, origins = scored(body, decision.positive)
-            return _above(body, score, origins, cut, (True, False))
+            score, origins = scored(translation, decision.positive)
+            return _above(translation, score, origins, cut, (True, False))
 
 
-def scored(body: ModelTerms, positive: object = None) -> tuple[Term, Origins]:
-    """The number by which rows are ordered, and where its parts came from."""
-    if not body.classes:
-        return body.output, body.origins
-    shares, place = share_of(body, positive)
-    traced = Traced()
-    traced.update(body.origins)
-    return entry(shares, place, traced), traced
+def scored(translation: Translation, positive: object = None) -> tuple[Term, Origins]:
+    """The number by which rows are ranked, and the origins of its parts."""
+    if not translation.classes:
+        return translation.output, translation.origins
+    probabilities, index = class_probability(translation, positive)
+    traced = TracedOrigins()
+    traced.update(translation.origins)
+    return entry(probabilities, index, traced), traced
 
 
-def share_of(body: ModelTerms, positive: object = None) -> tuple[Term, int]:
-    """The probabilities of the classes, and which of them is meant."""
-    place = _place(body, positive)
-    if body.probabilities is None:
-        raise TranslationError("the model has no probabilities; decide by what it predicts")
-    return body.probabilities, place
+def class_probability(translation: Translation, positive: object = None) -> tuple[Term, int]:
+    """The probabilities of the classes, and the index of the positive one."""
+    index = _class_index(translation, positive)
+    if translation.probabilities is None:
+        raise TranslationError(
+            "the model has no probabilities; leave out the decision, or use Positive"
+        )
+    return translation.probabilities, index
 
 
 def _above(
-    body: ModelTerms, score: Term, origins: Origins, cut: float, outputs: tuple[Value, Value]
-) -> ModelTerms:
+    translation: Translation,
+    score: Term,
+    origins: Origins,
+    cut: float,
+    outputs: tuple[Value, Value],
+) -> Translation:
     test = Compare(Relation.GE, score, Const(float(cut)))
     output = test if outputs == (True, False) else Ite(test, Const(outputs[0]), Const(outputs[1]))
-    return replace(body, output=output, origins=origins)
+    return replace(translation, output=output, origins=origins)
 
 
-def _place(body: ModelTerms, positive: object) -> int:
-    """Which class is meant."""
-    if not body.classes:
-        raise TranslationError("a regressor has no classes to decide by; pass TopK, or nothing")
-    texts = [value_text(label) for label in body.classes]
+def _class_index(translation: Translation, positive: object) -> int:
+    """The index of the positive class."""
+    if not translation.classes:
+        raise TranslationError(
+            "a regressor has no classes; use Threshold or TopK without `positive`, or no decision"
+        )
+    texts = [value_text(label) for label in translation.classes]
     if positive is None:
         if len(texts) != 2:
-            raise TranslationError(f"which class is positive? there are {', '.join(texts)}")
+            raise TranslationError(
+                f"the model has {len(texts)} classes; pass one of them as `positive`: "
+                f"{', '.join(texts)}"
+            )
         return 1
-    wanted = value_text(const(positive).value)
-    if wanted not in texts:
-        raise TranslationError(f"{positive!r} is not a class of the model: {', '.join(texts)}")
-    return texts.index(wanted)
+    label_text = value_text(const(positive).value)
+    if label_text not in texts:
+        raise TranslationError(
+            f"{positive!r} is not a class of the model; classes: {', '.join(texts)}"
+        )
+    return texts.index(label_text)
 
 
 def kth_largest(scores: Array, k: int) -> float:

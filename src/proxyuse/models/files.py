@@ -1,8 +1,8 @@
-"""Model files: what they are is told by what is in them, and they are read as data.
+"""Loads model files. The content of a file determines its format; its name does not.
 
-A file may come from a stranger. Programs, skops files and the files of XGBoost and LightGBM are
-checked before any library is given them; a pickle, which runs code when it is read, is refused
-unless it is trusted explicitly.
+A file may come from an untrusted source. Programs, skops files and the files of XGBoost and
+LightGBM are checked before any library sees them. Loading a pickle runs code, so pickles are
+refused unless the caller trusts them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from proxyuse.errors import FileError, ProxyUseError
+from proxyuse.errors import CorruptFile, FileError, ProxyUseError
 from proxyuse.models.lightgbm.file_format import is_lightgbm, load_lightgbm
 from proxyuse.models.sklearn.skops_file import load_skops
-from proxyuse.models.xgboost.file_format import load_xgboost
+from proxyuse.models.xgboost.file_format import load_xgboost, read_json
 from proxyuse.program import Program
 
 MAX_BYTES = 1 << 31
@@ -32,7 +32,7 @@ _COMPRESSED = (
     b"\x5d\x00\x00",  # lzma
     b"\x04\x22\x4d\x18",  # lz4
 )  # fmt: skip
-_CALLED = {
+_DESCRIPTIONS = {
     "program": "a program",
     "skops": "a skops file",
     "xgboost": "an XGBoost model",
@@ -47,11 +47,7 @@ _SUFFIXES = {
     ".pickle": "pickle",
     ".joblib": "pickle",
 }
-_NO_XGBOOST = "an XGBoost model file starts with '{'; save the model again"
-_KNOWN = (
-    "known are skops files, models saved by XGBoost (JSON, UBJSON) and LightGBM (text), and "
-    "programs as text"
-)
+_FORMATS = "skops, XGBoost (JSON or UBJSON), LightGBM (text), and programs as text"
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,9 @@ class LoadedModel:
     model : what `proxyuse.translate` and `proxyuse.audit` take.
     kind : "program", "skops", "xgboost", "lightgbm" or "pickle".
     path : the file.
-    sha256 : the digest of its bytes.
-    saved_with : the library and version that saved it, if the file tells; where another version
-        of scikit-learn reads it, both.
+    sha256 : the SHA-256 digest of the file.
+    saved_with : the library and version that saved the file, if recorded there. If a different
+        version of scikit-learn reads it, both versions.
     """
 
     model: object
@@ -82,15 +78,17 @@ def load_model(path: str | Path, *, trust_pickle: bool = False) -> LoadedModel:
     ----------
     path : str or Path
         A skops file, a model saved by XGBoost or LightGBM, a program as text, or a pickle. The
-        content tells which; the name of the file does not matter.
+        format is detected from the content; the file name does not matter.
     trust_pickle : bool
-        Whether a pickle (joblib's too) may be read. Reading one runs whatever code its author
-        put there.
+        Whether to load pickles, including those of joblib. Loading a pickle runs any code that
+        its author put there.
 
     Raises
     ------
     FileError
-        If the file cannot be read, is damaged, or holds what is not safe to load.
+        If the file cannot be read, or contains types that are not safe to load.
+    CorruptFile
+        If the file is damaged. A subclass of `FileError`.
 
     Examples
     --------
@@ -104,62 +102,81 @@ def load_model(path: str | Path, *, trust_pickle: bool = False) -> LoadedModel:
     """
     path = Path(path)
     data = _read(path)
-    kind = _recognized(data)
+    kind = _detected_kind(data, path)
     try:
         model, saved_with = _load(kind, data, trust_pickle)
+    except CorruptFile as error:
+        raise CorruptFile(
+            f"{path} is corrupt (read as {_description(kind, path)}): {error}; save the model again"
+        ) from None
     except FileError as error:
-        if kind == "program" and _SUFFIXES.get(path.suffix.lower()) == "xgboost":
-            raise FileError(f"{path} is corrupt: {_NO_XGBOOST}") from None
-        raise FileError(f"{path}, read as {_called(kind, path)}: {error}") from None
+        raise FileError(f"{path} (read as {_description(kind, path)}): {error}") from None
     except MemoryError:
-        raise FileError(f"{path}: there is not enough memory to load it") from None
+        raise FileError(f"{path}: not enough memory to load the model") from None
     return LoadedModel(model, kind, path, hashlib.sha256(data).hexdigest(), saved_with)
 
 
-def _called(kind: str, path: Path) -> str:
-    """A kind in words; if the name of the file promises another one, that too."""
-    promised = _SUFFIXES.get(path.suffix.lower(), kind)
-    return _CALLED[kind] + ("" if promised == kind else f" in spite of its name {path.name!r}")
+def _description(kind: str, path: Path) -> str:
+    """A format in words; mentions the file name if it suggests a different format."""
+    suggested = _SUFFIXES.get(path.suffix.lower(), kind)
+    return _DESCRIPTIONS[kind] + ("" if suggested == kind else f" despite its name {path.name!r}")
 
 
 def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise FileError(f"{path} is a folder; name the model's file")
+            raise FileError(f"{path} is a folder; pass the path of a model file")
         if path.exists() and not path.is_file():
-            raise FileError(f"{path} is not an ordinary file")
+            raise FileError(f"{path} is not a regular file; pass the path of a model file")
         if path.stat().st_size > MAX_BYTES:
-            raise FileError(f"{path} has more than {MAX_BYTES:,} bytes, which is too large to load")
+            raise FileError(f"{path} is too large to load: the limit is {MAX_BYTES:,} bytes")
         data = path.read_bytes()
     except FileNotFoundError:
-        raise FileError(f"{path} is not there; check the name of the model's file") from None
+        raise FileError(f"{path} does not exist; check the path of the model file") from None
     except PermissionError:
-        raise FileError(f"{path} may not be read: permission denied") from None
+        raise FileError(f"{path} cannot be read: permission denied") from None
     except (OSError, ValueError) as error:
         raise FileError(f"{path!s:.200} cannot be read: {error}") from None
     if not data:
-        raise FileError(f"{path} is empty")
+        raise CorruptFile(f"{path} is empty; save the model again")
     return data
 
 
-# Which kind
+# The format
 
 
-def _recognized(data: bytes) -> str:
-    """The kind of a file by its first bytes; text that is nothing else is taken for a program."""
+def _detected_kind(data: bytes, path: Path) -> str:
+    """The format of a file, by its first bytes; other text is a program.
+
+    A file name for XGBoost only matters for content that no other format claims.
+    """
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "skops"
     if data.startswith(_COMPRESSED) or (data[0] == 0x80 and data[1:2] in b"\x02\x03\x04\x05"):
         return "pickle"
-    if data.lstrip().startswith(b"{"):
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return "xgboost"
     if is_lightgbm(data):
         return "lightgbm"
-    return "pickle" if _is_old_pickle(data) else "program"
+    if _is_old_pickle(data):
+        return "pickle"
+    named_xgboost = _SUFFIXES.get(path.suffix.lower()) == "xgboost"
+    return "xgboost" if named_xgboost and not _is_program(data) else "program"
+
+
+def _is_program(data: bytes) -> bool:
+    """Whether the data is a program, rather than a JSON value such as ``null`` or ``[1, 2]``."""
+    with contextlib.suppress(FileError):
+        read_json(data)
+        return False
+    with contextlib.suppress(FileError):
+        _load_program(_text(data))
+        return True
+    return False
 
 
 def _is_old_pickle(data: bytes) -> bool:
-    """Whether bytes are a pickle of the first protocols, which have no mark; runs nothing."""
+    """Whether the data is a pickle of protocol 0 or 1, which has no header; runs no code."""
     if len(data) < 10 or not data.endswith(b"."):
         return False
     with contextlib.suppress(Exception):
@@ -187,14 +204,16 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileError(f"it is not text in UTF-8 (byte {error.start}); {_KNOWN}") from None
+        raise FileError(
+            f"byte {error.start} is not UTF-8 text; supported formats: {_FORMATS}"
+        ) from None
 
 
 def _load_program(text: str) -> Program:
     try:
         return Program.parse(text)
     except ProxyUseError as error:
-        raise FileError(f"{error}; {_KNOWN}") from None
+        raise FileError(f"{error}; supported formats: {_FORMATS}") from None
 
 
 # Pickles
@@ -203,20 +222,20 @@ def _load_program(text: str) -> Program:
 def _load_pickle(data: bytes, trusted: bool) -> tuple[object, str | None]:
     if not trusted:
         raise FileError(
-            "reading it would run whatever code is in it. Save the model with "
-            "skops.io.dump(model, 'model.skops') instead, or, if you know who made the file and "
-            "trust them, pass --trust-pickle (trust_pickle=True)"
+            "loading a pickle runs whatever code is in it. Save the model with "
+            "skops.io.dump(model, 'model.skops') instead, or, if you trust the author of the "
+            "file, pass --trust-pickle (trust_pickle=True)"
         )
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = _unpickled(data)
     except Exception as error:
         raise FileError(
-            f"it cannot be read: {type(error).__name__}: {error}; use the versions of the "
-            "libraries that saved it"
+            f"the pickle cannot be loaded: {type(error).__name__}: {error}; install the library "
+            "versions that saved it"
         ) from None
-    return model, _pickled_with(model, [warning.message for warning in said])
+    return model, _pickled_with(model, [warning.message for warning in caught])
 
 
 def _unpickled(data: bytes) -> object:
@@ -227,13 +246,16 @@ def _unpickled(data: bytes) -> object:
     return joblib.load(io.BytesIO(data))
 
 
-def _pickled_with(model: object, said: list[Warning | str]) -> str | None:
-    """The version of scikit-learn; a model does not keep it, but warns if it is another."""
-    for warning in said:
+def _pickled_with(model: object, messages: list[Warning | str]) -> str | None:
+    """The scikit-learn version that saved a model.
+
+    The model does not record it, but scikit-learn warns if it differs from the installed one.
+    """
+    for warning in messages:
         version = getattr(warning, "original_sklearn_version", None)
         if version is not None:
-            here = getattr(warning, "current_sklearn_version", "another")
-            return f"scikit-learn {version} (read with scikit-learn {here})"
+            installed = getattr(warning, "current_sklearn_version", "another version")
+            return f"scikit-learn {version} (read with scikit-learn {installed})"
     if type(model).__module__.startswith("sklearn."):
         import sklearn
 

@@ -45,7 +45,7 @@ from proxyuse.lang.nodes import (
     sorted_values,
     value_text,
 )
-from proxyuse.models.registry import saw_names
+from proxyuse.models.registry import is_named
 from proxyuse.program import Program
 
 
@@ -252,7 +252,7 @@ def program_estimator(
     >>> made.classes_, made.predict({"age": [25, 60]})
     (array([0, 1]), array([0, 1]))
     """
-    text, named = str(program), model is None or saw_names(model)
+    text, named = str(program), model is None or is_named(model)
     values = possible_outputs(program.term)
     labels = getattr(model, "classes_", None)
     numbers = labels is None and model is not None and _says_numbers(model)

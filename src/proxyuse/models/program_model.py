@@ -1,6 +1,6 @@
-"""Estimators that run a program (`proxyuse.models.program_estimator`): the program itself.
+"""Translates estimators that run a program (`proxyuse.models.program_estimator`).
 
-Its variables become the features it is given, by position.
+The translation is the program itself, with its variables replaced by features, in order.
 """
 
 from __future__ import annotations
@@ -10,30 +10,32 @@ from typing import Any
 from proxyuse.errors import ProxyUseError
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.rewrite import rewritten
+from proxyuse.models.composite import CompositeModel
 from proxyuse.models.features import Inputs
-from proxyuse.models.members import Whole
-from proxyuse.models.model_terms import ModelTerms, labels
+from proxyuse.models.translation import Translation, labels
 from proxyuse.program import Program
 
 
-def translate_program(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_program(model: Any, inputs: Inputs) -> Translation:
     """Translate a ProgramClassifier or ProgramRegressor."""
-    whole = Whole(model, inputs)
+    composite = CompositeModel(model, inputs)
     if model.program is None:
-        raise whole.error("has no program", "make one with proxyuse.program_estimator")
+        raise composite.error("has no program", "make one with proxyuse.program_estimator")
     try:
         program = Program.parse(model.program)
     except ProxyUseError as error:
-        raise whole.error(f"holds no program ({error})", "make it anew") from None
+        raise composite.error(
+            f"has an invalid program ({error})", "make one with proxyuse.program_estimator"
+        ) from None
     if len(program.inputs) != len(inputs.features):
-        raise whole.error(
-            f"has {len(program.inputs)} inputs and is given {len(inputs.features)} features",
-            "give it as many",
+        raise composite.error(
+            f"reads {len(program.inputs)} inputs, got {len(inputs.features)} features",
+            f"pass {len(program.inputs)} features",
         )
-    given = dict(zip(program.inputs, inputs.features, strict=True))
+    features = dict(zip(program.inputs, inputs.features, strict=True))
 
     def feature(term: Term) -> Term:
-        return given[term.name].term() if isinstance(term, Var) else term
+        return features[term.name].term() if isinstance(term, Var) else term
 
     output = rewritten(program.term, feature)
-    return whole.body(output, labels(getattr(model, "classes_", ())))
+    return composite.translation(output, labels(getattr(model, "classes_", ())))

@@ -1,14 +1,12 @@
-"""Which translator takes which model, found by the dotted name of the model's class.
+"""Finds the translator of a model by the dotted name of its class.
 
-Names are looked up along the class's bases, so a subclass of a supported class is supported.
-A translator's module is imported when its model arrives; a model's library never is. Other
-packages add translators with `register`, or by an entry point of the group
-``proxyuse.translators`` whose name is the class's dotted name.
+The bases of the class are searched too, so a subclass of a supported class is supported. A
+translator's module is imported on first use; the model's library is never imported. Other
+packages add translators with `register`, or with an entry point in the group
+``proxyuse.translators`` whose name is the dotted name of the class.
 
-A translator takes a fitted model and the features it is given, and says what it computes:
-
-- of a **model**, its `ModelTerms`;
-- of a **transformer**, the features it computes.
+A translator takes a fitted model and its input features. For a **model** it returns a
+`Translation`, for a **transformer** the features it computes.
 """
 
 from __future__ import annotations
@@ -22,11 +20,12 @@ from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import variables
-from proxyuse.models.decisions import Decision, decided
+from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs, Raw
-from proxyuse.models.model_terms import ModelTerms
 from proxyuse.models.supported import SUPPORTED
+from proxyuse.models.translation import Translation
 from proxyuse.program import Program
+from proxyuse.settings import Decision
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -35,9 +34,9 @@ GROUP = "proxyuse.translators"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A translator: of models or of transformers, as a function or as ``module:function``.
+    """A translator of models or of transformers, as a function or as ``module:function``.
 
-    What may be either has a second function for where it is used as a transformer.
+    A class that can be both, such as a pipeline, has a second function `as_transformer`.
     """
 
     role: Literal["model", "transformer"]
@@ -45,20 +44,20 @@ class Entry:
     as_transformer: str = ""
 
     def load(self, role: Literal["model", "transformer"] = "model") -> Callable[..., Any]:
-        """The function."""
+        """Import and return the function."""
         function = self.as_transformer if role != self.role else self.function
         if not isinstance(function, str):
             return function
         module, name = function.split(":")
-        found: Callable[..., Any] = getattr(import_module(module), name)
-        return found
+        translator: Callable[..., Any] = getattr(import_module(module), name)
+        return translator
 
 
 _REGISTERED: dict[str, Entry] = {}
 
 
 def register(*names: str, role: Literal["model", "transformer"] = "model") -> Callable[[T], T]:
-    """Let a function translate models (or transformers) of classes given by dotted name.
+    """Register a function as the translator of some classes, by dotted name.
 
     Examples
     --------
@@ -68,7 +67,7 @@ def register(*names: str, role: Literal["model", "transformer"] = "model") -> Ca
     ...     n_features_in_ = 1
     >>> @register(f"{AlwaysYes.__module__}.AlwaysYes")
     ... def translate_always_yes(model, inputs):
-    ...     return ModelTerms(Const("yes"), ("yes",))
+    ...     return Translation(Const("yes"), ("yes",))
     >>> print(translate(AlwaysYes()))
     lambda age .
     'yes'
@@ -83,14 +82,14 @@ def register(*names: str, role: Literal["model", "transformer"] = "model") -> Ca
 
 
 def find(model: object) -> Entry | None:
-    """The translator of a model, if there is one."""
+    """The translator of a model, or None."""
     for cls in type(model).__mro__:
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name in _REGISTERED:
             return _REGISTERED[name]
         if name in SUPPORTED:
-            line = SUPPORTED[name]
-            return Entry(line.role, line.function, line.as_transformer)
+            supported = SUPPORTED[name]
+            return Entry(supported.role, supported.function, supported.as_transformer)
         for point in entry_points(group=GROUP, name=name):
             return Entry("model", point.load())
     return None
@@ -103,38 +102,38 @@ def translate(
     decision: Decision | None = None,
     opaque: bool = False,
 ) -> Program:
-    """Turn a fitted model into a program that predicts the same.
+    """Translate a fitted model into a program with the same predictions.
 
     Parameters
     ----------
     model : a fitted model of a supported class (see the table in the documentation), or a
-        program, which is handed back.
-    feature_names : names for the model's inputs, in order; by default those it was fitted with,
-        or x0, x1, ... if it has seen none.
-    decision : Threshold or Positive, where what is decided is not what the model predicts.
-    opaque : whether the outputs of transformers that cannot be translated become variables, named
-        as `get_feature_names_out` names them, with the step in front: ``prep__pca__pca0``. They
-        are further inputs of the program, which the data must have as columns.
+        program, which is returned unchanged.
+    feature_names : names for the model's inputs, in order. By default the names it was fitted
+        with, or x0, x1, ... if it was fitted without names.
+    decision : Threshold or Positive, if the decision is not the model's prediction.
+    opaque : whether the outputs of transformers that cannot be translated become variables. They
+        are named by `get_feature_names_out`, prefixed with the step: ``prep__pca__pca0``. They
+        are additional inputs of the program, so the data must have them as columns.
     """
     if isinstance(model, Program):
         return model
     names = input_names(model, feature_names)
-    body = body_of(model, names, opaque=opaque)
+    translation = translation_of(model, names, opaque=opaque)
     if decision is not None:
-        body = decided(body, decision)
-    return program_of(body, names)
+        translation = decided(translation, decision)
+    return program_of(translation, names)
 
 
-def program_of(body: ModelTerms, names: Sequence[str]) -> Program:
-    """The program that says what a body does; opaque variables become further inputs."""
+def program_of(translation: Translation, names: Sequence[str]) -> Program:
+    """The program of a translation; opaque variables become additional inputs."""
     known = set(names)
-    opaque = [name for name in variables(body.output) if name not in known]
-    return Program.traced(body.output, [*names, *opaque], body.origins)
+    opaque = [name for name in variables(translation.output) if name not in known]
+    return Program.traced(translation.output, [*names, *opaque], translation.origins)
 
 
-def body_of(model: object, names: Sequence[str], *, opaque: bool = False) -> ModelTerms:
-    """What a model computes from raw columns of some names."""
-    return model_body(model, Inputs.raw(names, opaque=opaque))
+def translation_of(model: object, names: Sequence[str], *, opaque: bool = False) -> Translation:
+    """The translation of a model that reads raw columns."""
+    return translate_part(model, Inputs.raw(names, opaque=opaque))
 
 
 def _check_model(model: object) -> None:
@@ -149,24 +148,24 @@ def _check_model(model: object) -> None:
         raise _unsupported(model, "")
 
 
-def model_body(model: object, inputs: Inputs) -> ModelTerms:
-    """What a model computes from features."""
+def translate_part(model: object, inputs: Inputs) -> Translation:
+    """The translation of a model, or of a part of one, that reads features."""
     entry = find(model)
     if entry is None:
         raise _unsupported(model, inputs.step)
     if entry.role != "model":
         raise TranslationError(
-            f"a {type(model).__name__}{at_step(inputs)} computes features and predicts nothing; "
-            "pass the pipeline that ends with a model"
+            f"a {type(model).__name__}{at_step(inputs)} is a transformer and predicts nothing; "
+            "pass a pipeline that ends with a model"
         )
-    body: ModelTerms = entry.load()(model, inputs)
-    return body
+    translation: Translation = entry.load()(model, inputs)
+    return translation
 
 
 def transformed(transformer: object, inputs: Inputs, outputs: int | None = None) -> Inputs:
     """The features that a transformer computes from others.
 
-    How many they are need only be given for transformers that may be opaque without names.
+    `outputs` is their number; it is needed only for opaque transformers without output names.
     """
     if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return inputs
@@ -180,16 +179,18 @@ def transformed(transformer: object, inputs: Inputs, outputs: int | None = None)
         if names is None:
             raise
         if not inputs.step:
-            raise TranslationError(f"{error}; there is no step to name its outputs after") from None
+            raise TranslationError(
+                f"{error}; opaque=True needs a pipeline, whose step names prefix the outputs"
+            ) from None
         prefix = inputs.step.replace(" > ", "__")
         return inputs.having([Raw(f"{prefix}__{name}") for name in names])
 
 
 def _output_names(transformer: Any, outputs: int | None) -> list[str] | None:
-    """What a transformer calls its outputs, or their numbers; None if nothing is known of them."""
+    """The names of a transformer's outputs, or their indices; None if neither is known."""
     try:
         return [str(name) for name in transformer.get_feature_names_out()]
-    except Exception:  # no such method, not fitted, or a library's own refusal
+    except Exception:  # no such method, not fitted, or an error of the library
         return None if outputs is None else [str(number) for number in range(outputs)]
 
 
@@ -197,21 +198,21 @@ def _unsupported(model: object, step: str, use: str = "") -> TranslationError:
     cls = type(model)
     where = f" (step {step!r})" if step else ""
     families = ", ".join(dict.fromkeys(entry.family for entry in SUPPORTED.values()))
-    go_on = "; or pass opaque=True and its outputs as columns" if use else ""
+    alternative = ", or pass opaque=True and its outputs as columns" if use else ""
     return TranslationError(
-        f"cannot translate a {cls.__module__}.{cls.__qualname__}{where}{use}; supported are "
-        f"{families}, and programs: print(proxyuse.models.supported_table()) names each class, "
-        f"proxyuse.models.register adds one{go_on}"
+        f"cannot translate a {cls.__module__}.{cls.__qualname__}{where}{use}; supported: "
+        f"{families}, and programs. print(proxyuse.models.supported_table()) lists every class. "
+        f"To add one, use proxyuse.models.register{alternative}"
     )
 
 
 def at_step(inputs: Inputs) -> str:
-    """Where a part of a model stands, for errors."""
+    """The step of a part of a model, for error messages."""
     return f" (step {inputs.step!r})" if inputs.step else ""
 
 
 def check_fitted(model: Any, fitted: str, inputs: Inputs | None = None) -> None:
-    """Refuse a model without the attribute that fitting makes, or with several outputs."""
+    """Raise an error if a model lacks an attribute that fitting sets, or has several outputs."""
     kind = type(model).__name__
     where = at_step(inputs) if inputs is not None else ""
     if not hasattr(model, fitted):
@@ -222,30 +223,38 @@ def check_fitted(model: Any, fitted: str, inputs: Inputs | None = None) -> None:
 
 
 def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, ...]:
-    """What the model's inputs are called, as many as it was fitted with."""
+    """The names of a model's inputs, one per feature it was fitted on."""
     _check_model(model)
     kind = type(model).__name__
     first = _first_part(model)
-    seen, count = _seen(first)
+    fitted_names, count = _fitted_inputs(first)
     if feature_names is None:
-        feature_names = seen
+        feature_names = fitted_names
     if count is None and feature_names is None:
         raise TranslationError(f"this {kind} is not fitted; call fit first")
     if feature_names is None:
         feature_names = [f"x{i}" for i in range(int(count))]  # type: ignore[arg-type]
     if isinstance(feature_names, str | bytes) or not hasattr(feature_names, "__getitem__"):
-        raise TranslationError(f"feature_names is a sequence of names, not {feature_names!r}")
+        raise TranslationError(
+            f"feature_names: expected a sequence of names, got {feature_names!r:.100}"
+        )
     names = tuple(str(name) for name in feature_names)
     if count is not None and len(names) != int(count):
         raise TranslationError(
-            f"{len(names)} feature names for a {kind} fitted on {count} features"
+            f"feature_names: expected {count} names, one per feature of the {kind}, got "
+            f"{len(names)}"
         )
     return names
 
 
-def saw_names(model: object) -> bool:
+def is_named(model: object) -> bool:
     """Whether a model was fitted on columns with names."""
-    return _seen(_first_part(model))[0] is not None
+    return _fitted_inputs(_first_part(model))[0] is not None
+
+
+def reads_lightgbm_names(model: object) -> bool:
+    """Whether the names of a model's inputs come from LightGBM, which replaces spaces in them."""
+    return type(_first_part(model)).__module__.startswith("lightgbm")
 
 
 def _does_nothing(step: Any) -> bool:
@@ -255,25 +264,25 @@ def _does_nothing(step: Any) -> bool:
 
 
 def _first_part(model: Any) -> Any:
-    """What sees the raw columns: the first part of a pipeline or union that does something."""
+    """The part that reads the raw columns: the first step of a pipeline or union with an effect."""
     while True:
         parts = getattr(model, "steps", getattr(model, "transformer_list", ()))
-        doing = [part for _, part in parts if not _does_nothing(part)]
-        if not doing:
+        effective = [part for _, part in parts if not _does_nothing(part)]
+        if not effective:
             return model
-        model = doing[0]
+        model = effective[0]
 
 
-def _seen(model: Any) -> tuple[Sequence[str] | None, int | None]:
-    """The names of the inputs a model was fitted with, if it knows them, and their number."""
+def _fitted_inputs(model: Any) -> tuple[Sequence[str] | None, int | None]:
+    """The names of the inputs that a model was fitted on, and their number; None if unknown."""
     names = getattr(model, "feature_names_in_", None)
     count = getattr(model, "n_features_in_", None)
-    if count is None and hasattr(model, "num_features"):  # a booster of XGBoost
+    if count is None and hasattr(model, "num_features"):  # an XGBoost booster
         try:
             return model.feature_names, model.num_features()
-        except ValueError:  # it saw no data
+        except ValueError:  # not fitted
             return None, None
-    if count is None and hasattr(model, "num_feature"):  # a booster of LightGBM
+    if count is None and hasattr(model, "num_feature"):  # a LightGBM booster
         names, count = model.feature_name(), model.num_feature()
         unnamed = list(names) == [f"Column_{i}" for i in range(count)]
         return None if unnamed else names, count

@@ -1,9 +1,8 @@
-"""What is left of a model's trees in a repaired program.
+"""Finds the remaining trees of a model in a repaired program.
 
-A repair puts constants in place of parts of a program and leaves out what that makes
-superfluous; the rest knows which node of which tree it came from. So a tree is written back by
-keeping the nodes that are left: each test as the model has it, each leaf with the constant that
-stands there now.
+A repair replaces parts of a program with constants and removes what becomes redundant. The
+remaining parts know which node of which tree they came from. So a tree is written back by keeping
+its remaining nodes: inner nodes with the model's own test, leaves with the program's constant.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from proxyuse.program import Origin, Program
 
 
 class CannotWriteBack(ProxyUseError):
-    """A repaired program that is no model of the family it came from any more."""
+    """A repaired program that cannot be expressed by a model of the original class."""
 
 
 @dataclass(slots=True, eq=False)
-class TreeLeft:
-    """A tree as it stands in a repaired program, from the root on.
+class RemainingTree:
+    """A tree in a repaired program; the root comes first.
 
     Attributes
     ----------
-    point : where its root stands in the program.
-    node : for each node that is left its number in the model's tree. A node below another one
-        there is below it here too, though nodes between them may be gone.
-    then, otherwise : for each node the places of the two below it, in these lists; -1 for a leaf.
-        Which of them is the model's left one is told by whose descendants they are.
-    value : for each leaf the constant it says, as the program has it; None for inner nodes.
+    point : the point of its root in the program.
+    node : the number of each remaining node in the model's tree. Descendants in the model's tree
+        are descendants here too, but nodes between them may be missing.
+    then, otherwise : the indices of each node's children in these lists; -1 for a leaf. Either
+        may be the model's left child.
+    value : the constant of each leaf in the program; None for inner nodes.
     """
 
     point: int
@@ -41,39 +40,36 @@ class TreeLeft:
     value: list[Value | None] = field(default_factory=list)
 
 
-def trees_left(program: Program, step: str) -> dict[int, TreeLeft]:
-    """The trees of one step of a model, by number, that are left in a program.
-
-    A tree that is not here is gone; the sum it stood in goes without it.
-    """
+def remaining_trees(program: Program, step: str) -> dict[int, RemainingTree]:
+    """The remaining trees of one step of a model, by number."""
     points = program.points
     origins = {
         point: program.origins[written]
         for point, written in enumerate(points.written)
         if written in program.origins
     }
-    found: dict[int, TreeLeft] = {}
+    trees: dict[int, RemainingTree] = {}
     end = 0
     for point in sorted(origins):
         origin = origins[point]
         if point < end or origin.step != step or origin.tree is None or origin.node is None:
             continue
-        if origin.tree in found:
-            raise CannotWriteBack(f"tree {origin.tree} stands at two places of the program")
-        found[origin.tree] = _tree(program, point, origins)
+        if origin.tree in trees:
+            raise CannotWriteBack(f"tree {origin.tree} occurs twice in the program")
+        trees[origin.tree] = _tree(program, point, origins)
         end = points.end(point)
-    return found
+    return trees
 
 
-def _tree(program: Program, root: int, origins: dict[int, Origin]) -> TreeLeft:
+def _tree(program: Program, root: int, origins: dict[int, Origin]) -> RemainingTree:
     points = program.points
-    tree = TreeLeft(root)
+    tree = RemainingTree(root)
     stack: list[tuple[int, list[int] | None, int]] = [(root, None, 0)]
     while stack:
         point, side, parent = stack.pop()
-        place = len(tree.node)
+        index = len(tree.node)
         if side is not None:
-            side[parent] = place
+            side[parent] = index
         node = origins[point].node if point in origins else None
         match points.terms[point]:
             case Ite():
@@ -81,22 +77,22 @@ def _tree(program: Program, root: int, origins: dict[int, Origin]) -> TreeLeft:
             case Const(constant):
                 value, below = constant, []
             case _:
-                raise CannotWriteBack("a node of a tree is neither a test nor a leaf any more")
+                raise CannotWriteBack("a node of a tree is no longer a test or a leaf")
         if node is None:
-            raise CannotWriteBack("a node of a tree does not know where it came from")
+            raise CannotWriteBack("a node of a tree has no origin")
         tree.node.append(node)
         tree.then.append(-1)
         tree.otherwise.append(-1)
         tree.value.append(value)
         if below:
-            stack += [(below[1], tree.otherwise, place), (below[0], tree.then, place)]
+            stack += [(below[1], tree.otherwise, index), (below[0], tree.then, index)]
     return tree
 
 
 def descendants(left: Iterable[int], right: Iterable[int]) -> list[tuple[int, int]]:
-    """For each node of a model's tree when it is met and when it is left, root first.
+    """The preorder interval ``(first, end)`` of each node's subtree.
 
-    Node b lies below node a, or is it, if ``met[a] <= met[b] < left[a]``.
+    Node b is in the subtree of node a if ``first[a] <= first[b] < end[a]``.
     """
     lefts, rights = list(left), list(right)
     met, done = [0] * len(lefts), [0] * len(lefts)

@@ -1,19 +1,19 @@
-"""imodels' rule lists: rules asked in their order, the first that holds decides.
+"""imodels' rule lists: the first rule that holds decides.
 
-As read in imodels 3.0.4. Each entry of a list has the probability of the second class; features
-are found by their number, names are for printing only. No model takes missing values.
+Follows imodels 3.0.4. Each entry of a list has the probability of the second class. Features are
+identified by index; names are for printing only. No model accepts missing values.
 
-- `GreedyRuleListClassifier` and `OneRClassifier`: a rule holds where its feature is at least its
-  cutoff, or below it if `flip` is set, and then says `val_right`; the last entry says `val` of
-  all other rows, whatever else it holds. The second class wins if its probability is the larger.
-- `FastFrugalTreeClassifier`: the same with above, and at most if `flip` is set.
-- `BayesianRuleListClassifier`: takes features of 0 and 1 only, so numbers are cut into bins and
-  categories are one-hot encoded before. `d_star` lists the rules by their number among
-  `itemsets`; one holds where all of its features (``X_3`` is the fourth) are 1 and says the
-  entry of `theta` at its place in the list. Number 0 always holds. The second class wins if its
-  probability is 1/2 or more.
+- `GreedyRuleListClassifier` and `OneRClassifier`: a rule holds if its feature is at least its
+  cutoff (below it if `flip` is set), and then predicts `val_right`. The last entry predicts `val`
+  for all other rows, whatever else it contains. The more probable class wins.
+- `FastFrugalTreeClassifier`: the same with "above" (and "at most" if `flip` is set).
+- `BayesianRuleListClassifier`: accepts only features of 0 and 1, so numbers are binned and
+  categories one-hot encoded beforehand. `d_star` lists the rules by their index in `itemsets`. A
+  rule holds if all of its features (``X_3`` is the fourth) are 1, and then predicts the entry of
+  `theta` at its position in the list. Rule 0 always holds. The second class wins if its
+  probability is at least 1/2.
 
-Comparisons are those of float64. Each rule has the number of its place in the list as `node`.
+Comparisons are in float64. The `node` of a rule's origin is its position in the list.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from proxyuse.lang.build import conj
 from proxyuse.lang.nodes import FALSE, TRUE, Compare, Const, Not, Precision, Relation, Term
 from proxyuse.models.feature_tests import Test
 from proxyuse.models.features import Computed, Feature, Inputs, Raw, above, choice
-from proxyuse.models.model_terms import ModelTerms, Origins, labels
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.translation import Origins, Translation, labels
 from proxyuse.program import Origin
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A test, and what is said where it is the first that holds.
+    """A test, and the prediction if it is the first that holds.
 
     Attributes
     ----------
-    test : whether it holds.
-    probability : that of the second class.
+    test : whether the rule holds.
+    probability : of the second class.
     second : whether the second class wins.
     """
 
@@ -49,17 +49,17 @@ class Rule:
     second: bool
 
 
-def translate_greedy(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_greedy(model: Any, inputs: Inputs) -> Translation:
     """Translate GreedyRuleListClassifier or OneRClassifier."""
     return _of_thresholds(model, inputs, or_equal=True)
 
 
-def translate_frugal(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_frugal(model: Any, inputs: Inputs) -> Translation:
     """Translate FastFrugalTreeClassifier."""
     return _of_thresholds(model, inputs, or_equal=False)
 
 
-def translate_bayesian(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_bayesian(model: Any, inputs: Inputs) -> Translation:
     """Translate BayesianRuleListClassifier."""
     check_fitted(model, "theta", inputs)
     numbers = {name: number for number, name in enumerate(model.feature_placeholders)}
@@ -68,10 +68,10 @@ def translate_bayesian(model: Any, inputs: Inputs) -> ModelTerms:
         names = () if itemset == 0 else model.itemsets[itemset]
         test = _all_of([_is_one(inputs.features[numbers[name]]) for name in names])
         rules.append(Rule(test, float(probability), bool(probability >= 0.5)))
-    return _body(model, rules, inputs)
+    return _translation(model, rules, inputs)
 
 
-def _of_thresholds(model: Any, inputs: Inputs, *, or_equal: bool) -> ModelTerms:
+def _of_thresholds(model: Any, inputs: Inputs, *, or_equal: bool) -> Translation:
     check_fitted(model, "rules_", inputs)
     rules: list[Rule] = []
     for entry in model.rules_[:-1]:
@@ -82,7 +82,7 @@ def _of_thresholds(model: Any, inputs: Inputs, *, or_equal: bool) -> ModelTerms:
             test = above(feature, cutoff, Precision.FLOAT64, or_equal=or_equal)
         rules.append(_larger(test, entry["val_right"]))
     rules.append(_larger(Test(TRUE), model.rules_[-1]["val"]))
-    return _body(model, rules, inputs)
+    return _translation(model, rules, inputs)
 
 
 def _larger(test: Test, probability: Any) -> Rule:
@@ -98,13 +98,13 @@ def _is_one(feature: Feature) -> Test:
 
 
 def _all_of(tests: Sequence[Test]) -> Test:
-    """Whether all tests hold; those that always do are left out."""
-    left = [test for test in tests if test.term != TRUE and not _below_infinity(test)]
-    if any(test.term == FALSE for test in left):
+    """Whether all tests hold; tests that always hold are omitted."""
+    relevant = [test for test in tests if test.term != TRUE and not _below_infinity(test)]
+    if any(test.term == FALSE for test in relevant):
         return Test(FALSE)
-    if len(left) == 1:
-        return left[0]
-    terms = [Not(test.term) if test.opposite else test.term for test in left]
+    if len(relevant) == 1:
+        return relevant[0]
+    terms = [Not(test.term) if test.opposite else test.term for test in relevant]
     return Test(conj(*terms) if terms else TRUE)
 
 
@@ -116,26 +116,27 @@ def _below_infinity(test: Test) -> bool:
             return False
 
 
-def _body(model: Any, rules: Sequence[Rule], inputs: Inputs) -> ModelTerms:
+def _translation(model: Any, rules: Sequence[Rule], inputs: Inputs) -> Translation:
     """Nested ites in the order of the list, up to the rule that always holds."""
     classes = labels(model.classes_)
-    shares = [Const((1.0 - rule.probability, rule.probability)) for rule in rules]
-    output, origins = _nested(model, rules, [Const(classes[rule.second]) for rule in rules], inputs)
-    probabilities, more = _nested(model, rules, shares, inputs)
-    return ModelTerms(output, classes, probabilities, origins=origins | more)
+    winners = [Const(classes[rule.second]) for rule in rules]
+    output, origins = _nested(model, rules, winners, inputs)
+    pairs = [Const((1.0 - rule.probability, rule.probability)) for rule in rules]
+    probabilities, more = _nested(model, rules, pairs, inputs)
+    return Translation(output, classes, probabilities, origins=origins | more)
 
 
 def _nested(
-    model: Any, rules: Sequence[Rule], said: Sequence[Const], inputs: Inputs
+    model: Any, rules: Sequence[Rule], values: Sequence[Const], inputs: Inputs
 ) -> tuple[Term, Origins]:
     step = origin_of(model, inputs).step
     origins: Origins = {}
-    always = next(place for place, rule in enumerate(rules) if rule.test.term == TRUE)
-    term: Term = said[always]
+    always = next(index for index, rule in enumerate(rules) if rule.test.term == TRUE)
+    term: Term = values[always]
     origins[id(term)] = Origin(step, node=always)
-    for place in reversed(range(always)):
-        if rules[place].test.term == FALSE:
+    for index in reversed(range(always)):
+        if rules[index].test.term == FALSE:
             continue
-        term = choice(rules[place].test, said[place], term)
-        origins[id(said[place])] = origins[id(term)] = Origin(step, node=place)
+        term = choice(rules[index].test, values[index], term)
+        origins[id(values[index])] = origins[id(term)] = Origin(step, node=index)
     return term, origins

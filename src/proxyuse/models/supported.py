@@ -1,4 +1,4 @@
-"""The classes that can be translated, by dotted name, and the functions that do it."""
+"""The supported classes, by dotted name, and the functions that translate them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Supported:
-    """A line of the table of what is supported.
+    """A supported class.
 
     Attributes
     ----------
-    family : the heading it stands under.
-    function : what translates it, as ``module:function``.
+    family : its heading in the table of supported classes.
+    function : the translator, as ``module:function``.
     role : whether it predicts or computes features.
-    as_transformer : what translates it where it computes features, if it may do both.
+    as_transformer : the translator for its use as a transformer, if it can be both.
     """
 
     family: str
@@ -326,7 +326,7 @@ SUPPORTED: dict[str, Supported] = {
         "LGBMRegressor", "LGBMRanker",
     ),
     **_all("LightGBM", "lightgbm.translate:translate_booster", "lightgbm.basic", "Booster"),
-    # what a repaired model of another family becomes
+    # repaired models that could not be written back
     **_all(
         "repaired models", "program_model:translate_program", "proxyuse.models.program_estimator",
         "ProgramClassifier", "ProgramRegressor",
@@ -335,7 +335,7 @@ SUPPORTED: dict[str, Supported] = {
 
 
 def supported_table() -> str:
-    """The classes by family, as a Markdown table for the documentation."""
+    """The supported classes by family, as a Markdown table."""
     families: dict[str, list[str]] = {}
     for name, entry in SUPPORTED.items():
         library = name.split(".", 1)[0].replace("sklearn", "scikit-learn")

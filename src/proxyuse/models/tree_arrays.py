@@ -1,14 +1,14 @@
-"""The rules for a tree's arrays, whatever file they come from.
+"""Checks the arrays of a tree that was read from a file.
 
-Compiled code follows these numbers without looking: a child beyond the end, a cycle or a feature
-that is not there crashes the process. So they are looked at here before.
+Compiled prediction code trusts these numbers. An index out of range or a cycle would crash the
+process, so every tree is checked before a library sees it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from proxyuse.errors import FileError, TranslationError
+from proxyuse.errors import CorruptFile, TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Precision
 from proxyuse.models.tree_table import TreeTable
@@ -17,7 +17,7 @@ from proxyuse.models.tree_table import TreeTable
 def check_tree(
     left: Array, right: Array, feature: Array, threshold: Array, n_features: int
 ) -> None:
-    """Refuse arrays that are not a tree over `n_features` features; -1 is no child.
+    """Raise an error if the arrays are not a tree over `n_features` features; -1 marks a leaf.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def check_tree(
     >>> check_tree(np.array([1, -1, -1]), np.array([9, -1, -1]), np.zeros(3), np.zeros(3), 1)
     Traceback (most recent call last):
     ...
-    proxyuse.errors.FileError: a child of the tree is not a node: there are 3 nodes
+    proxyuse.errors.CorruptFile: a child of the tree is not a node: there are 3 nodes
     """
     table = TreeTable(
         left=left.astype(np.int64),
@@ -40,4 +40,4 @@ def check_tree(
     try:
         table.check(n_features)
     except TranslationError as error:
-        raise FileError(str(error)) from None
+        raise CorruptFile(str(error)) from None

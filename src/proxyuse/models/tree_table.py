@@ -17,7 +17,7 @@ from proxyuse.lang.nodes import Const, Precision, Term, Value
 from proxyuse.lang.packed import Forest, Tests
 from proxyuse.models.feature_tests import Test, TestColumns
 from proxyuse.models.features import Coded, Feature, Fixed, Raw
-from proxyuse.models.model_terms import Origins
+from proxyuse.models.translation import Origins
 from proxyuse.program import Origin
 
 LEAF = -1

@@ -1,14 +1,15 @@
-"""A repaired program becomes the same kind of model as it came from, where that can be.
+"""Turns a repaired program back into a model of the original class, if possible.
 
-A writer takes a fitted model of its family, the repaired program and the step by which the
-program knows the model's parts, and makes a new model; the given one is not touched. It is found
-by the dotted name of the model's class, so that no library is imported for it. Whatever it made
-is compared with the program on rows of data, and before that every test that is left in the
-program with the one the model has at that node: a repair inside a test that a library cannot
-express must not be overlooked because the rows at hand do not show it.
+A writer takes a fitted model, the repaired program, and the step that names the model in the
+program's origins. It returns a new model and does not change the original one. Writers are found
+by the dotted name of the model's class, so no library is imported.
 
-Where a family has no writer, or the program is no model of the family any more, an estimator that
-runs the program takes the model's place, and the result says why.
+Every remaining test of the program is compared with the model's test at the same node, because a
+repair inside a test may not show on the rows at hand. Then the new model is compared with the
+program on every row.
+
+If a class has no writer, or the program no longer fits the class, the result is an estimator that
+runs the program, with the reason.
 """
 
 from __future__ import annotations
@@ -25,24 +26,25 @@ from proxyuse.data.table import Table
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Term
 from proxyuse.lang.rewrite import without_missing_directions
-from proxyuse.models.audited_model import scores_of
+from proxyuse.models.audited_model import ranking_scores, threshold_decisions
 from proxyuse.models.checks import compare, exactness, model_rows, predictions
-from proxyuse.models.decisions import Decision, Positive, Threshold, TopK, decided
+from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs
-from proxyuse.models.model_terms import ModelTerms
-from proxyuse.models.registry import body_of, find, input_names, program_of
+from proxyuse.models.registry import find, input_names, program_of, translation_of
 from proxyuse.models.remaining_trees import CannotWriteBack
+from proxyuse.models.translation import Translation
 from proxyuse.program import Frame, Program
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """What writes a program back to a model of some class.
+    """A function that writes a program back to a model of some class.
 
     Attributes
     ----------
     function : as ``module:function``; takes the model, the program and the step.
-    features : whether it is given the `Inputs` of the model in place of the step.
+    features : whether it takes the `Inputs` of the model instead of the step.
     """
 
     function: str
@@ -129,7 +131,7 @@ WRITERS: dict[str, Writer] = {
     **_all(_XGBOOST, "xgboost.core", "Booster"),
     **_all(_LIGHTGBM, "lightgbm.sklearn", "LGBMModel"),
     **_all(_LIGHTGBM, "lightgbm.basic", "Booster"),
-    # models that only pass on
+    # wrappers
     "sklearn.pipeline.Pipeline": Writer(f"{_WRAPPED}:write_pipeline", features=True),
     **_all(
         Writer(f"{_WRAPPED}:write_search", features=True),
@@ -150,31 +152,31 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-_PUT_TOGETHER = "it puts together again what its members say, and takes no constant in that place"
-_VOTES = "its members predict, and a constant that is no prediction cannot take the place of one"
-_VECTORS = "its sums are over support vectors, not over columns that could be left out"
+_COMBINES = "it combines the outputs of its members, which cannot be replaced by constants"
+_VOTES = "its members predict labels, and other constants cannot replace a prediction"
+_VECTORS = "its sums run over support vectors, so no column can be removed"
 
 REASONS = {
     "sklearn.svm._base.BaseLibSVM": _VECTORS,
     "sklearn.ensemble._weight_boosting.BaseWeightBoosting": _VOTES,
-    "sklearn.ensemble._voting._BaseVoting": _PUT_TOGETHER,
-    "sklearn.ensemble._stacking._BaseStacking": _PUT_TOGETHER,
-    "sklearn.calibration.CalibratedClassifierCV": _PUT_TOGETHER,
-    "sklearn.multiclass.OneVsRestClassifier": _PUT_TOGETHER,
-    "sklearn.multiclass.OneVsOneClassifier": _PUT_TOGETHER,
+    "sklearn.ensemble._voting._BaseVoting": _COMBINES,
+    "sklearn.ensemble._stacking._BaseStacking": _COMBINES,
+    "sklearn.calibration.CalibratedClassifierCV": _COMBINES,
+    "sklearn.multiclass.OneVsRestClassifier": _COMBINES,
+    "sklearn.multiclass.OneVsOneClassifier": _COMBINES,
 }
-"""Why models of some classes are not written back."""
+"""Why models of some classes cannot be written back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A model that predicts what a repaired program says.
+    """A model that predicts what a repaired program computes.
 
     Attributes
     ----------
     model : a new fitted estimator.
-    native : whether it is of the same class as the model that was repaired.
-    why : where it is not, why.
+    native : whether it has the class of the original model.
+    why : the reason if it does not.
     """
 
     model: Any
@@ -182,18 +184,18 @@ class Deployed:
     why: str = ""
 
 
-def written_back(
+def write_back(
     model: Any, program: Program, X: object, decision: Decision | None = None
 ) -> Deployed:
-    """Make a model that predicts what a repaired program says, of the same class if possible.
+    """Make a model that predicts what a repaired program computes, of the same class if possible.
 
     Parameters
     ----------
-    model : the fitted model the program was made from; it is not changed.
-    program : the repaired program, whose parts know where in the model they came from.
-    X : the rows on which the new model and the program are compared.
-    decision : how the program's outputs follow from the model's, if they are not what it
-        predicts. The cut of a `TopK` is the one in the program.
+    model : the fitted model that the program was translated from; it is not changed.
+    program : the repaired program, with origins.
+    X : the rows on which the new model is compared with the program.
+    decision : the decision, if the program's output is not the model's prediction. The cut of a
+        `TopK` is taken from the program.
 
     Examples
     --------
@@ -206,7 +208,7 @@ def written_back(
     >>> print(program)
     float32: ite(x0 <= 2.5, 'no', ite(x0 <= 3.5, 'yes', 'no'))
     >>> inner = program.points.site(Position.parse("2"))
-    >>> deployed = written_back(model, program.replaced({inner: Const("yes")}), X)
+    >>> deployed = write_back(model, program.replaced({inner: Const("yes")}), X)
     >>> deployed.native, deployed.model.predict(X).tolist()
     (True, ['no', 'no', 'yes', 'yes'])
     """
@@ -216,14 +218,14 @@ def written_back(
         why = str(error)
     from proxyuse.models.program_estimator import program_estimator
 
-    made = program_estimator(program, model)
-    if type(made) is type(model):  # it ran a program before
-        return Deployed(made, native=True)
-    return Deployed(made, native=False, why=why)
+    estimator = program_estimator(program, model)
+    if type(estimator) is type(model):  # the original model also runs a program
+        return Deployed(estimator, native=True)
+    return Deployed(estimator, native=False, why=why)
 
 
 def write_part(model: Any, program: Program, inputs: Inputs) -> Any:
-    """A new model that says what a program does: of a whole, or of the part it stands for."""
+    """A new model, or a new part of one, that predicts what a program computes."""
     writer = find_writer(model)
     if writer is None:
         raise _no_writer(model, inputs.step)
@@ -233,7 +235,7 @@ def write_part(model: Any, program: Program, inputs: Inputs) -> Any:
 
 
 def find_writer(model: object) -> Writer | None:
-    """The writer of a model, if there is one."""
+    """The writer of a model, or None."""
     return next((WRITERS[name] for name in _names(model) if name in WRITERS), None)
 
 
@@ -246,13 +248,13 @@ def _no_writer(model: object, step: str = "") -> CannotWriteBack:
     where = f" (step {step!r})" if step else ""
     why = next((REASONS[name] for name in _names(model) if name in REASONS), "")
     return CannotWriteBack(
-        f"a {type(model).__name__}{where} is not written back: "
-        + (why or "nothing is known of how to edit one")
+        f"a {type(model).__name__}{where} cannot be written back: "
+        + (why or "proxyuse cannot edit this class")
     )
 
 
 def step_of(model: Any, inputs: Inputs) -> str:
-    """How a program's origins name a model: by its step, or by its class where it has none."""
+    """The name of a model in a program's origins: its step, or else its class."""
     return inputs.step or type(model).__name__
 
 
@@ -264,50 +266,51 @@ def _native(model: Any, program: Program, X: object, decision: Decision | None) 
         raise _no_writer(model)
     names = program.inputs[: len(input_names(model, None))]
     opaque = len(program.inputs) > len(names)
-    body = body_of(model, names, opaque=opaque)
-    if _unchanged(program, body, decision):
+    translation = translation_of(model, names, opaque=opaque)
+    if _unchanged(program, translation, decision):
         return deepcopy(model)
     if find_writer(model) is None:
         raise _no_writer(model)
-    _check_tests(program, program_of(body, names))
+    _check_tests(program, program_of(translation, names))
     new = write_part(model, program, Inputs.raw(names, opaque=opaque))
-    _check_rows(new, program, X, names, body, decision)
+    _check_rows(new, program, X, names, translation, decision)
     return new
 
 
-def _unchanged(program: Program, body: ModelTerms, decision: Decision | None) -> bool:
-    """Whether a program is the model's own, in which nothing was replaced."""
+def _unchanged(program: Program, translation: Translation, decision: Decision | None) -> bool:
+    """Whether a program is the unrepaired program of the model."""
     if isinstance(decision, TopK):  # its cut depends on the rows
         return False
-    return program.term == (body if decision is None else decided(body, decision)).output
+    original = translation if decision is None else decided(translation, decision)
+    return program.term == original.output
 
 
 def _check_tests(program: Program, original: Program) -> None:
-    """Refuse a program with a test that is not the one the model has at that node."""
-    asked = dict(_tests(original))
+    """Raise an error if a test of the program differs from the model's test at that node."""
+    original_tests = dict(_tests(original))
     everything = frozenset(program.inputs)
     for key, guard in _tests(program):
-        own = asked.get(key)
-        if own is None:
+        original_test = original_tests.get(key)
+        if original_test is None:
             raise CannotWriteBack(f"the model has no test at tree {key[1]}, node {key[2]}")
-        if guard != own and without_missing_directions(
+        if guard != original_test and without_missing_directions(
             guard, everything
-        ) != without_missing_directions(own, everything):
+        ) != without_missing_directions(original_test, everything):
             raise CannotWriteBack(
-                f"the test {program.brief(guard)} (tree {key[1]}, node {key[2]}) is none of the "
-                "model any more"
+                f"the test {program.brief(guard)} (tree {key[1]}, node {key[2]}) differs from the "
+                "model's test"
             )
 
 
 def _tests(program: Program) -> list[tuple[tuple[str, int | None, int], Term]]:
     """The tests of the trees in a program, each with its step, tree and node."""
     points = program.points
-    found: list[tuple[tuple[str, int | None, int], Term]] = []
+    tests: list[tuple[tuple[str, int | None, int], Term]] = []
     for point, written in enumerate(points.written):
         origin, term = program.origins.get(written), points.terms[point]
         if origin is not None and origin.node is not None and isinstance(term, Ite):
-            found.append(((origin.step, origin.tree, origin.node), term.guard))
-    return found
+            tests.append(((origin.step, origin.tree, origin.node), term.guard))
+    return tests
 
 
 def _check_rows(
@@ -315,42 +318,39 @@ def _check_rows(
     program: Program,
     X: object,
     names: Sequence[str],
-    body: ModelTerms,
+    translation: Translation,
     decision: Decision | None,
 ) -> None:
-    """Refuse a model that says something else than the program in some row."""
+    """Raise an error if the new model differs from the program in some row."""
     table = Table.of(X, program.inputs)
     rows = model_rows(new, X, names)
     frame = Frame(table.column(name) for name in program.variables)
-    expected = _decisions(new, program, body, decision, rows)
-    tolerance = exactness(rows, body.tolerance)
-    found = compare(program, program.predict(X), expected, frame, tolerance)
-    differ = len(found.wrong) + len(found.by_rounding)
+    expected = _decisions(new, program, translation, decision, rows)
+    tolerance = exactness(rows, translation.tolerance)
+    agreement = compare(program, program.predict(X), expected, frame, tolerance)
+    differ = len(agreement.wrong) + len(agreement.by_rounding)
     if differ:
-        why = "" if len(found.wrong) else ", whose decision hangs on the last digits of a sum"
+        why = "" if len(agreement.wrong) else ", whose decisions depend on rounding"
         raise CannotWriteBack(
-            f"the edited {type(new).__name__} says something else than the program in "
-            f"{differ} of {found.rows} rows{why}"
+            f"the edited {type(new).__name__} differs from the program in {differ} of "
+            f"{agreement.rows} rows{why}"
         )
 
 
 def _decisions(
-    new: Any, program: Program, body: ModelTerms, decision: Decision | None, rows: Any
+    new: Any, program: Program, translation: Translation, decision: Decision | None, rows: Any
 ) -> Array:
-    """What a model decides of rows; its classes are those of the model it was made from."""
+    """The decisions of the new model; its classes are those of the original model."""
     match decision:
         case None:
             return predictions(new, rows)
         case Positive(label):
             return np.asarray(predictions(new, rows) == label)
-        case Threshold(probability, positive):
-            enough = scores_of(new, body, positive, rows) >= probability
-            match decided(body, decision).output:
-                case Ite(_, Const(yes), Const(no)):
-                    return np.where(enough, np.array(yes, object), np.array(no, object))
-            return enough
+        case Threshold():
+            output = decided(translation, decision).output
+            return threshold_decisions(new, translation, decision, output, rows)
         case TopK(_, positive):
             match program.term:
                 case Compare(_, _, Const(float() as cut)):
-                    return scores_of(new, body, positive, rows) >= cut
-            raise CannotWriteBack("of the cut between the best k and the others nothing is left")
+                    return ranking_scores(new, translation, positive, rows) >= cut
+            raise CannotWriteBack("the program no longer has the cut of the best k rows")

@@ -1,26 +1,33 @@
-"""What is written back alike to XGBoost and LightGBM: sums of trees, one a class.
+"""What the writers for XGBoost and LightGBM share: sums of trees, one sum per class.
 
-A tree that is gone from the program becomes a single leaf of 0, and one that is left keeps its
-nodes that are. A sum without trees is a constant: its first tree says what it says. Where the
-whole program is a constant, the booster's objective, turned round, tells the scores for it; where
-that constant is a label, any scores do in which its class is ahead, here by `AHEAD`; so where it
-is true or false, as where what is decided is whether a probability passes a threshold.
+A tree that is no longer in the program becomes a single leaf of 0. Other trees keep their
+remaining nodes. If a sum has no trees left, it is a constant, and its first tree becomes a leaf
+with that constant. If the whole program is a constant, the inverse of the objective gives the
+scores. If that constant is a label, or true or false, the scores only need to let the right class
+win, here by `LEAD`.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from proxyuse.lang.nodes import Add, Const, Value, Vector
-from proxyuse.models.remaining_trees import CannotWriteBack, TreeLeft, descendants, trees_left
+from proxyuse.models.remaining_trees import (
+    CannotWriteBack,
+    RemainingTree,
+    descendants,
+    remaining_trees,
+)
 from proxyuse.program import Program
 
-AHEAD = 10.0
-"""By how much a class is ahead of the others where nothing but its label is known."""
+LEAD = 10.0
+"""The lead of a class over the others if the program only states its label."""
 
-FURTHEST = 1000.0
-"""A score of which every exponential and sigmoid is at its end."""
+SATURATED = 1000.0
+"""A score at which exponentials and sigmoids are saturated."""
 
 
 def trees_to_write(
@@ -29,43 +36,45 @@ def trees_to_write(
     owners: Sequence[int],
     scores: Callable[[Value], Sequence[float]],
     score: Callable[[int, Value], float],
-) -> list[TreeLeft]:
-    """What takes the place of each tree of a booster.
+) -> list[RemainingTree]:
+    """The replacement for each tree of a booster.
 
     Parameters
     ----------
-    owners : for each tree the class whose sum it is in.
-    scores : what the trees of each class add up to where the program is a constant.
-    score : what those of one class add up to where that class alone is.
+    program : the repaired program.
+    step : the model's name in the origins of the program.
+    owners : the class of each tree.
+    scores : the sums of the trees of each class, for a constant program.
+    score : the sum of the trees of one class, for a constant sum.
     """
     if isinstance(program.term, Const):
         origin = program.origins.get(0)
         if origin is not None and origin.step != step:
-            raise CannotWriteBack(f"nothing of the step {step!r} is left in the program")
-        left: dict[int, TreeLeft] = {}
+            raise CannotWriteBack(f"the program no longer uses the step {step!r}")
+        trees: dict[int, RemainingTree] = {}
         totals = dict(enumerate(scores(program.term.value)))
     else:
-        left = trees_left(program, step)
-        _check_sums(program, step, left.values())
-        said = _constant_sums(program, left, owners)
-        totals = {owner: score(owner, value) for owner, value in said.items()}
+        trees = remaining_trees(program, step)
+        _check_sums(program, step, trees.values())
+        constants = _constant_sums(program, trees, owners)
+        totals = {owner: score(owner, value) for owner, value in constants.items()}
     firsts: dict[int, float] = {}
     for owner, total in totals.items():
         if owner in owners:
             firsts[owners.index(owner)] = total
         elif total != 0:
-            raise CannotWriteBack("the model has no tree that could say the constant")
-    return [left.get(tree) or _leaf(firsts.get(tree, 0.0)) for tree in range(len(owners))]
+            raise CannotWriteBack("the model has no tree that could hold the constant")
+    return [trees.get(tree) or _leaf(firsts.get(tree, 0.0)) for tree in range(len(owners))]
 
 
-def _leaf(number: float) -> TreeLeft:
-    return TreeLeft(0, [0], [-1], [-1], [number])
+def _leaf(number: float) -> RemainingTree:
+    return RemainingTree(0, [0], [-1], [-1], [number])
 
 
-def _check_sums(program: Program, step: str, trees: Collection[TreeLeft]) -> None:
-    """Refuse trees that stand in a sum with parts of other models."""
+def _check_sums(program: Program, step: str, trees: Collection[RemainingTree]) -> None:
+    """Raise an error if trees are added to parts of other models."""
     if not trees:
-        raise CannotWriteBack(f"no tree of the step {step!r} is left in the program")
+        raise CannotWriteBack(f"the program no longer has trees of the step {step!r}")
     points = program.points
     for above in {points.parents[tree.point] for tree in trees}:
         if above >= 0 and isinstance(points.terms[above], Add):
@@ -73,41 +82,41 @@ def _check_sums(program: Program, step: str, trees: Collection[TreeLeft]) -> Non
                 above = points.parents[above]
             origin = program.origins.get(points.written[above])
             if origin is None or origin.step != step:
-                raise CannotWriteBack(f"the trees of the step {step!r} stand in a sum with others")
+                raise CannotWriteBack(f"the trees of the step {step!r} are added to other terms")
 
 
 def _constant_sums(
-    program: Program, left: Mapping[int, TreeLeft], owners: Sequence[int]
+    program: Program, trees: Mapping[int, RemainingTree], owners: Sequence[int]
 ) -> dict[int, Value]:
-    """For each class that has no tree any more the constant in place of its sum."""
-    gone = set(owners) - {owners[tree] for tree in left}
-    if not gone:
+    """The constant sum of each class that has no trees left."""
+    constant_classes = set(owners) - {owners[tree] for tree in trees}
+    if not constant_classes:
         return {}
     points = program.points
-    point = next(iter(left.values())).point
+    point = next(iter(trees.values())).point
     while point >= 0:
         match points.terms[point]:
             case Vector(items) if len(items) > max(owners):
-                said = {owner: items[owner] for owner in gone}
+                constants = {owner: items[owner] for owner in constant_classes}
                 break
         point = points.parents[point]
     else:
-        raise CannotWriteBack("the sums of the classes do not stand side by side any more")
-    if not all(isinstance(item, Const) for item in said.values()):
+        raise CannotWriteBack("the sums of the classes no longer form a vector")
+    if not all(isinstance(item, Const) for item in constants.values()):
         raise CannotWriteBack("a class has neither trees nor a constant")
-    return {owner: item.value for owner, item in said.items() if isinstance(item, Const)}
+    return {owner: item.value for owner, item in constants.items() if isinstance(item, Const)}
 
 
-def children_left(
-    tree: TreeLeft, lefts: Sequence[int], rights: Sequence[int]
+def remaining_children(
+    tree: RemainingTree, lefts: Sequence[int], rights: Sequence[int]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """The nodes of a tree that are left, and for each the places of its left and right child.
+    """The remaining nodes of a tree, and the indices of each node's left and right child.
 
-    The root comes first and then the nodes in the order of their numbers, so that an untouched
-    tree keeps them; a leaf has the children -1.
+    The root comes first, then the nodes in the order of their numbers, so an unchanged tree keeps
+    its order. The children of a leaf are -1.
     """
-    order = sorted(range(len(tree.node)), key=lambda place: (place > 0, tree.node[place]))
-    place_of = {old: new for new, old in enumerate(order)} | {-1: -1}
+    order = sorted(range(len(tree.node)), key=lambda index: (index > 0, tree.node[index]))
+    new_index = {old: new for new, old in enumerate(order)} | {-1: -1}
     spans = descendants(lefts, rights)
     pairs: list[tuple[int, int]] = []
     for old in order:
@@ -116,7 +125,7 @@ def children_left(
             met, done = spans[lefts[tree.node[old]]]
             if not met <= spans[tree.node[then]][0] < done:
                 then, otherwise = otherwise, then
-        pairs.append((place_of[then], place_of[otherwise]))
+        pairs.append((new_index[then], new_index[otherwise]))
     return order, pairs
 
 
@@ -124,39 +133,46 @@ def children_left(
 
 
 def finite(value: Value | None) -> float:
-    """A constant that can stand at a leaf."""
+    """A constant, checked to be a valid leaf value."""
     if type(value) is not float or not math.isfinite(value):
-        raise CannotWriteBack(f"a leaf cannot say {value!r}; it takes a finite number")
+        raise CannotWriteBack(f"a leaf needs a finite number, got {value!r}")
     return value
 
 
 def scores_for(label: int, sums: int) -> list[float]:
-    """Scores with which a class is chosen: one sum speaks for the second of two classes."""
+    """Scores for which a class wins; a single sum is the score of the second class."""
     if sums == 1:
-        return [AHEAD if label else -AHEAD]
-    return [AHEAD * (number == label) for number in range(sums)]
+        return [LEAD if label else -LEAD]
+    return [LEAD * (number == label) for number in range(sums)]
 
 
 def logit(value: Value) -> float:
     """The score whose sigmoid is a number."""
-    share = finite(value)
-    if not 0 <= share <= 1:
-        raise CannotWriteBack(f"the model predicts probabilities, which {share!r} is none of")
-    if share in (0, 1):
-        return FURTHEST if share else -FURTHEST
-    return math.log(share) - math.log1p(-share)
+    probability = finite(value)
+    if not 0 <= probability <= 1:
+        raise CannotWriteBack(f"the model predicts probabilities, and {probability!r} is not one")
+    if probability in (0, 1):
+        return SATURATED if probability else -SATURATED
+    return math.log(probability) - math.log1p(-probability)
 
 
 def logarithm(value: Value) -> float:
     """The score whose exponential is a number."""
     number = finite(value)
     if number < 0:
-        raise CannotWriteBack(f"the model predicts numbers above 0, which {number!r} is none of")
-    return math.log(number) if number else -FURTHEST
+        raise CannotWriteBack(f"the model predicts positive numbers, and {number!r} is not one")
+    return math.log(number) if number else -SATURATED
 
 
 def entries(value: Value, count: int) -> tuple[Value, ...]:
-    """The entries of a vector of one number a class."""
+    """The entries of a vector with one number per class."""
     if not isinstance(value, tuple) or len(value) != count:
-        raise CannotWriteBack(f"the model predicts {count} numbers, which {value!r} is not")
+        raise CannotWriteBack(f"the model predicts {count} numbers, got {value!r}")
     return value
+
+
+def with_booster(model: Any, booster: object, written: object) -> Any:
+    """The new booster, or a copy of its scikit-learn wrapper with the new booster in it."""
+    if booster is model:
+        return written
+    return copy.deepcopy(model, {id(booster): written})

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
-from proxyuse.certificate.hashes import data_hash, program_hash
-from proxyuse.output.words import count, listed
+from proxyuse.hashes import data_hash, program_hash
+from proxyuse.measure.association.names import DEFAULT
+from proxyuse.measure.association.registry import association_option
 from proxyuse.page.glossary import glossary
 from proxyuse.page.repaired import Became, repair_section
 from proxyuse.page.shown import MOST_NAME, all_visible, cut, name, said
 from proxyuse.page.witness import Sections, brief, is_settled
-from proxyuse.repairing.repair import Repair
+from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.wording import headline, lacking
+from proxyuse.words import count, listed
 
 MOST_FIRST = 3  # groups on the first screen
 MOST_SECTIONS = 50
@@ -28,7 +29,7 @@ MOST_REFERENCES = 12
 Found = Mapping[str, Any]
 
 
-def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[str, Any]:
+def page_content(audit: Audited, document: Found, repair: Repaired | None) -> dict[str, Any]:
     """Everything that the templates need."""
     document = {**document, "about": dict(document["about"])}
     repaired = None
@@ -107,7 +108,7 @@ def _with_front(document: Found, group: Found) -> dict[str, Any]:
 
 
 def _look_at(
-    audit: Audit, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
+    audit: Audited, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
 ) -> dict[str, Any]:
     front = entries[group["key"]]
     strongest = entries[group["protected"], group["strongest"]]
@@ -126,7 +127,7 @@ def _look_at(
     }
 
 
-def _facts(audit: Audit, document: Found) -> dict[str, Any]:
+def _facts(audit: Audited, document: Found) -> dict[str, Any]:
     """Which model, which data."""
     about = document["about"]
     model = about["model"] if isinstance(about.get("model"), dict) else {}
@@ -267,7 +268,7 @@ def _references(document: Found) -> list[dict[str, Any]]:
     return found
 
 
-def _check(audit: Audit, document: Found) -> dict[str, Any]:
+def _check(audit: Audited, document: Found) -> dict[str, Any]:
     """What it takes to find all this out again."""
     about = document["about"]
     model = about["model"] if isinstance(about.get("model"), dict) else {}
@@ -287,8 +288,8 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
     for option in ("target", "weights", "where", "decision-threshold"):
         if given.get(option) is not None:
             parts.append(f"--{option} {_word(given[option])}")
-    association = _ASSOCIATIONS.get(document["measures"]["association"].partition(" (")[0])
-    if association is not None:
+    association = association_option(document["measures"]["association"])
+    if association not in (None, DEFAULT):
         parts.append(f"--association {association}")
     ways = (document.get("validity") or {"ways": []})["ways"]
     parts += [f"--validity {way['way']}" for way in ways]
@@ -297,14 +298,6 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
         "command": f"proxyuse audit {' '.join(parts)}",
         "saved_with": said(str(model["saved_with"]), 100) if model.get("saved_with") else "",
     }
-
-
-_ASSOCIATIONS = {
-    "adjusted mutual information": "adjusted-mutual-information",
-    "Cramer's V": "cramers-v",
-    "squared correlation": "squared-correlation",
-}
-"""Options of the command line, by measure; of the usual one, none."""
 
 
 def _word(text: object) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness, groups_of, strength
 from proxyuse.errors import DataError
@@ -27,6 +26,7 @@ from proxyuse.lang.positions import Site
 from proxyuse.output.words import describe_term
 from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, drawable, place
 from proxyuse.report.document import DECIMALS, figure
+from proxyuse.report.inputs import Audited
 from proxyuse.validity.content import figures
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationD
 
 
 def draw(
-    audit: Audit,
+    audit: Audited,
     protected: str | None = None,
     *,
     ax: Axes | None = None,
-    repaired: Audit | None = None,
+    repaired: Audited | None = None,
 ) -> Axes:
     """Draw an audit; the parameters of `Audit.plot`.
 
@@ -122,7 +122,7 @@ def _matplotlib(module: str) -> ModuleType:
         ) from None
 
 
-def _protected(audit: Audit, name: str | None) -> str:
+def _protected(audit: Audited, name: str | None) -> str:
     known = audit.decompositions.protected
     if name is None:
         return known[0]
@@ -149,7 +149,7 @@ class _Cloud:
         return _Cloud(self.x[those], self.y[those], self.sizes[those], those[those])
 
 
-def _cloud(audit: Audit, protected: str) -> _Cloud:
+def _cloud(audit: Audited, protected: str) -> _Cloud:
     measured = audit.decompositions
     known = ~np.isnan(measured.influences)
     x = measured.associations[known, measured.protected.index(protected)]
@@ -176,7 +176,7 @@ def _draw_cloud(ax: Axes, cloud: _Cloud, color: Any, **options: Any) -> None:
     )  # fmt: skip
 
 
-def _draw_frame(ax: Axes, audit: Audit, protected: str, clouds: Sequence[_Cloud]) -> None:
+def _draw_frame(ax: Axes, audit: Audited, protected: str, clouds: Sequence[_Cloud]) -> None:
     """Axes, and the region of proxy use: its left edge belongs to it, its lower edge does not."""
     from matplotlib.patches import Rectangle
 
@@ -265,7 +265,7 @@ def _draw_bounds(ax: Axes, witnesses: Sequence[Witness]) -> None:
             )  # fmt: skip
 
 
-def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audit, protected: str) -> None:
+def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audited, protected: str) -> None:
     """Where witnesses went: an arrow to the same computation, a cross where it is gone."""
     later: dict[bytes, Decomposition] = {}
     for found in repaired.decompositions:
@@ -322,7 +322,9 @@ def _draw_legends(ax: Axes) -> None:
     ax.legend(sizes, names, loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(SIZES), **style)
 
 
-def _draw_labels(ax: Axes, audit: Audit, named: Sequence[Witness], taken: Sequence[Array]) -> None:
+def _draw_labels(
+    ax: Axes, audit: Audited, named: Sequence[Witness], taken: Sequence[Array]
+) -> None:
     """Name witnesses in words: beside them, apart from each other, and off the lines."""
     labels = []
     for witness in named:

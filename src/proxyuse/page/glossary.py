@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.output.validity_words import confidence
-from proxyuse.output.words import count
+from proxyuse.words import confidence, count
 
 Document = Mapping[str, Any]
 

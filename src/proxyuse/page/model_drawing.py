@@ -16,10 +16,10 @@ from proxyuse.data.columns import Column
 from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
-from proxyuse.output.words import count
 from proxyuse.page.places import clause
 from proxyuse.page.shown import cut, visible
 from proxyuse.program import Program
+from proxyuse.words import count
 
 WHOLE = 40  # boxes of a tree that is drawn whole
 BELOW = 2  # levels below the computation that are drawn

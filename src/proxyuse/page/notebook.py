@@ -7,20 +7,18 @@ documents, so it tells no more than a report. Names come from strangers and are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness, groups_of
-from proxyuse.output.words import count
 from proxyuse.page.shown import cut, visible
-from proxyuse.repairing.repair import Repair
 from proxyuse.report.document import document
+from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_text import repair_headline
 from proxyuse.report.wording import headline, lacking
 from proxyuse.validity.content import assessment_content
+from proxyuse.words import count
 
 MOST_GROUPS = 5
 MOST_STEPS = 5
@@ -47,7 +45,7 @@ overflow-wrap:anywhere;min-width:4.5em;max-width:32em}
 NUMBERS = ("association", "influence", "around it")
 
 
-def audit_html(audit: Audit) -> str:
+def audit_html(audit: Audited) -> str:
     """The answer, the first groups of witnesses, the thresholds, and what was not settled.
 
     Examples
@@ -60,9 +58,8 @@ def audit_html(audit: Audit) -> str:
     """
     groups = groups_of(audit.witnesses)
     fronts = [(group.representative, len(group.witnesses)) for group in groups]
-    shown = [front for front, _ in fronts[:MOST_GROUPS]]
     # Of thousands of witnesses, only those that are shown are put into words.
-    told = document(replace(audit, witnesses=shown))
+    told = document(audit, most_groups=MOST_GROUPS)
     state = "found" if audit.witnesses else "none" if audit.complete else ""
     limits = told["thresholds"]
     measured = (
@@ -81,7 +78,7 @@ def audit_html(audit: Audit) -> str:
     return _fragment(parts)
 
 
-def repair_html(repair: Repair) -> str:
+def repair_html(repair: Repaired) -> str:
     """What was repaired, the first steps, what it costs, and what was not settled."""
     told = repair_document(repair)
     rows = [
@@ -123,7 +120,7 @@ def repair_html(repair: Repair) -> str:
     return _fragment(parts)
 
 
-def _answer(audit: Audit) -> str:
+def _answer(audit: Audited) -> str:
     """The answer in one sentence, of all witnesses."""
     witnesses = audit.witnesses
     asked = audit.validity and assessment_content(audit.validity, witnesses)

@@ -14,19 +14,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proxyuse.auditing import Audit
 from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable, written
 from proxyuse.judge.judgment import Oracle
-from proxyuse.output.words import count
 from proxyuse.page import picture
 from proxyuse.page.content import page_content
 from proxyuse.page.points import as_script_text, points
 from proxyuse.page.shown import words
-from proxyuse.repairing.repair import Repair
 from proxyuse.report.answer import percent
 from proxyuse.report.document import MIN_CELL
 from proxyuse.report.document import document as document_of
+from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.words import count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,12 +37,12 @@ _ENDS_SCRIPT = re.compile(r"</script|<!--", re.IGNORECASE)
 
 
 def page_text(
-    audit: Audit,
+    audit: Audited,
     *,
     about: Mapping[str, object] | None = None,
     min_cell: int = MIN_CELL,
     oracle: Oracle | None = None,
-    repair: Repair | None = None,
+    repair: Repaired | None = None,
     document: Mapping[str, Any] | None = None,
 ) -> str:
     """The report of an audit as HTML.
@@ -82,7 +81,7 @@ def page_text(
     )
 
 
-def write_page(path: str | Path, audit: Audit, **options: Any) -> Path:
+def write_page(path: str | Path, audit: Audited, **options: Any) -> Path:
     """Write the report of an audit, whole or not at all; see `page_text` for the options."""
     check_writable(path)
     return written(path, page_text(audit, **options))

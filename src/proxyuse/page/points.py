@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
-from proxyuse.report.wording import one_line, shortened
+from proxyuse.report.inputs import Audited
 from proxyuse.validity.content import figures
+from proxyuse.words import one_line, shortened
 
 MOST_TERM = 160  # characters of a computation, or of a name
 KINDS = ("variable", "test", "branch", "sum", "whole program", "other")
@@ -31,7 +31,7 @@ Column = Any  # a list by decomposition, or one of these for each protected attr
 
 
 def points(
-    audit: Audit, document: Mapping[str, Any], repaired: Audit | None = None
+    audit: Audited, document: Mapping[str, Any], repaired: Audited | None = None
 ) -> dict[str, Any]:
     """The decompositions of an audit in columns, and those of the repaired program if there is one.
 
@@ -83,7 +83,7 @@ def as_script_text(columns: Mapping[str, Any]) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str, Column]:
+def _columns(audit: Audited, number: Mapping[str, int], decimals: int) -> dict[str, Column]:
     """The columns of one audit; variables are told by their `number`."""
     measured, points = audit.decompositions, audit.program.points
     terms, sites = measured.terms, measured.sites
@@ -115,7 +115,7 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
     }
 
 
-def _texts(audit: Audit, terms: Sequence[Term]) -> list[str]:
+def _texts(audit: Audited, terms: Sequence[Term]) -> list[str]:
     """The beginning of each computation; equal ones are written once."""
     texts = Texts(audit.program.precision)
     found: dict[bytes, str] = {}
@@ -221,7 +221,7 @@ def _bounds(
     }
 
 
-def _was(before: Audit, after: Audit) -> list[int]:
+def _was(before: Audited, after: Audited) -> list[int]:
     """Which decomposition of the program before each one is, or -1.
 
     The same id is the same term at the same positions. Where positions have moved, a term that is
@@ -242,7 +242,7 @@ def _was(before: Audit, after: Audit) -> list[int]:
     return found
 
 
-def _lone(audit: Audit) -> dict[bytes, int]:
+def _lone(audit: Audited) -> dict[bytes, int]:
     """The decompositions whose term is listed once."""
     places: dict[bytes, list[int]] = {}
     for place, d in enumerate(audit.decompositions):

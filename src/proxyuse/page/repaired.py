@@ -7,10 +7,10 @@ from typing import Any
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.output.words import count
 from proxyuse.page.shown import all_visible, cut, said
-from proxyuse.repairing.repair import Repair
+from proxyuse.report.inputs import Repaired
 from proxyuse.report.repair_text import repair_headline
+from proxyuse.words import count
 
 MOST_STEPS = 40
 MOST_DIFF = 400  # lines
@@ -28,7 +28,7 @@ class Became:
     document : the same as a document.
     """
 
-    def __init__(self, repair: Repair, document: Found) -> None:
+    def __init__(self, repair: Repaired, document: Found) -> None:
         self._document = document
         self._own = {
             (step["removed"]["protected"], step["removed"]["id"]): number
@@ -65,7 +65,7 @@ class Became:
         return "It was not changed itself; after the other steps it is no violation."
 
 
-def repair_section(repair: Repair, document: Found) -> dict[str, Any]:
+def repair_section(repair: Repaired, document: Found) -> dict[str, Any]:
     """The section on a repair."""
     utility = document["utility"]
     losses = [
@@ -125,7 +125,7 @@ def _code(text: str) -> str:
     return said(text, MOST_TERM)
 
 
-def _diff(repair: Repair) -> dict[str, Any]:
+def _diff(repair: Repaired) -> dict[str, Any]:
     """The lines of the program that changed, each with what became of it."""
     lines = repair.diff().splitlines()[2:]
     looks = {"-": "gone", "+": "come", "@": "muted"}

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
@@ -14,6 +13,8 @@ from proxyuse.page.model_drawing import tree_drawing
 from proxyuse.page.places import MOST_STEPS, conditions, operands
 from proxyuse.page.repaired import Became
 from proxyuse.page.shown import MOST_WORDS, all_visible, name, said
+from proxyuse.report.disclosure import WITHHELD, Cell, least_count
+from proxyuse.report.inputs import Audited
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import verdict_text
 
@@ -27,7 +28,7 @@ _DECIMAL = re.compile(r"-?\d+\.\d{6,}")
 Found = Mapping[str, Any]
 
 
-def anchor(audit: Audit, protected: str, id_: str) -> str:
+def anchor(audit: Audited, protected: str, id_: str) -> str:
     """Where the section of a witness is."""
     names = [z.name for z in audit.population.protected]
     return f"witness-{names.index(protected)}-{id_}"
@@ -45,7 +46,7 @@ class Sections:
 
     def __init__(
         self,
-        audit: Audit,
+        audit: Audited,
         document: Found,
         shown: Sequence[tuple[str, str]],
         became: Became | None,
@@ -139,7 +140,7 @@ def _ways(ways: Sequence[list[str]]) -> list[dict[str, Any]]:
     return [{"first": way[:MOST_STEPS], "rest": max(0, len(way) - MOST_STEPS)} for way in distinct]
 
 
-def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
+def brief(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
     """What the first screen, the table and the section of a witness all say."""
     reading = entry["reading"]
     return {
@@ -238,10 +239,12 @@ def joint_table(table: Found) -> dict[str, Any]:
         _short(table["rows"]), table["cells"], table["row_totals"], table["commonest"], strict=True
     ):
         whole = all(isinstance(cell, int) for cell in cells)
-        if whole or most is None:
-            bar = _bar(cells, total)
-        else:
-            bar = _bar_of(columns.index(most["column"]), most["at_least"])
+        hidden = WITHHELD in cells and most is not None
+        bar = (
+            _bar_of(columns.index(most["column"]), most["at_least"])
+            if hidden
+            else _bar(cells, total)
+        )
         least = None if whole or most is None else most["at_least"]
         lines.append(
             {
@@ -274,16 +277,16 @@ def _look(place: int) -> str:
     return f"z{place % COLOURS + 1}"
 
 
-def _bar(cells: Sequence[object], total: int) -> list[dict[str, Any]]:
-    """The parts of a bar of 100 for the cells that are shown; the rest is not known."""
+def _bar(cells: Sequence[Cell], total: int) -> list[dict[str, Any]]:
+    """The parts of a bar of width 100: the least count of each cell, then what is not known."""
     parts: list[dict[str, Any]] = []
-    at = 0.0
-    for place, cell in enumerate(cells):
-        if isinstance(cell, int) and cell:
-            width = 100 * cell / total
-            parts.append({"look": _look(place), "x": round(at, 3), "width": round(width, 3)})
-            at += width
-    return [*parts, *_rest(at)]
+    x = 0.0
+    for index, cell in enumerate(cells):
+        if least := least_count(cell):
+            width = 100 * least / total
+            parts.append({"look": _look(index), "x": round(x, 3), "width": round(width, 3)})
+            x += width
+    return [*parts, *_rest(x)]
 
 
 def _bar_of(place: int, share: float) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ Three ways, asked for by ``audit(..., validity=...)`` or ``Audit.validated``: co
 (`confirmation`), permutation tests (`permutations`) and splits of the rows (`cross_validation`).
 """
 
-from proxyuse.validity.options import Confirmation, CrossValidation, Permutation
+from proxyuse.settings import Confirmation, CrossValidation, Permutation
 from proxyuse.verdict import Validity, Verdict
 
 __all__ = ["Confirmation", "CrossValidation", "Permutation", "Validity", "Verdict"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from proxyuse.detect.witnesses import Witness
+from proxyuse.settings import Confirmation, CrossValidation, Method, Permutation
 from proxyuse.validity.confirmation import confirm
 from proxyuse.validity.cross_validation import cross_validate
 from proxyuse.validity.evidence import Answer, Evidence, Key
-from proxyuse.validity.options import Confirmation, CrossValidation, Method, Permutation
 from proxyuse.validity.permutations.test import permute
 from proxyuse.verdict import Validity, Verdict
 

@@ -29,10 +29,10 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.measure.association.protocol import needs_values
 from proxyuse.measure.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.settings import Confirmation
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
 from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests
 from proxyuse.validity.influence_bounds import influence_bounds
-from proxyuse.validity.options import Confirmation
 from proxyuse.validity.sample import Observed, Sample, sample_of
 from proxyuse.verdict import Interval, Validity, Verdict
 

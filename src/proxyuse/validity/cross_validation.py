@@ -21,13 +21,12 @@ from proxyuse.detect.decompositions import Decomposition
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.lang.text import shortened
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample
-from proxyuse.output.words import count
+from proxyuse.settings import CrossValidation
 from proxyuse.validity.evidence import Answer, Evidence, Key
-from proxyuse.validity.options import CrossValidation
 from proxyuse.verdict import Validity, Verdict
+from proxyuse.words import count, shortened
 
 FEW_ROWS = 50
 """A part with fewer rows is told."""

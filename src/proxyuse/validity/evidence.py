@@ -11,9 +11,9 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Influence, Sampling
-from proxyuse.output.words import count
+from proxyuse.settings import Influence, Sampling
 from proxyuse.verdict import Validity
+from proxyuse.words import count
 
 Key = tuple[str, str]
 """A protected attribute and the id of a decomposition."""

@@ -15,8 +15,8 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.joint_table import joint_masses
+from proxyuse.settings import Weights
 from proxyuse.validity.evidence import Evidence
-from proxyuse.validity.options import Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from proxyuse.errors import TranslationError  # noqa: E402
 from proxyuse.lang.nodes import Argmax, Ite, Member  # noqa: E402
 from proxyuse.lang.positions import Site  # noqa: E402
 from proxyuse.models.audited_model import audited_model  # noqa: E402
-from proxyuse.models.registry import body_of, input_names, translate  # noqa: E402
+from proxyuse.models.registry import input_names, translate, translation_of  # noqa: E402
 from proxyuse.program import Program  # noqa: E402
 from tests.faithful import (  # noqa: E402
     DATA,
@@ -151,7 +151,7 @@ def test_probabilities(objective, data):
         objective = None
     model = lgb.LGBMClassifier(n_estimators=10, objective=objective, **QUIET).fit(X, y)
     names = input_names(model, None)
-    shares = body_of(model, names).probabilities
+    shares = translation_of(model, names).probabilities
     assert shares is not None
     same_numbers(model.predict_proba(X), Program(shares, names).predict(X))
 

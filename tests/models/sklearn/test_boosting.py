@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -29,7 +29,7 @@ from proxyuse.lang.positions import Position, Site
 from proxyuse.measure.forests.plan import forest_plan
 from proxyuse.models.checks import at_thresholds
 from proxyuse.models.features import Inputs
-from proxyuse.models.registry import input_names, model_body, translate
+from proxyuse.models.registry import input_names, translate, translate_part
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
 
@@ -55,7 +55,7 @@ CLASSIFIERS = [gradient, hist]
 def same_numbers(model, X):
     """Probabilities and scores as the model has them."""
     names = input_names(model, None)
-    body = model_body(model, Inputs.raw(names))
+    body = translate_part(model, Inputs.raw(names))
     assert body.probabilities is not None
     assert body.scores is not None
     shares = Program(body.probabilities, names).predict(X)
@@ -108,7 +108,6 @@ def test_hist_regressors_say_the_same_number(loss):
 SEED = st.integers(0, 2**31)
 
 
-@settings(max_examples=15)
 @given(SEED, st.integers(2, 4), st.booleans(), st.booleans())
 def test_on_rows_at_thresholds_and_rows_that_tie(seed, classes, close, whole):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model as lm
@@ -45,7 +45,7 @@ from proxyuse.models.features import (
     Mapped,
     Raw,
 )
-from proxyuse.models.registry import model_body, translate
+from proxyuse.models.registry import translate, translate_part
 from proxyuse.models.weighted_sums import weighted_sum, weighted_terms
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
@@ -116,7 +116,7 @@ def values(term, inputs, X):
 def says_all_the_same(model, X):
     """Labels exactly; probabilities and scores but for rounding."""
     program = says_the_same(model, X)
-    body = model_body(model, Inputs.raw(program.inputs))
+    body = translate_part(model, Inputs.raw(program.inputs))
     assert Program.parse(str(program)) == program
     assert (body.probabilities is not None) == hasattr(model, "predict_proba")
     if body.probabilities is not None:
@@ -182,7 +182,7 @@ def test_regressors_on_the_bundled_data(model):
     program = translate(model)
     np.testing.assert_allclose(program.predict(X), model.predict(X), rtol=1e-9)
     assert Program.parse(str(program)) == program
-    assert model_body(model, Inputs.raw(program.inputs)).classes == ()
+    assert translate_part(model, Inputs.raw(program.inputs)).classes == ()
 
 
 @pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
@@ -196,7 +196,6 @@ def test_passive_aggressive_models():
 # Random data
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.integers(0, 2**31),
     st.integers(2, 5),
@@ -450,7 +449,7 @@ def test_an_error_names_the_step():
     X, y = shuffled("contraceptive", 50)
     model = fitted(svm.SVC(), X, y)
     with pytest.raises(TranslationError, match=r"this SVC \(step 'last'\) has the kernel 'rbf'"):
-        model_body(model, Inputs.raw(X.columns).inside("last"))
+        translate_part(model, Inputs.raw(X.columns).inside("last"))
 
 
 @pytest.mark.parametrize("model", [lm.LinearRegression(), lm.Ridge(), lm.Lasso(alpha=0.01)])

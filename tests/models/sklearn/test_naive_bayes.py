@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.naive_bayes import (
     BernoulliNB,
@@ -20,7 +20,7 @@ from proxyuse.lang.build import mul
 from proxyuse.lang.nodes import Add, Argmax, Call, Const, Function, Ite, Lookup, Mul, Var
 from proxyuse.lang.positions import Position, Site
 from proxyuse.models.features import Coded, Computed, Feature, Fixed, Inputs, Mapped, Raw
-from proxyuse.models.registry import model_body, translate
+from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, says_the_same
 
@@ -49,7 +49,7 @@ def says_all_the_same(model, X):
     """Labels exactly, probabilities but for rounding."""
     program = says_the_same(model, X)
     assert Program.parse(str(program)) == program
-    body = model_body(model, Inputs.raw(program.inputs))
+    body = translate_part(model, Inputs.raw(program.inputs))
     assert body.scores is None
     assert body.probabilities is not None
     shares = values(body.probabilities, program.inputs, X)
@@ -71,7 +71,6 @@ def test_on_every_row_of_the_bundled_data(model, data):
 # Random data
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.integers(1, 5), st.integers(1, 12), st.sampled_from(KINDS))
 def test_classes_and_features_of_any_number(seed, classes, features, kind):
     rng = np.random.default_rng(seed)
@@ -91,7 +90,6 @@ def says_but_for_rounding(model, X):
         assert not (differ & ~close).any()
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.integers(2, 4), st.integers(1, 15))
 def test_categories_are_added_to_the_last_bit(seed, classes, features):
     """Few rows and few categories: sums tie often, and rounding decides."""
@@ -216,7 +214,7 @@ def test_features_are_said_in_the_columns_they_come_from(model, chosen):
         X = X[:, [i != 0 for i in chosen]]
     y = (FRAME["n"] + FRAME["m"] > 0.5).astype(int) + (FRAME["c"] == "y")
     model.fit(X, y)
-    body = model_body(model, Inputs(tuple(features)))
+    body = translate_part(model, Inputs(tuple(features)))
     program = Program(body.output)
     assert program.predict(FRAME).tolist() == model.predict(X).tolist()
     assert body.probabilities is not None
@@ -228,7 +226,7 @@ def test_codes_of_one_column_become_one_table():
     codes = [Coded("c", {word: 1.0}, 0.0, 0.0) for word in "xyz"]
     X = np.column_stack([(FRAME["c"] == word) for word in "xyz"]).astype(float)
     for model in (GaussianNB(), BernoulliNB()):
-        term = model_body(model.fit(X, FRAME["m"] > 0.5), Inputs(tuple(codes))).output
+        term = translate_part(model.fit(X, FRAME["m"] > 0.5), Inputs(tuple(codes))).output
         tables = [t for t in Program(term).points.terms if isinstance(t, Lookup)]
         assert len(tables) == (2 if isinstance(model, GaussianNB) else 1)
         assert [key for key, _ in tables[0].entries][:3] == ["x", "y", "z"]

@@ -40,12 +40,12 @@ from proxyuse.lang.build import const
 from proxyuse.lang.nodes import Add, And, Argmax, Compare, Const, Mul, Var, variables
 from proxyuse.lang.positions import Site
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.decisions import Positive, Threshold, TopK
 from proxyuse.models.registry import translate
 from proxyuse.models.sklearn.skops_file import load_skops
 from proxyuse.models.supported import SUPPORTED
-from proxyuse.models.write_back import REASONS, WRITERS, find_writer, written_back
+from proxyuse.models.write_back import REASONS, WRITERS, find_writer, write_back
 from proxyuse.program import Program
+from proxyuse.settings import Positive, Threshold, TopK
 from tests.deploy_cases import (
     FEW,
     MODELS,
@@ -153,7 +153,7 @@ def test_a_pruned_tree_keeps_the_shares_that_say_its_label():
     own = model.tree_.value[:, 0, :]
     for label, shares in zip(model.classes_, np.eye(2), strict=True):
         case = program.replaced({Site(program.points.below(0)[1]): const(label)})
-        new = written_back(model, case, X[["hours"]]).model
+        new = write_back(model, case, X[["hours"]]).model
         said = model.classes_[np.argmax(own[1])]
         expected = own[1] if label == said else shares
         np.testing.assert_array_equal(new.tree_.value[new.tree_.children_left[0], 0], expected)
@@ -170,7 +170,7 @@ def test_histograms_with_categories_and_missing_values():
     rng = np.random.default_rng(5)
     for _ in range(5):
         case = twice_repaired(program, rng)
-        deployed = written_back(model, case, rows)
+        deployed = write_back(model, case, rows)
         assert deployed.native, deployed.why
         agree(deployed.model, case, rows)
 
@@ -182,7 +182,7 @@ def test_missing_values_that_never_come_may_be_left_out_of_the_program():
     assert program != translate(model)
     guard = next(p for p, t in enumerate(program.points.terms) if isinstance(t, Compare) and p > 20)
     case = program.replaced({Site(guard): Const(True)})
-    assert written_back(model, case, rows).native
+    assert write_back(model, case, rows).native
 
 
 # Linear models
@@ -215,8 +215,8 @@ def test_a_changed_product_of_columns_is_no_linear_model_any_more():
         if program.points.terms[p] == Var("age")
     )
     whole = program.replaced({Site(product): Const(5.0)})
-    assert written_back(model, whole, X[NUMBERS]).native
-    half = written_back(model, program.replaced({Site(inside): Const(30.0)}), X[NUMBERS])
+    assert write_back(model, whole, X[NUMBERS]).native
+    half = write_back(model, program.replaced({Site(inside): Const(30.0)}), X[NUMBERS])
     assert not half.native
     assert "neither as it was nor a constant" in half.why
 
@@ -235,9 +235,9 @@ def test_a_changed_test_is_none_of_the_model_any_more_even_if_no_row_shows_it():
     case = program.replaced({Site(part): Const(True)})
     first = rows.iloc[:1]
     assert case.predict(first).tolist() == program.predict(first).tolist()
-    deployed = written_back(model, case, first)
+    deployed = write_back(model, case, first)
     assert not deployed.native
-    assert "is none of the model any more" in deployed.why
+    assert "differs from the model" in deployed.why
     agree(deployed.model, case, rows)
 
 
@@ -260,7 +260,7 @@ def test_a_model_is_written_back_below_a_decision(name, decision):
     case = program
     while case == program or isinstance(case.term, Const):
         case = repaired(program, rng, 2)
-    deployed = written_back(model, case, X, decision)
+    deployed = write_back(model, case, X, decision)
     assert deployed.native, deployed.why
     shares = deployed.model.predict_proba(X)
     assert np.isfinite(shares).all()
@@ -278,7 +278,7 @@ def test_a_constant_decision_is_kept_by_a_threshold(name, decision):
     model = fitted(name)
     program = audited_model(model, X, set(), decision, opaque=False).program
     for case in constants(program):
-        deployed = written_back(model, case, X, decision)
+        deployed = write_back(model, case, X, decision)
         assert deployed.native == isinstance(decision, Threshold)
         if deployed.native:
             agree(deployed.model, case, X)
@@ -344,7 +344,7 @@ def test_a_model_behind_an_opaque_step():
     known = rows.join(pd.DataFrame(model[0].transform(rows), columns=["pca__pca0", "pca__pca1"]))
     guard = next(p for p, t in enumerate(program.points.terms) if isinstance(t, Compare))
     case = program.replaced({Site(guard): Const(False)})
-    deployed = written_back(model, case, known)
+    deployed = write_back(model, case, known)
     assert deployed.native, deployed.why
     assert deployed.model.predict(rows).tolist() == case.predict(known).tolist()
 
@@ -356,8 +356,8 @@ def test_a_model_behind_an_opaque_step():
     ("model", "why"),
     [
         (SVC(kernel="linear"), "support vectors"),
-        (AdaBoostClassifier(n_estimators=3, random_state=0), "no prediction"),
-        (VotingClassifier([("a", DecisionTreeClassifier(max_depth=2))]), "puts together"),
+        (AdaBoostClassifier(n_estimators=3, random_state=0), "replace a prediction"),
+        (VotingClassifier([("a", DecisionTreeClassifier(max_depth=2))]), "combines the outputs"),
         (BaggingClassifier(LogisticRegression(), 2, random_state=0), "made of LogisticRegression"),
         (
             GradientBoostingClassifier(
@@ -365,7 +365,7 @@ def test_a_model_behind_an_opaque_step():
             ),
             "constant starts",
         ),
-        (GaussianNB(), "nothing is known"),
+        (GaussianNB(), "cannot edit this class"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -373,7 +373,7 @@ def test_an_estimator_runs_the_program_where_the_model_cannot(model, why):
     model = prepared(model).fit(X, TWO)
     program = translate(model)
     case = repaired(program, np.random.default_rng(2), 2)
-    deployed = written_back(model, case, X)
+    deployed = write_back(model, case, X)
     assert not deployed.native
     assert why in deployed.why
     agree(deployed.model, case, X)
@@ -384,7 +384,7 @@ def test_a_model_that_says_something_else_is_not_handed_out():
     program = translate(model)
     other = Program(program.term, program.inputs[:3][::-1] + program.inputs[3:], program.origins)
     rows = X.rename(columns={"age": "hours", "hours": "age"})[["age", "gain", "hours", *WORDS]]
-    assert not written_back(model, other, rows).native
+    assert not write_back(model, other, rows).native
 
 
 # The list of writers

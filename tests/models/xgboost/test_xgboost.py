@@ -25,7 +25,7 @@ from proxyuse.errors import TranslationError  # noqa: E402
 from proxyuse.lang.nodes import Argmax, Compare, Ite, Member  # noqa: E402
 from proxyuse.lang.positions import Site  # noqa: E402
 from proxyuse.models.audited_model import audited_model  # noqa: E402
-from proxyuse.models.registry import body_of, input_names, translate  # noqa: E402
+from proxyuse.models.registry import input_names, translate, translation_of  # noqa: E402
 from proxyuse.program import Program  # noqa: E402
 from tests.faithful import DATA, learnable, near_thresholds, sample, with_categories  # noqa: E402
 
@@ -223,7 +223,7 @@ def test_probabilities(booster, data):
     X, y = sample(data, 1000)
     model = xgb.XGBClassifier(n_estimators=10, booster=booster, n_jobs=1).fit(X, y)
     names = input_names(model, None)
-    shares = body_of(model, names).probabilities
+    shares = translation_of(model, names).probabilities
     assert shares is not None
     found = Program(shares, names).predict(X)
     np.testing.assert_allclose(found, model.predict_proba(X), atol=2e-6)

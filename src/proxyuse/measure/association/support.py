@@ -13,9 +13,6 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 
-MAX_SUPPORT = 256
-BINS = 16
-
 ON_BOUNDARY = 1e-9
 """How close to the next bin, as a share of a bin, a value may be to count as on the boundary.
 

@@ -140,11 +140,6 @@ class ForestPlan:
         order, starts = self.nodes_by_test
         return order[starts[test] : starts[test + 1]]
 
-    @cached_property
-    def variable_of_column(self) -> list[str | None]:
-        """The variable that each column of codes holds, if it holds one."""
-        return [column.variable for column in self.code_ranges.columns]
-
 
 @cached_per_program
 def forest_plan(program: Program) -> ForestPlan | None:

@@ -27,11 +27,11 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Argmax, Call, Const, Function, Precision, Term, Value
-from proxyuse.models.boosted import Lost, Scores, chosen, one_where, summed
+from proxyuse.models.boosted import Scores, TreatedAsMissing, above_one_half, chosen, class_sums
 from proxyuse.models.features import Feature, Inputs
-from proxyuse.models.model_terms import ModelTerms, Origins, labels, shares_of_two
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.translation import Origins, Translation, binary_probabilities, labels
 from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.program import Origin
 
@@ -50,43 +50,43 @@ CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a node's decision type; two more say
 ZERO_IS_MISSING = 1  # 0: nothing is, 2: NaN alone
 
 
-def translate_booster(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_booster(model: Any, inputs: Inputs) -> Translation:
     """Translate a Booster: its trees up to the best round, and what its objective makes of them."""
     scores = _scores(model, inputs, origin_of(model, inputs))
-    return scores.body(_predicted(scores), origin_of(model, inputs))
+    return scores.translation(_predicted(scores), origin_of(model, inputs))
 
 
-def translate_regressor(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_regressor(model: Any, inputs: Inputs) -> Translation:
     """Translate LGBMRegressor or LGBMRanker."""
     scores = _fitted_scores(model, inputs)
-    return scores.body(_predicted(scores), origin_of(model, inputs))
+    return scores.translation(_predicted(scores), origin_of(model, inputs))
 
 
-def translate_classifier(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_classifier(model: Any, inputs: Inputs) -> Translation:
     """Translate LGBMClassifier; with an objective of the user's own it predicts scores."""
     origin = origin_of(model, inputs)
     scores = _fitted_scores(model, inputs)
     if callable(model.objective_):
-        return scores.body(_predicted(scores), origin)
+        return scores.translation(_predicted(scores), origin)
     classes = labels(model.classes_)
     predicted = _predicted(scores)
     if scores.objective in CLASSES:
         output: Term = Argmax(vector(*scores.sums), classes)
-        return scores.body(output, origin, classes, predicted)
+        return scores.translation(output, origin, classes, predicted)
     if scores.objective not in SIGMOID:
         raise TranslationError(
             f"this {_named(origin)} is a classifier with the objective {scores.objective!r}; fit "
             "it with binary, multiclass, multiclassova or cross_entropy"
         )
     if len(classes) == 1:
-        return scores.body(Const(classes[0]), origin, classes)
+        return scores.translation(Const(classes[0]), origin, classes)
 
     def probability(numbers: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(1.0 / (1.0 + np.exp(-scores.steepness * numbers)))
 
-    output = chosen(one_where(scores.sums[0], probability), classes)
-    return scores.body(output, origin, classes, shares_of_two(predicted))
+    output = chosen(above_one_half(scores.sums[0], probability), classes)
+    return scores.translation(output, origin, classes, binary_probabilities(predicted))
 
 
 def _predicted(scores: Scores) -> Term:
@@ -144,7 +144,7 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     width = int(header["num_tree_per_iteration"])
     # Nodes for which zeros are missing ask the second half of the features.
     features: list[Feature] = [*inputs.features]
-    features += [Lost(feature, -ZERO, ZERO) for feature in inputs.features]
+    features += [TreatedAsMissing(feature, -ZERO, ZERO) for feature in inputs.features]
     tables = [_table(section, names, len(inputs.features), origin) for section in trees]
     for table in tables:
         table.check(len(features))
@@ -152,7 +152,7 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     origins: Origins = {}
     if tables:
         terms, origins = packed_trees(tables, features, origin.step, range(len(tables)))
-    sums = summed([0.0] * width, [(number % width, term) for number, term in enumerate(terms)])
+    sums = class_sums([0.0] * width, [(number % width, term) for number, term in enumerate(terms)])
     if "average_output" in header:
         rounds = float(max(len(trees) // width, 1))
         sums = [Call(Function.DIV, (total, Const(rounds))) for total in sums]

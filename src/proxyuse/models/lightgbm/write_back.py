@@ -1,8 +1,8 @@
-"""Write a repaired program back to a model of LightGBM, through the text it is saved in.
+"""Writes a repaired program back to a LightGBM model, by editing its text.
 
-Each tree stands in a block of lines, whose lists are cut to the nodes that are left; the header
-tells how many bytes each block takes. Numbers at leaves are float64, as a program's are, so that
-nothing is rounded but by turning an objective round, where a whole sum is a constant.
+Each tree is a block of lines, whose lists are reduced to the remaining nodes. The header states
+the size of each block. Leaves are float64 numbers, like the constants of a program, so nothing is
+rounded, except by the inverse of the objective if a whole sum is constant.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from proxyuse.models.lightgbm.translate import (
     objective_of,
     sections,
 )
-from proxyuse.models.model_terms import labels
-from proxyuse.models.remaining_trees import CannotWriteBack, TreeLeft
+from proxyuse.models.remaining_trees import CannotWriteBack, RemainingTree
+from proxyuse.models.translation import labels
 from proxyuse.models.write_boosted import (
-    children_left,
     entries,
     finite,
     logarithm,
     logit,
+    remaining_children,
     scores_for,
     trees_to_write,
+    with_booster,
 )
 from proxyuse.program import Origin, Program
 
@@ -42,13 +43,10 @@ BY_INNER_NODE = (
 
 
 def write(model: Any, program: Program, step: str) -> Any:
-    """A fitted model of the same class that says what a repaired program says.
+    """Return a new model of the same class that predicts what a repaired program computes.
 
-    Parameters
-    ----------
-    model : Booster, or one of LightGBM's classes for scikit-learn; it is not changed.
-    program : the program of that model, with constants in place of some of its parts.
-    step : what the program calls the model in its origins.
+    `model` is a Booster or a scikit-learn wrapper of LightGBM, and is not changed. `step` names
+    it in the origins of the program.
     """
     booster = getattr(model, "booster_", model)
     classes: tuple[Value, ...] = ()
@@ -57,36 +55,35 @@ def write(model: Any, program: Program, step: str) -> Any:
     written = type(booster)(model_str=_edited(booster.model_to_string(), program, step, classes))
     for name in ("best_iteration", "best_score", "pandas_categorical"):
         setattr(written, name, copy.deepcopy(getattr(booster, name)))
-    if booster is model:
-        return written
-    return copy.deepcopy(model, {id(booster): written})
+    return with_booster(model, booster, written)
 
 
 def _edited(text: str, program: Program, step: str, classes: tuple[Value, ...]) -> str:
-    """The text of a booster with the trees that are left; a classifier has classes."""
+    """The text of a booster with the remaining trees; only a classifier has classes."""
     header, *trees = sections(text)
     width = int(header["num_tree_per_iteration"])
     rounds = float(max(len(trees) // width, 1)) if "average_output" in header else 1.0
     objective, steepness = objective_of(header.get("objective", "custom"), Origin(step))
 
-    def scores(said: Value) -> list[float]:
+    def scores(constant: Value) -> list[float]:
         if classes:
-            return [total * rounds for total in scores_for(_label(said, classes), width)]
-        if type(said) is bool and width == 1:
-            return [total * rounds for total in scores_for(said, width)]
+            return [total * rounds for total in scores_for(_label(constant, classes), width)]
+        if type(constant) is bool and width == 1:
+            return [total * rounds for total in scores_for(constant, width)]
         if width == 1:
-            return [_score(said, objective, steepness) * rounds]
-        return [_score(share, objective, steepness) * rounds for share in entries(said, width)]
+            return [_score(constant, objective, steepness) * rounds]
+        return [_score(value, objective, steepness) * rounds for value in entries(constant, width)]
 
-    def score(_: int, said: Value) -> float:
-        seen = objective == "multiclassova" and not classes  # the sigmoid of a sum, not the sum
-        return (_score(said, objective, steepness) if seen else finite(said)) * rounds
+    def score(_: int, constant: Value) -> float:
+        if objective == "multiclassova" and not classes:  # the program has the sigmoid of a sum
+            return _score(constant, objective, steepness) * rounds
+        return finite(constant) * rounds
 
     owners = [number % width for number in range(len(trees))]
-    wanted = trees_to_write(program, step, owners, scores, score)
+    new_trees = trees_to_write(program, step, owners, scores, score)
     blocks = [
-        f"Tree={number}\n{_pruned(tree, left)}\n\n"
-        for number, (tree, left) in enumerate(zip(trees, wanted, strict=True))
+        f"Tree={number}\n{_pruned(tree, remaining)}\n\n"
+        for number, (tree, remaining) in enumerate(zip(trees, new_trees, strict=True))
     ]
     sizes = " ".join(str(len(block.encode())) for block in blocks)
     start, end = text.index("\nTree=") + 1 if trees else text.index(END), text.index(END)
@@ -94,74 +91,78 @@ def _edited(text: str, program: Program, step: str, classes: tuple[Value, ...]) 
     return head + "".join(blocks) + text[end:]
 
 
-def _label(said: Value, classes: tuple[Value, ...]) -> int:
-    if said not in classes:
-        raise CannotWriteBack(f"the model has no class {said!r}")
-    return classes.index(said)
+def _label(constant: Value, classes: tuple[Value, ...]) -> int:
+    if constant not in classes:
+        raise CannotWriteBack(f"the model has no class {constant!r}")
+    return classes.index(constant)
 
 
-def _score(said: Value, objective: str, steepness: float) -> float:
-    """The score of which an objective makes a number."""
+def _score(constant: Value, objective: str, steepness: float) -> float:
+    """The score that an objective maps to a number."""
     if objective in (*SIGMOID, "multiclassova"):
-        return logit(said) / steepness
+        return logit(constant) / steepness
     if objective in (*EXPONENTIAL, "multiclass"):
-        return logarithm(said)
+        return logarithm(constant)
     if objective == "cross_entropy_lambda":
-        return logarithm(math.expm1(min(finite(said), 700.0)))
-    return finite(said)
+        return logarithm(math.expm1(min(finite(constant), 700.0)))
+    return finite(constant)
 
 
 # Trees
 
 
-def _pruned(tree: Mapping[str, str], left: TreeLeft) -> str:
-    """The lines of a tree with the nodes that are left.
+def _pruned(tree: Mapping[str, str], remaining: RemainingTree) -> str:
+    """The lines of a tree, reduced to its remaining nodes.
 
-    Inner nodes come first, and leaf i is written as ``-1 - i`` where it is a child.
+    Inner nodes come first. As a child, leaf i is written as ``-1 - i``.
     """
-    own = {name: text.split() for name, text in tree.items() if name.isidentifier()}
-    inner = len(own["decision_type"])
-    lefts, rights = (_numbered(own[name], inner) for name in ("left_child", "right_child"))
-    leaves = [-1] * len(own["leaf_value"])
-    order, children = children_left(left, lefts + leaves, rights + leaves)
-    nodes = [left.node[place] for place in order]
-    tests = [place for place, (first, _) in enumerate(children) if first >= 0]
-    ends = [place for place, (first, _) in enumerate(children) if first < 0]
-    written = {place: str(number) for number, place in enumerate(tests)}
-    written |= {place: str(-1 - number) for number, place in enumerate(ends)}
+    fields = {name: text.split() for name, text in tree.items() if name.isidentifier()}
+    inner = len(fields["decision_type"])
+    lefts, rights = (_numbered(fields[name], inner) for name in ("left_child", "right_child"))
+    leaves = [-1] * len(fields["leaf_value"])
+    order, children = remaining_children(remaining, lefts + leaves, rights + leaves)
+    nodes = [remaining.node[index] for index in order]
+    tests = [index for index, (first, _) in enumerate(children) if first >= 0]
+    ends = [index for index, (first, _) in enumerate(children) if first < 0]
+    written = {index: str(number) for number, index in enumerate(tests)}
+    written |= {index: str(-1 - number) for number, index in enumerate(ends)}
     for name in ("weight", "count"):
-        if f"leaf_{name}" in own and f"internal_{name}" in own:
-            known = dict(enumerate(own[f"internal_{name}"] + own[f"leaf_{name}"]))
-            own[f"leaf_{name}"] = [known[nodes[place]] for place in ends if nodes[place] in known]
+        if f"leaf_{name}" in fields and f"internal_{name}" in fields:
+            known = dict(enumerate(fields[f"internal_{name}"] + fields[f"leaf_{name}"]))
+            fields[f"leaf_{name}"] = [
+                known[nodes[index]] for index in ends if nodes[index] in known
+            ]
     for name in BY_INNER_NODE:
-        if own.get(name):
-            own[name] = [own[name][nodes[place]] for place in tests]
-    own["left_child"] = [written[children[place][0]] for place in tests]
-    own["right_child"] = [written[children[place][1]] for place in tests]
-    own["leaf_value"] = [f"{finite(left.value[order[place]]):.17g}" for place in ends]
-    own["num_leaves"] = [str(len(ends))]
-    _keep_categories(own)
-    return "".join(f"{name}={' '.join(words)}\n" for name, words in own.items())
+        if fields.get(name):
+            fields[name] = [fields[name][nodes[index]] for index in tests]
+    fields["left_child"] = [written[children[index][0]] for index in tests]
+    fields["right_child"] = [written[children[index][1]] for index in tests]
+    fields["leaf_value"] = [f"{finite(remaining.value[order[index]]):.17g}" for index in ends]
+    fields["num_leaves"] = [str(len(ends))]
+    _keep_categories(fields)
+    return "".join(f"{name}={' '.join(words)}\n" for name, words in fields.items())
 
 
 def _numbered(children: Sequence[str], inner: int) -> list[int]:
-    """Children by number, leaves after the inner nodes."""
+    """Children as indices, inner nodes before leaves."""
     return [number if number >= 0 else inner - 1 - number for number in map(int, children)]
 
 
-def _keep_categories(own: dict[str, list[str]]) -> None:
-    """Keep the lists of categories of the nodes that are left; a threshold is a list's number."""
-    asking = [node for node, kind in enumerate(own["decision_type"]) if int(kind) & CATEGORICAL]
-    own["num_cat"] = [str(len(asking))]
-    bounds, words = own.get("cat_boundaries", []), own.get("cat_threshold", [])
-    ends, kept = ["0"], []
-    for number, node in enumerate(asking):
-        place = int(own["threshold"][node])
-        kept += words[int(bounds[place]) : int(bounds[place + 1])]
-        ends.append(str(len(kept)))
-        own["threshold"][node] = str(number)
-    if asking:
-        own |= {"cat_boundaries": ends, "cat_threshold": kept}
+def _keep_categories(fields: dict[str, list[str]]) -> None:
+    """Reduce the category lists to those of the remaining nodes; a threshold is a list's index."""
+    categorical = [
+        node for node, kind in enumerate(fields["decision_type"]) if int(kind) & CATEGORICAL
+    ]
+    fields["num_cat"] = [str(len(categorical))]
+    bounds, words = fields.get("cat_boundaries", []), fields.get("cat_threshold", [])
+    ends, kept_words = ["0"], []
+    for number, node in enumerate(categorical):
+        index = int(fields["threshold"][node])
+        kept_words += words[int(bounds[index]) : int(bounds[index + 1])]
+        ends.append(str(len(kept_words)))
+        fields["threshold"][node] = str(number)
+    if categorical:
+        fields |= {"cat_boundaries": ends, "cat_threshold": kept_words}
     else:
-        own.pop("cat_boundaries", None)
-        own.pop("cat_threshold", None)
+        fields.pop("cat_boundaries", None)
+        fields.pop("cat_threshold", None)

@@ -1,12 +1,14 @@
-"""scikit-learn's gradient boosting: a start, and trees added to it one after the other.
+"""scikit-learn's gradient boosting: an initial value plus trees.
 
-Features are rounded to float32. The start is what the init estimator says, through the loss's
-link (a constant, as a rule). Then ``learning_rate * leaf value`` is added in float64, stage by
-stage, to one sum or to one for each class. Two classes: the second from 0 on. More: the first
-largest sum. A regressor says its sum.
+Features are rounded to float32. The initial value is the prediction of the init estimator,
+passed through the loss's link; it is usually a constant. Each stage adds ``learning_rate * leaf
+value`` in float64, to one sum or to one sum per class. With two classes, the second wins if the
+sum is at least 0. With more, the largest sum wins; ties go to the first. A regressor predicts the
+sum.
 
-An init estimator is given the rows in float32, and most models then compute in float32; only
-constant ones and those that compare alone can be followed: trees, and forests for a regressor.
+The init estimator gets the rows in float32, and most models then compute in float32. So only
+constants and models that merely compare features can be translated: trees, and for regressors
+also forests.
 """
 
 from __future__ import annotations
@@ -20,27 +22,36 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.nodes import Call, Const, Function, Term, Value
 from proxyuse.models.features import Inputs
-from proxyuse.models.member_terms import Traced, entries, entry, kept, mapped_values, two_shares
-from proxyuse.models.model_terms import ModelTerms, above_zero, is_zero, labels, largest
-from proxyuse.models.registry import check_fitted, find, model_body
+from proxyuse.models.registry import check_fitted, find, translate_part
 from proxyuse.models.sklearn.trees import leaf_numbers, origin_of, tree_terms
+from proxyuse.models.term_transforms import (
+    TracedOrigins,
+    entries,
+    entry,
+    leafwise_binary_probabilities,
+    mapped_values,
+    origins_in,
+)
+from proxyuse.models.translation import Translation, above_zero, is_zero, labels, largest
 
 TINY = float(np.finfo(np.float64).eps)
 
 
-def translate_gradient_boosting(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_gradient_boosting(model: Any, inputs: Inputs) -> Translation:
     """Translate a GradientBoostingClassifier or GradientBoostingRegressor.
 
-    Tree k of stage i has the number ``i * trees a stage + k``.
+    Tree k of stage i has the number ``i * trees_per_stage + k``.
     """
     check_fitted(model, "estimators_", inputs)
     stages = model.estimators_
-    origins = Traced()
+    origins = TracedOrigins()
     sums = [[start] for start in _starts(model, inputs, origins)]
     fitted = [estimator.tree_ for estimator in stages.ravel()]
     leaves = (model.learning_rate * leaf_numbers(tree) for tree in fitted)
-    trees, places = tree_terms(fitted, leaves, inputs, origin_of(model, inputs), missing=False)
-    origins |= places
+    trees, tree_origins = tree_terms(
+        fitted, leaves, inputs, origin_of(model, inputs), missing=False
+    )
+    origins |= tree_origins
     for number, tree in enumerate(trees):
         if not is_zero(tree):
             sums[number % stages.shape[1]].append(tree)
@@ -48,7 +59,7 @@ def translate_gradient_boosting(model: Any, inputs: Inputs) -> ModelTerms:
     for score in scores:
         origins.setdefault(id(score), origin_of(model, inputs))
     if not hasattr(model, "classes_"):
-        return ModelTerms(scores[0], origins=kept(origins, scores[0]))
+        return Translation(scores[0], origins=origins_in(origins, scores[0]))
     half = model.loss == "exponential"
     return boosted_classes(model, inputs, scores, origins, strict=False, half=half)
 
@@ -57,73 +68,75 @@ def boosted_classes(
     model: Any,
     inputs: Inputs,
     scores: Sequence[Term],
-    origins: Traced,
+    origins: TracedOrigins,
     *,
     strict: bool,
     half: bool = False,
-) -> ModelTerms:
-    """What a classifier makes of one sum (for two classes) or one sum for each class.
+) -> Translation:
+    """The translation of a classifier from one sum (two classes) or one sum per class.
 
-    `strict` is whether the second of two classes needs a sum above 0, `half` whether the sum is
-    half the logarithm of its odds.
+    `strict` is whether the second of two classes needs a sum above 0, rather than at least 0.
+    `half` is whether the sum is half the log-odds.
     """
     classes = labels(model.classes_)
     if len(scores) == 1:
         (score,) = scores
         output = above_zero(score, classes, strict)
         logit = mul(score, Const(2.0)) if half else score
-        shares = two_shares(Call(Function.SIGMOID, (logit,)), origins)
+        probabilities = leafwise_binary_probabilities(Call(Function.SIGMOID, (logit,)), origins)
     else:
         score = vector(*scores)
         output = largest(score, classes)
-        shares = Call(Function.SOFTMAX, (score,))
-    for part in (output, score, shares):
+        probabilities = Call(Function.SOFTMAX, (score,))
+    for part in (output, score, probabilities):
         origins.setdefault(id(part), origin_of(model, inputs))
-    return ModelTerms(output, classes, shares, score, kept(origins, output, shares, score))
+    return Translation(
+        output, classes, probabilities, score, origins_in(origins, output, probabilities, score)
+    )
 
 
-def _starts(model: Any, inputs: Inputs, origins: Traced) -> list[Term]:
-    """What each sum starts with."""
+def _starts(model: Any, inputs: Inputs, origins: TracedOrigins) -> list[Term]:
+    """The initial value of each sum."""
     count = model.estimators_.shape[1]
     if isinstance(model.init_, str):  # "zero"
         return [Const(0.0) for _ in range(count)]
-    place = inputs.inside("init_")
-    body = model_body(model.init_, place)
+    init_inputs = inputs.inside("init_")
+    translation = translate_part(model.init_, init_inputs)
     classifies = hasattr(model, "classes_")
-    term = body.probabilities if classifies else body.output
+    term = translation.probabilities if classifies else translation.output
     if term is None or not (isinstance(term, Const) or _only_compares(model.init_)):
-        raise _init_error(model, place)
-    origins |= kept(body.origins, term)
+        raise _init_error(model, init_inputs)
+    origins |= origins_in(translation.origins, term)
     origins.alive.append(term)
     if not classifies:
         return [term]
 
     def refuse(_: Term) -> Term:
-        raise _init_error(model, place)
+        raise _init_error(model, init_inputs)
 
-    shares = entry(term, 1, origins) if count == 1 else term
-    linked = mapped_values(shares, origins, lambda value: _linked(model, value), refuse)
+    probabilities = entry(term, 1, origins) if count == 1 else term
+    linked = mapped_values(probabilities, origins, lambda value: _linked(model, value), refuse)
     return [linked] if count == 1 else entries(linked, origins)
 
 
-def _init_error(model: Any, place: Inputs) -> TranslationError:
+def _init_error(model: Any, inputs: Inputs) -> TranslationError:
     return TranslationError(
-        f"the init estimator {type(model.init_).__name__} (step {place.step!r}) computes in "
-        "float32, or has no probabilities whose logarithms could be constants; fit the model "
-        "with init=None, 'zero' or a decision tree"
+        f"the init estimator {type(model.init_).__name__} (step {inputs.step!r}) cannot be "
+        "translated: it computes in float32, or its log-probabilities are not constant; fit the "
+        "model with init=None, 'zero' or a decision tree"
     )
 
 
 def _only_compares(estimator: object) -> bool:
-    found = find(estimator)
-    function = found.function if found is not None else ""
+    translator = find(estimator)
+    function = translator.function if translator is not None else ""
     return isinstance(function, str) and function.split(":")[0] in (
         "proxyuse.models.sklearn.trees",
         "proxyuse.models.sklearn.forests",
     )
 
 
-def _linked(model: Any, share: Value) -> Value:
-    """Constant probabilities as scores, by the model's own arithmetic."""
-    shares = np.clip(np.array([share]), TINY, 1 - TINY)
-    return const(model._loss.link.link(shares)[0]).value
+def _linked(model: Any, probabilities: Value) -> Value:
+    """The scores of constant probabilities, computed by the model's own link."""
+    clipped = np.clip(np.array([probabilities]), TINY, 1 - TINY)
+    return const(model._loss.link.link(clipped)[0]).value

@@ -16,7 +16,7 @@ import numpy as np
 
 from proxyuse.errors import FileError
 from proxyuse.lang.evaluate import Array
-from proxyuse.models.model_terms import labels
+from proxyuse.models.translation import labels
 from proxyuse.models.tree_arrays import check_tree
 from proxyuse.program import Program
 

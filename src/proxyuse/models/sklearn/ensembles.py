@@ -1,17 +1,16 @@
-"""scikit-learn's ensembles of other models: AdaBoost, bagging, votes and stacks.
+"""scikit-learn's ensembles of arbitrary models: AdaBoost, bagging, voting and stacking.
 
-- AdaBoost: a member's prediction is worth its weight for that class and ``-weight / (K - 1)`` for
-  the K - 1 others. The sums are divided by the sum of the weights; the first largest wins, of two
-  classes the second if its sum is above 0. A regressor predicts the weighted median of what its
-  members predict.
-- Bagging: the mean of the members' probabilities, or of votes by members that have none; each
-  member sees its own choice of features. The first largest wins.
-- Voting: the class with most votes (or weights of votes), or with the largest (weighted) mean
-  probability; the first on a tie.
-- Stacking: the members' probabilities, scores or predictions are the features of a last model.
+- AdaBoost: a member's prediction adds its weight to that class and ``-weight / (K - 1)`` to the
+  K - 1 others. The sums are divided by the sum of the weights, and the largest wins. With two
+  classes, the second wins if its sum is above 0. A regressor predicts the weighted median of its
+  members' predictions.
+- Bagging: the mean of the members' probabilities, or of their votes if they have no
+  probabilities. Each member sees a subset of the features. The largest mean wins.
+- Voting: the class with the most (weighted) votes, or the largest (weighted) mean probability.
+- Stacking: the members' probabilities, scores or predictions are the features of a final model.
 
-Members of all but AdaBoost know the classes by their numbers from 0. Sums are in the order of
-the members, which is scikit-learn's with one job.
+Ties go to the first class. Except in AdaBoost, members are fitted on class indices instead of
+labels. Sums follow the order of the members, as in scikit-learn with one job.
 """
 
 from __future__ import annotations
@@ -23,194 +22,221 @@ import numpy as np
 
 from proxyuse.lang.build import mul, vector
 from proxyuse.lang.nodes import Call, Const, Function, Term, Value
+from proxyuse.models.composite import CompositeModel, divided_sum
 from proxyuse.models.features import Computed, Feature, Inputs
-from proxyuse.models.member_terms import (
-    Traced,
-    answered,
+from proxyuse.models.registry import check_fitted
+from proxyuse.models.term_transforms import (
+    TracedOrigins,
     copied,
     entries,
     entry,
+    mapped_labels,
     one_hot,
     rearranged,
     scaled,
     width,
 )
-from proxyuse.models.members import Whole, divided_sum
-from proxyuse.models.model_terms import ModelTerms, above_zero, labels, largest
-from proxyuse.models.registry import check_fitted
+from proxyuse.models.translation import Translation, above_zero, labels, largest
 
 
-def translate_adaboost(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_adaboost(model: Any, inputs: Inputs) -> Translation:
     """Translate an AdaBoostClassifier."""
     check_fitted(model, "estimators_", inputs)
-    whole = Whole(model, inputs)
+    composite = CompositeModel(model, inputs)
     classes = labels(model.classes_)
     if len(classes) == 1:
-        return whole.body(Const(classes[0]), classes, Const((1.0,)))
+        return composite.translation(Const(classes[0]), classes, Const((1.0,)))
     weights = [float(weight) for weight in model.estimator_weights_]
     total = float(np.sum(model.estimator_weights_))
-    says = _two_classes if len(classes) == 2 else _several_classes
-    return says(whole, weights, total, classes)
+    translate = _two_classes if len(classes) == 2 else _several_classes
+    return translate(composite, weights, total, classes)
 
 
-def translate_adaboost_regressor(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_adaboost_regressor(model: Any, inputs: Inputs) -> Translation:
     """Translate an AdaBoostRegressor."""
     check_fitted(model, "estimators_", inputs)
-    whole = Whole(model, inputs)
-    said = [whole.ask(m, f"estimators_[{i}]").output for i, m in enumerate(model.estimators_)]
-    if len(said) == 1:
-        return whole.body(said[0])
-    weights = model.estimator_weights_[: len(said)].tolist()
-    return whole.body(Call(Function.MEDIAN, (vector(*said), Const(tuple(weights)))))
-
-
-def _two_classes(
-    whole: Whole, weights: list[float], total: float, classes: tuple[Value, ...]
-) -> ModelTerms:
-    """The sum for the first class is that for the second with the other sign, to the last bit."""
-    votes = [
-        _vote(whole, number, {classes[0]: -weight, classes[1]: weight})
-        for number, weight in enumerate(weights[: len(whole.model.estimators_)])
+    composite = CompositeModel(model, inputs)
+    predictions = [
+        composite.translate_member(m, f"estimators_[{i}]").output
+        for i, m in enumerate(model.estimators_)
     ]
-    score = mul(divided_sum(votes, total), Const(2.0))
-    halves = [mul(copied(score, whole.origins), Const(half)) for half in (-0.5, 0.5)]
-    shares = Call(Function.SOFTMAX, (vector(*halves),))
-    return whole.body(above_zero(score, classes), classes, shares, score)
-
-
-def _several_classes(
-    whole: Whole, weights: list[float], total: float, classes: tuple[Value, ...]
-) -> ModelTerms:
-    size = len(classes)
-    votes = []
-    for number, weight in enumerate(weights[: len(whole.model.estimators_)]):
-        against = -1 / (size - 1) * weight
-        table: dict[Value, Value] = {
-            label: one_hot(place, size, weight, against) for place, label in enumerate(classes)
-        }
-        votes.append(_vote(whole, number, table))
-    scores = divided_sum(votes, total)
-    shares = Call(Function.SOFTMAX, (Call(Function.DIV, (scores, Const(size - 1.0))),))
-    return whole.body(largest(scores, classes), classes, shares, scores)
-
-
-def _vote(whole: Whole, number: int, table: dict[Value, Value]) -> Term:
-    """What a table says of a member's prediction."""
-    body = whole.ask(whole.model.estimators_[number], f"estimators_[{number}]")
-    return answered(body.output, table, whole.origins)
-
-
-def translate_bagging(model: Any, inputs: Inputs) -> ModelTerms:
-    """Translate a BaggingClassifier or BaggingRegressor."""
-    check_fitted(model, "estimators_", inputs)
-    whole = Whole(model, inputs)
-    chosen = [
-        inputs.having([inputs.features[place] for place in places])
-        for places in model.estimators_features_
-    ]
-    members = list(zip(model.estimators_, chosen, strict=True))
-    count = len(members)
-    if not hasattr(model, "classes_"):
-        bodies = [whole.ask(m, f"estimators_[{i}]", own) for i, (m, own) in enumerate(members)]
-        return whole.body(divided_sum([body.output for body in bodies], count))
-    classes = labels(model.classes_)
-    shares = [
-        _bagged_share(whole, member, f"estimators_[{i}]", own, len(classes))
-        for i, (member, own) in enumerate(members)
-    ]
-    scores = [body.scores for body in whole.bodies]
-    known = [score for score in scores if score is not None]
-    if len(known) < count or any(len(b.classes) < len(classes) for b in whole.bodies):
-        return whole.largest_share(divided_sum(shares, count), classes)
-    return whole.largest_share(
-        divided_sum(shares, count), classes, scores=divided_sum(known, count)
+    if len(predictions) == 1:
+        return composite.translation(predictions[0])
+    weights = model.estimator_weights_[: len(predictions)].tolist()
+    return composite.translation(
+        Call(Function.MEDIAN, (vector(*predictions), Const(tuple(weights))))
     )
 
 
-def _bagged_share(whole: Whole, member: Any, name: str, inputs: Inputs, size: int) -> Term:
+def _two_classes(
+    composite: CompositeModel, weights: list[float], total: float, classes: tuple[Value, ...]
+) -> Translation:
+    """The sum for the first class is exactly the negated sum for the second."""
+    votes = [
+        _vote(composite, number, {classes[0]: -weight, classes[1]: weight})
+        for number, weight in enumerate(weights[: len(composite.model.estimators_)])
+    ]
+    score = mul(divided_sum(votes, total), Const(2.0))
+    halves = [mul(copied(score, composite.origins), Const(half)) for half in (-0.5, 0.5)]
+    probabilities = Call(Function.SOFTMAX, (vector(*halves),))
+    return composite.translation(above_zero(score, classes), classes, probabilities, score)
+
+
+def _several_classes(
+    composite: CompositeModel, weights: list[float], total: float, classes: tuple[Value, ...]
+) -> Translation:
+    size = len(classes)
+    votes = []
+    for number, weight in enumerate(weights[: len(composite.model.estimators_)]):
+        against = -1 / (size - 1) * weight
+        table: dict[Value, Value] = {
+            label: one_hot(index, size, weight, against) for index, label in enumerate(classes)
+        }
+        votes.append(_vote(composite, number, table))
+    scores = divided_sum(votes, total)
+    probabilities = Call(Function.SOFTMAX, (Call(Function.DIV, (scores, Const(size - 1.0))),))
+    return composite.translation(largest(scores, classes), classes, probabilities, scores)
+
+
+def _vote(composite: CompositeModel, number: int, table: dict[Value, Value]) -> Term:
+    """The vote of a member: its prediction, mapped by a table."""
+    translation = composite.translate_member(
+        composite.model.estimators_[number], f"estimators_[{number}]"
+    )
+    return mapped_labels(translation.output, table, composite.origins)
+
+
+def translate_bagging(model: Any, inputs: Inputs) -> Translation:
+    """Translate a BaggingClassifier or BaggingRegressor."""
+    check_fitted(model, "estimators_", inputs)
+    composite = CompositeModel(model, inputs)
+    inputs_by_member = [
+        inputs.having([inputs.features[index] for index in indices])
+        for indices in model.estimators_features_
+    ]
+    members = list(zip(model.estimators_, inputs_by_member, strict=True))
+    count = len(members)
+    if not hasattr(model, "classes_"):
+        translations = [
+            composite.translate_member(m, f"estimators_[{i}]", member_inputs)
+            for i, (m, member_inputs) in enumerate(members)
+        ]
+        return composite.translation(
+            divided_sum([translation.output for translation in translations], count)
+        )
+    classes = labels(model.classes_)
+    probabilities = [
+        _bagged_probabilities(composite, member, f"estimators_[{i}]", member_inputs, len(classes))
+        for i, (member, member_inputs) in enumerate(members)
+    ]
+    scores = [translation.scores for translation in composite.translations]
+    scores_known = [score for score in scores if score is not None]
+    if len(scores_known) < count or any(
+        len(b.classes) < len(classes) for b in composite.translations
+    ):
+        return composite.most_probable(divided_sum(probabilities, count), classes)
+    return composite.most_probable(
+        divided_sum(probabilities, count), classes, scores=divided_sum(scores_known, count)
+    )
+
+
+def _bagged_probabilities(
+    composite: CompositeModel, member: Any, name: str, inputs: Inputs, size: int
+) -> Term:
     """A member's probabilities of all classes, or its vote."""
     if not hasattr(member, "predict_proba"):
-        body = whole.ask(member, name, inputs)
+        translation = composite.translate_member(member, name, inputs)
         table: dict[Value, Value] = {float(i): one_hot(i, size) for i in range(size)}
-        return answered(body.output, table, whole.origins)
-    shares = whole.probabilities(member, name, inputs)
-    seen = [int(place) for place in member.classes_]
-    places = [seen.index(place) if place in seen else None for place in range(size)]
-    return rearranged(shares, places, whole.origins)
+        return mapped_labels(translation.output, table, composite.origins)
+    probabilities = composite.probabilities(member, name, inputs)
+    seen = [int(index) for index in member.classes_]
+    indices = [seen.index(index) if index in seen else None for index in range(size)]
+    return rearranged(probabilities, indices, composite.origins)
 
 
-def translate_voting(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_voting(model: Any, inputs: Inputs) -> Translation:
     """Translate a VotingClassifier or VotingRegressor."""
     check_fitted(model, "estimators_", inputs)
-    whole = Whole(model, inputs)
-    used = [i for i, (_, member) in enumerate(model.estimators) if _takes_part(member)]
+    composite = CompositeModel(model, inputs)
+    used = [i for i, (_, member) in enumerate(model.estimators) if _is_used(member)]
     names = [model.estimators[i][0] for i in used]
     plain = model.weights is None
     weights = [1.0 if plain else float(model.weights[i]) for i in used]
     divisor = len(used) if plain else float(np.sum(weights))
     members = list(zip(model.estimators_, names, weights, strict=True))
     if not hasattr(model, "classes_"):
-        outputs = [scaled(whole.ask(m, n).output, w, whole.origins) for m, n, w in members]
-        return whole.body(divided_sum(outputs, divisor))
+        outputs = [
+            scaled(composite.translate_member(m, n).output, w, composite.origins)
+            for m, n, w in members
+        ]
+        return composite.translation(divided_sum(outputs, divisor))
     classes = labels(model.classes_)
     if model.voting == "soft":
-        shares = [scaled(whole.probabilities(m, n), w, whole.origins) for m, n, w in members]
-        return whole.largest_share(divided_sum(shares, divisor), classes)
+        probabilities = [
+            scaled(composite.probabilities(m, n), w, composite.origins) for m, n, w in members
+        ]
+        return composite.most_probable(divided_sum(probabilities, divisor), classes)
     votes: list[Term] = []
     for member, name, weight in members:
         table: dict[Value, Value] = {
-            float(place): one_hot(place, len(classes), weight) for place in range(len(classes))
+            float(index): one_hot(index, len(classes), weight) for index in range(len(classes))
         }
-        votes.append(answered(whole.ask(member, name).output, table, whole.origins))
-    return whole.body(largest(divided_sum(votes, 1), classes), classes)
+        votes.append(
+            mapped_labels(composite.translate_member(member, name).output, table, composite.origins)
+        )
+    return composite.translation(largest(divided_sum(votes, 1), classes), classes)
 
 
-def _takes_part(member: object) -> bool:
+def _is_used(member: object) -> bool:
     return not (isinstance(member, str) and member == "drop")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Answer(Computed):
-    """What a member says, made afresh wherever it is used."""
+class _MemberFeature(Computed):
+    """The output of a member, copied for each use."""
 
-    origins: Traced
+    origins: TracedOrigins
 
     def term(self) -> Term:
-        """The term, each time of other node objects."""
+        """The term, with new node objects on each call."""
         return copied(self.value, self.origins)
 
 
-def translate_stacking(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_stacking(model: Any, inputs: Inputs) -> Translation:
     """Translate a StackingClassifier or StackingRegressor."""
     check_fitted(model, "final_estimator_", inputs)
-    whole = Whole(model, inputs)
-    names = [name for name, member in model.estimators if _takes_part(member)]
+    composite = CompositeModel(model, inputs)
+    names = [name for name, member in model.estimators if _is_used(member)]
     methods = model.stack_method_
-    answers: list[Term] = []
+    member_features: list[Term] = []
     for member, name, method in zip(model.estimators_, names, methods, strict=True):
-        answers += _member_answers(whole, member, name, method)
-    features: list[Feature] = [_Answer(answer, whole.origins) for answer in answers]
+        member_features += _member_features(composite, member, name, method)
+    features: list[Feature] = [
+        _MemberFeature(feature_term, composite.origins) for feature_term in member_features
+    ]
     if model.passthrough:
         features += inputs.features
-    last = whole.ask(model.final_estimator_, "final_estimator", inputs.having(features))
+    last = composite.translate_member(
+        model.final_estimator_, "final_estimator", inputs.having(features)
+    )
     if not hasattr(model, "classes_"):
-        return whole.body(last.output)
+        return composite.translation(last.output)
     if isinstance(model.classes_, list):
-        raise whole.error("predicts several labels a row", "only one is supported")
+        raise composite.error("predicts several labels per row", "only one is supported")
     classes = labels(model.classes_)
-    table: dict[Value, Value] = {float(place): label for place, label in enumerate(classes)}
-    output = answered(last.output, table, whole.origins)
-    return whole.body(output, classes, last.probabilities, last.scores)
+    table: dict[Value, Value] = {float(index): label for index, label in enumerate(classes)}
+    output = mapped_labels(last.output, table, composite.origins)
+    return composite.translation(output, classes, last.probabilities, last.scores)
 
 
-def _member_answers(whole: Whole, member: Any, name: str, method: str) -> list[Term]:
-    """The features that a member computes for the last model."""
+def _member_features(composite: CompositeModel, member: Any, name: str, method: str) -> list[Term]:
+    """The features that a member computes for the final model."""
     if method == "predict":
-        return [whole.ask(member, name).output]
+        return [composite.translate_member(member, name).output]
     if method == "decision_function":
-        scores = whole.scores(member, name)
-        return entries(scores, whole.origins) if width(scores) else [scores]
-    shares = whole.probabilities(member, name)
-    if len(whole.model.classes_) == 2:
-        return [entry(shares, 1, whole.origins)]
-    return entries(shares, whole.origins)
+        scores = composite.scores(member, name)
+        return entries(scores, composite.origins) if width(scores) else [scores]
+    probabilities = composite.probabilities(member, name)
+    if len(composite.model.classes_) == 2:
+        return [entry(probabilities, 1, composite.origins)]
+    return entries(probabilities, composite.origins)

@@ -1,10 +1,10 @@
-"""scikit-learn's histogram gradient boosting: a baseline, and trees added to it in order.
+"""scikit-learn's histogram gradient boosting: a baseline plus trees.
 
-Numbers are compared in float64. A missing number goes the way each node says. Categorical
-columns are numbered by the model itself, and a node sends a set of categories to the left; other
-known ones go to the right, and unknown ones where missing values go. Two classes: the second
-above 0. More: the first largest sum. A regressor says its sum, or the exponential of it (losses
-gamma and poisson).
+Numbers are compared in float64. Each node has a direction for missing numbers. The model encodes
+categorical columns itself. A categorical split sends a set of categories to the left and the
+other known categories to the right; unknown categories follow the missing values. With two
+classes, the second wins if the sum is above 0. With more, the largest sum wins; ties go to the
+first. A regressor predicts the sum, or its exponential for the losses gamma and poisson.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from proxyuse.lang.build import add, const
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Call, Const, Function, Precision, Term, Value, is_missing
 from proxyuse.models.features import Feature, Inputs
-from proxyuse.models.member_terms import Traced
-from proxyuse.models.model_terms import ModelTerms, is_zero
-from proxyuse.models.registry import check_fitted
+from proxyuse.models.registry import at_step, check_fitted
 from proxyuse.models.sklearn.boosting import boosted_classes
 from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.term_transforms import TracedOrigins
+from proxyuse.models.translation import Translation, is_zero
 from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 
 
-def translate_hist(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_hist(model: Any, inputs: Inputs) -> Translation:
     """Translate a HistGradientBoostingClassifier or HistGradientBoostingRegressor.
 
-    Tree k of iteration i has the number ``i * trees an iteration + k``.
+    Tree k of iteration i has the number ``i * trees_per_iteration + k``.
     """
     check_fitted(model, "_predictors", inputs)
     features, categories = _columns(model, inputs)
-    origins = Traced()
+    origins = TracedOrigins()
     sums: list[list[Term]] = [
         [Const(start)] for start in model._baseline_prediction.ravel().tolist()
     ]
     fitted = [predictor for stage in model._predictors for predictor in stage]
     tables = [_table(predictor, len(features), categories) for predictor in fitted]
     step, numbers = origin_of(model, inputs).step, range(len(tables))
-    trees, places = packed_trees(tables, features, step, numbers) if tables else ([], {})
-    origins |= places
+    trees, tree_origins = packed_trees(tables, features, step, numbers) if tables else ([], {})
+    origins |= tree_origins
     for number, tree in enumerate(trees):
         if not is_zero(tree):
             sums[number % len(sums)].append(tree)
@@ -53,7 +53,7 @@ def translate_hist(model: Any, inputs: Inputs) -> ModelTerms:
         return boosted_classes(model, inputs, scores, origins, strict=True)
     output = _inverse_link(model, scores[0], inputs)
     origins.setdefault(id(output), origin_of(model, inputs))
-    return ModelTerms(output, origins=origins)
+    return Translation(output, origins=origins)
 
 
 def _inverse_link(model: Any, score: Term, inputs: Inputs) -> Term:
@@ -62,24 +62,25 @@ def _inverse_link(model: Any, score: Term, inputs: Inputs) -> Term:
         return score
     if link == "LogLink":
         return Call(Function.EXP, (score,))
-    where = f" (step {inputs.step!r})" if inputs.step else ""
     raise TranslationError(
-        f"this {type(model).__name__}{where} has the link {link}; only identity and log are "
-        "supported: fit it with another loss"
+        f"this {type(model).__name__}{at_step(inputs)} has the link {link}; only identity and log "
+        "are supported: fit it with another loss"
     )
 
 
 def _columns(model: Any, inputs: Inputs) -> tuple[list[Feature], list[tuple[Value, ...]]]:
-    """The columns in the order of the model's own table, and the categories it numbers.
+    """The features in the order of the model's trees, and the categories of each categorical one.
 
-    Columns of categories come first.
+    Categorical features come first.
     """
     if model.is_categorical_ is None:
         return list(inputs.features), []
     encoder = model._preprocessor.named_transformers_["encoder"]
     order = np.argsort(~model.is_categorical_, kind="stable").tolist()
-    known = [tuple(const(value).value for value in own.tolist()) for own in encoder.categories_]
-    return [inputs.features[place] for place in order], known
+    categories = [
+        tuple(const(value).value for value in values.tolist()) for values in encoder.categories_
+    ]
+    return [inputs.features[index] for index in order], categories
 
 
 def _table(predictor: Any, n_features: int, categories: Sequence[tuple[Value, ...]]) -> TreeTable:
@@ -92,7 +93,7 @@ def _table(predictor: Any, n_features: int, categories: Sequence[tuple[Value, ..
     members: dict[int, tuple[Value, ...]] = {}
     for node in np.flatnonzero(nodes["is_categorical"].astype(np.bool_) & ~leaf).tolist():
         bits = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
-        if missing_left[node]:  # only known categories go right: these are asked for
+        if missing_left[node]:  # only known categories go right, so test for those instead
             left[node], right[node] = right[node], left[node]
         members[node] = _members(categories[feature[node]], bits, not missing_left[node])
         missing_left[node] = False
@@ -111,7 +112,7 @@ def _table(predictor: Any, n_features: int, categories: Sequence[tuple[Value, ..
 
 
 def _members(categories: Sequence[Value], bits: Array, on_the_left: bool) -> tuple[Value, ...]:
-    """The known categories that go to one side."""
+    """The known categories that a split sends to one side."""
     return tuple(
         value
         for code, value in enumerate(categories)

@@ -28,28 +28,28 @@ from proxyuse.lang.build import add, mul, vector
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term, Value
 from proxyuse.models.features import Inputs
-from proxyuse.models.model_terms import (
-    DOUBLE,
-    SINGLE,
-    ModelTerms,
-    Origins,
-    above_zero,
-    labels,
-    largest,
-    shares_of_two,
-)
 from proxyuse.models.registry import at_step, check_fitted
 from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.translation import (
+    DOUBLE,
+    SINGLE,
+    Origins,
+    Translation,
+    above_zero,
+    binary_probabilities,
+    labels,
+    largest,
+)
 from proxyuse.models.weighted_sums import weighted_terms
 from proxyuse.program import Origin
 
 
-def translate_classifier(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_classifier(model: Any, inputs: Inputs) -> Translation:
     """Translate a linear classifier without probabilities: LinearSVC, RidgeClassifier, ..."""
     return _classifier(model, _fitted_sums(model, inputs), inputs)
 
 
-def translate_logistic(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_logistic(model: Any, inputs: Inputs) -> Translation:
     """Translate LogisticRegression or LinearDiscriminantAnalysis.
 
     Probabilities are the sigmoid of the sum of two classes and the softmax of more. Until
@@ -62,55 +62,59 @@ def translate_logistic(model: Any, inputs: Inputs) -> ModelTerms:
     if len(sums.terms) > 1:
         ones = [Call(Function.SIGMOID, (score,)) for score in sums.terms]
         several = Call(Function.SOFTMAX, (vector(*sums.terms),))
-        shares = _divided_by_sum(ones) if asked == "ovr" else several
+        probabilities = _divided_by_sum(ones) if asked == "ovr" else several
     else:
         score = sums.terms[0]
         score = mul(Const(2.0), score) if asked == "multinomial" else score
-        shares = shares_of_two(Call(Function.SIGMOID, (score,)))
-    return _classifier(model, sums, inputs, shares)
+        probabilities = binary_probabilities(Call(Function.SIGMOID, (score,)))
+    return _classifier(model, sums, inputs, probabilities)
 
 
-def translate_sgd(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_sgd(model: Any, inputs: Inputs) -> Translation:
     """Translate SGDClassifier, with probabilities where its loss has them."""
     sums = _fitted_sums(model, inputs)
     if model.loss not in ("log_loss", "modified_huber"):
         return _classifier(model, sums, inputs)
     squash = _sigmoid if model.loss == "log_loss" else _clipped
-    shares = [squash(score) for score in sums.terms]
-    both = shares_of_two(shares[0]) if len(shares) == 1 else _divided_by_sum(shares)
+    probabilities = [squash(score) for score in sums.terms]
+    both = (
+        binary_probabilities(probabilities[0])
+        if len(probabilities) == 1
+        else _divided_by_sum(probabilities)
+    )
     return _classifier(model, sums, inputs, both)
 
 
-def translate_regressor(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_regressor(model: Any, inputs: Inputs) -> Translation:
     """Translate a linear regressor: LinearRegression, Ridge, Lasso, ..."""
     sums = _fitted_sums(model, inputs)
     _one_output(model, sums, inputs)
-    return ModelTerms(sums.terms[0], origins=sums.origins, tolerance=sums.tolerance)
+    return Translation(sums.terms[0], origins=sums.origins, tolerance=sums.tolerance)
 
 
-def translate_generalized(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_generalized(model: Any, inputs: Inputs) -> Translation:
     """Translate PoissonRegressor, GammaRegressor or TweedieRegressor."""
     sums = _fitted_sums(model, inputs)
     _one_output(model, sums, inputs)
     link = type(model._base_loss.link).__name__
     if link == "IdentityLink":
-        return ModelTerms(sums.terms[0], origins=sums.origins, tolerance=sums.tolerance)
+        return Translation(sums.terms[0], origins=sums.origins, tolerance=sums.tolerance)
     if link != "LogLink":
         raise TranslationError(
             f"this {_named(model, inputs)} has the link {link}; use link='log' or 'identity'"
         )
     output = Call(Function.EXP, (sums.terms[0],))
     sums.origins[id(output)] = origin_of(model, inputs)
-    return ModelTerms(output, origins=sums.origins, tolerance=sums.tolerance)
+    return Translation(output, origins=sums.origins, tolerance=sums.tolerance)
 
 
-def translate_svr(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_svr(model: Any, inputs: Inputs) -> Translation:
     """Translate SVR or NuSVR with a linear kernel."""
     _linear_kernel(model, inputs)
     return translate_regressor(model, inputs)
 
 
-def translate_svc(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_svc(model: Any, inputs: Inputs) -> Translation:
     """Translate SVC or NuSVC with a linear kernel.
 
     Of two classes a sum of exactly 0 is the second's. With more, each pair of classes i < j has a
@@ -126,7 +130,7 @@ def translate_svc(model: Any, inputs: Inputs) -> ModelTerms:
     ties_broken = model.break_ties and model.decision_function_shape == "ovr"
     output = largest(decision if ties_broken else votes, classes)
     origins |= more | {id(output): origin_of(model, inputs)}
-    return ModelTerms(output, classes, scores=decision, origins=origins)
+    return Translation(output, classes, scores=decision, origins=origins)
 
 
 # Sums
@@ -148,8 +152,8 @@ class Sums:
             self.origins[id(total)] = origin
             for term, number in parts:
                 if number is not None:
-                    place = row * weights.shape[1] + number
-                    self.origins[id(term)] = Origin(origin.step, coefficient=place)
+                    index = row * weights.shape[1] + number
+                    self.origins[id(term)] = Origin(origin.step, coefficient=index)
             self.terms.append(total)
 
 
@@ -184,7 +188,7 @@ def _classifier(
     probabilities: Term | None = None,
     *,
     strict: bool = True,
-) -> ModelTerms:
+) -> Translation:
     classes: tuple[Value, ...] = labels(model.classes_)
     binarizer = getattr(model, "_label_binarizer", None)
     if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
@@ -198,7 +202,7 @@ def _classifier(
         scores = vector(*sums.terms)
         output = largest(scores, classes)
     origins = sums.origins | {id(output): origin_of(model, inputs)}
-    return ModelTerms(output, classes, probabilities, scores, origins, sums.tolerance)
+    return Translation(output, classes, probabilities, scores, origins, sums.tolerance)
 
 
 def _sigmoid(score: Term) -> Term:
@@ -212,11 +216,11 @@ def _clipped(score: Term) -> Term:
     return Ite(Compare(Relation.GT, score, Const(1.0)), Const(1.0), low)
 
 
-def _divided_by_sum(shares: Sequence[Term]) -> Term:
+def _divided_by_sum(probabilities: Sequence[Term]) -> Term:
     """Numbers divided by their sum; all alike where it is 0."""
-    total = add(*shares)
-    alike = Const((1.0 / len(shares),) * len(shares))
-    divided = Call(Function.DIV, (vector(*shares), total))
+    total = add(*probabilities)
+    alike = Const((1.0 / len(probabilities),) * len(probabilities))
+    divided = Call(Function.DIV, (vector(*probabilities), total))
     return Ite(Compare(Relation.EQ, total, Const(0.0)), alike, divided)
 
 

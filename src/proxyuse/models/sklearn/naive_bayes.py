@@ -44,16 +44,16 @@ from proxyuse.models.features import (
     choice,
     filled,
 )
-from proxyuse.models.model_terms import ModelTerms, Origins, labels, largest
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn.linear import Sums
 from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.translation import Origins, Translation, labels, largest
 from proxyuse.program import Origin
 
 Numbers = tuple[float, ...]
 
 
-def translate_gaussian(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_gaussian(model: Any, inputs: Inputs) -> Translation:
     """Translate GaussianNB."""
     check_fitted(model, "theta_", inputs)
     origin = origin_of(model, inputs)
@@ -65,14 +65,14 @@ def translate_gaussian(model: Any, inputs: Inputs) -> ModelTerms:
     for row, (means, variances) in enumerate(zip(model.theta_, model.var_, strict=True)):
         squares = _squares(inputs.features, means, variances)
         for term, number in squares:
-            place = row * len(means) + number
-            origins[id(term)] = Origin(origin.step, coefficient=place)
+            index = row * len(means) + number
+            origins[id(term)] = Origin(origin.step, coefficient=index)
         distance = mul(Const(-0.5), add(*(term for term, _ in squares)))
         sums.append(add(Const(normals[row]), distance, Const(priors[row])))
     return _classifier(model, vector(*sums), origins, inputs)
 
 
-def translate_weighted(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_weighted(model: Any, inputs: Inputs) -> Translation:
     """Translate MultinomialNB or ComplementNB."""
     check_fitted(model, "feature_log_prob_", inputs)
     offsets = model.class_log_prior_
@@ -81,7 +81,7 @@ def translate_weighted(model: Any, inputs: Inputs) -> ModelTerms:
     return _weighted(model, model.feature_log_prob_, offsets, inputs)
 
 
-def translate_bernoulli(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_bernoulli(model: Any, inputs: Inputs) -> Translation:
     """Translate BernoulliNB."""
     check_fitted(model, "feature_log_prob_", inputs)
     there = model.feature_log_prob_
@@ -109,7 +109,7 @@ def translate_bernoulli(model: Any, inputs: Inputs) -> ModelTerms:
     return _summed(model, terms, offsets, inputs)
 
 
-def translate_categorical(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_categorical(model: Any, inputs: Inputs) -> Translation:
     """Translate CategoricalNB."""
     check_fitted(model, "feature_log_prob_", inputs)
     terms = {
@@ -124,7 +124,7 @@ def translate_categorical(model: Any, inputs: Inputs) -> ModelTerms:
 # Sums of vectors, or vectors of sums
 
 
-def _summed(model: Any, terms: dict[int, Term], offsets: Array, inputs: Inputs) -> ModelTerms:
+def _summed(model: Any, terms: dict[int, Term], offsets: Array, inputs: Inputs) -> Translation:
     """The sum of a vector for each feature, in the order of the features, and the offsets."""
     step = origin_of(model, inputs).step
     origins = {id(term): Origin(step, coefficient=number) for number, term in terms.items()}
@@ -132,16 +132,16 @@ def _summed(model: Any, terms: dict[int, Term], offsets: Array, inputs: Inputs) 
     return _classifier(model, add(*ordered, Const(tuple(offsets.tolist()))), origins, inputs)
 
 
-def _weighted(model: Any, weights: Array, offsets: Array, inputs: Inputs) -> ModelTerms:
+def _weighted(model: Any, weights: Array, offsets: Array, inputs: Inputs) -> Translation:
     sums = Sums(weights, offsets, inputs, origin_of(model, inputs))
     return _classifier(model, vector(*sums.terms), sums.origins, inputs)
 
 
-def _classifier(model: Any, sums: Term, origins: Origins, inputs: Inputs) -> ModelTerms:
+def _classifier(model: Any, sums: Term, origins: Origins, inputs: Inputs) -> Translation:
     classes = labels(model.classes_)
     output = largest(sums, classes)
     origins[id(output)] = origin_of(model, inputs)
-    return ModelTerms(output, classes, Call(Function.SOFTMAX, (sums,)), origins=origins)
+    return Translation(output, classes, Call(Function.SOFTMAX, (sums,)), origins=origins)
 
 
 # What one feature says

@@ -18,12 +18,12 @@ import numpy as np
 
 from proxyuse.errors import TranslationError
 from proxyuse.models.features import Feature, Inputs
-from proxyuse.models.model_terms import ModelTerms
-from proxyuse.models.registry import check_fitted, model_body, transformed
+from proxyuse.models.registry import check_fitted, transformed, translate_part
 from proxyuse.models.sklearn.preprocessing import times
+from proxyuse.models.translation import Translation
 
 
-def translate_pipeline(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_pipeline(model: Any, inputs: Inputs) -> Translation:
     """Translate a Pipeline that ends with a model."""
     name, last = model.steps[-1]
     if _passes(last) or not hasattr(last, "predict"):
@@ -31,7 +31,7 @@ def translate_pipeline(model: Any, inputs: Inputs) -> ModelTerms:
             f"the last step {name!r} of this {type(model).__name__} is no model that predicts; "
             "add one, or pass the whole pipeline it is a part of"
         )
-    return model_body(last, inputs_of_last(model, inputs))
+    return translate_part(last, inputs_of_last(model, inputs))
 
 
 def inputs_of_last(model: Any, inputs: Inputs) -> Inputs:

@@ -1,12 +1,15 @@
-"""scikit-learn's wrappers: searches, thresholds, one model a class or pair of classes, dummies.
+"""scikit-learn's wrappers: searches, thresholds, one-vs-rest, one-vs-one, and dummies.
 
-- A search and a frozen model predict as the model inside.
-- A threshold: the positive class where its probability (or score) is at least the threshold.
-- One against the rest: the first class with the largest score (or probability) of its model; of
-  two classes, the second where the only model's score is above 0 (probability above 1/2).
-- One against one: each pair's model votes; ``s / (3 (|s| + 1))`` is added to the votes, where s
-  is the sum of the scores for the class, so that scores break ties. The first largest wins.
+- A search or a frozen model predicts like the model inside.
+- A threshold predicts the positive class if its probability (or score) reaches the threshold.
+- One-vs-rest predicts the class whose model has the largest score (or probability). With two
+  classes there is one model, and the second class wins if the score is above 0 (or the
+  probability above 1/2).
+- One-vs-one counts the votes of one model per pair of classes. It adds ``s / (3 (|s| + 1))`` to
+  the votes for a class, where s is the sum of its scores, so scores break ties.
 - Dummies are constants.
+
+Ties go to the first class.
 """
 
 from __future__ import annotations
@@ -16,38 +19,38 @@ from typing import Any
 
 from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.nodes import Call, Compare, Const, Function, Ite, Relation, Term, Value
+from proxyuse.models.composite import CompositeModel
 from proxyuse.models.features import Inputs
-from proxyuse.models.member_terms import (
-    answered,
+from proxyuse.models.registry import check_fitted
+from proxyuse.models.term_transforms import (
     copied,
     entry,
+    leafwise_binary_probabilities,
+    mapped_labels,
     mapped_values,
     one_hot,
-    two_shares,
 )
-from proxyuse.models.members import Whole
-from proxyuse.models.model_terms import ModelTerms, labels, largest
-from proxyuse.models.registry import check_fitted
+from proxyuse.models.translation import Translation, labels, largest
 
 
-def translate_search(model: Any, inputs: Inputs) -> ModelTerms:
-    """Translate a GridSearchCV, RandomizedSearchCV or their halving kin: the best model."""
-    whole = Whole(model, inputs)
+def translate_search(model: Any, inputs: Inputs) -> Translation:
+    """Translate the best model of a GridSearchCV, RandomizedSearchCV or halving search."""
+    composite = CompositeModel(model, inputs)
     if hasattr(model, "cv_results_") and not hasattr(model, "best_estimator_"):
-        raise whole.error("kept no model", "search with refit=True")
+        raise composite.error("has no fitted model", "search with refit=True")
     check_fitted(model, "best_estimator_", inputs)
-    return whole.ask(model.best_estimator_, "best_estimator_")
+    return composite.translate_member(model.best_estimator_, "best_estimator_")
 
 
-def translate_frozen(model: Any, inputs: Inputs) -> ModelTerms:
-    """Translate a FrozenEstimator: the model inside."""
-    return Whole(model, inputs).ask(model.estimator, "estimator")
+def translate_frozen(model: Any, inputs: Inputs) -> Translation:
+    """Translate the model inside a FrozenEstimator."""
+    return CompositeModel(model, inputs).translate_member(model.estimator, "estimator")
 
 
-def translate_threshold(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_threshold(model: Any, inputs: Inputs) -> Translation:
     """Translate a FixedThresholdClassifier or TunedThresholdClassifierCV."""
-    whole = Whole(model, inputs)
-    if hasattr(model, "threshold"):  # a fixed one takes a fitted model as it is, too
+    composite = CompositeModel(model, inputs)
+    if hasattr(model, "threshold"):  # a fixed threshold also accepts a fitted model
         estimator = getattr(model, "estimator_", model.estimator)
         positive = model.pos_label
     else:
@@ -57,45 +60,53 @@ def translate_threshold(model: Any, inputs: Inputs) -> ModelTerms:
     check_fitted(estimator, "classes_", inputs.inside("estimator_"))
     classes = labels(model.classes_)
     if len(classes) != 2:
-        raise whole.error(f"knows {len(classes)} classes", "a threshold needs two")
-    place = 1 if positive is None else classes.index(const(positive).value)
-    shares = model.response_method == "predict_proba" or (
+        raise composite.error(f"has {len(classes)} classes", "a threshold needs two")
+    index = 1 if positive is None else classes.index(const(positive).value)
+    probabilities = model.response_method == "predict_proba" or (
         model.response_method == "auto" and hasattr(estimator, "predict_proba")
     )
-    body = whole.ask(estimator, "estimator_")
-    if shares:
-        both = whole.shares_of(body, estimator, "estimator_")
-        score = entry(both, place, whole.origins)
+    translation = composite.translate_member(estimator, "estimator_")
+    if probabilities:
+        both = composite.probabilities_of(translation, estimator, "estimator_")
+        score = entry(both, index, composite.origins)
     else:
-        score = whole.scores_of(body, estimator, "estimator_")
-        score = score if place == 1 else mul(score, Const(-1.0))
+        score = composite.scores_of(translation, estimator, "estimator_")
+        score = score if index == 1 else mul(score, Const(-1.0))
     threshold = getattr(model, "best_threshold_", None)
     if threshold is None:
         fixed = model.threshold
-        threshold = (0.5 if shares else 0.0) if fixed == "auto" else fixed
+        threshold = (0.5 if probabilities else 0.0) if fixed == "auto" else fixed
     test = Compare(Relation.GE, score, Const(float(threshold)))
-    output = Ite(test, Const(classes[place]), Const(classes[1 - place]))
-    return whole.body(output, classes, body.probabilities, body.scores)
+    output = Ite(test, Const(classes[index]), Const(classes[1 - index]))
+    return composite.translation(output, classes, translation.probabilities, translation.scores)
 
 
-def _binary_score(whole: Whole, member: Any, name: str) -> tuple[ModelTerms, Term, float]:
-    """What a model of two classes computes, its score for the second, and where that wins."""
-    body = _binary_body(whole, member, name)
-    if not body.classes:  # a regressor
-        return body, body.output, 0.5
+def _binary_score(
+    composite: CompositeModel, member: Any, name: str
+) -> tuple[Translation, Term, float]:
+    """A binary model's translation, its score for the second class, and the score's threshold."""
+    translation = _binary_translation(composite, member, name)
+    if not translation.classes:  # a regressor
+        return translation, translation.output, 0.5
     if hasattr(member, "decision_function"):
-        return body, whole.scores_of(body, member, name), 0.0
-    return body, entry(whole.shares_of(body, member, name), 1, whole.origins), 0.5
+        return translation, composite.scores_of(translation, member, name), 0.0
+    return (
+        translation,
+        entry(composite.probabilities_of(translation, member, name), 1, composite.origins),
+        0.5,
+    )
 
 
-def _binary_body(whole: Whole, member: Any, name: str) -> ModelTerms:
-    """Of a member; where it saw one class only, scikit-learn put a constant in its place."""
+def _binary_translation(composite: CompositeModel, member: Any, name: str) -> Translation:
+    """The translation of a member; scikit-learn uses a constant for a member with one class."""
     if type(member).__name__ != "_ConstantPredictor":
-        return whole.ask(member, name)
-    said = float(member.y_[0])
-    body = ModelTerms(Const(said), (0.0, 1.0), Const((1.0 - said, said)), Const(said))
-    whole.bodies.append(body)
-    return body
+        return composite.translate_member(member, name)
+    constant = float(member.y_[0])
+    translation = Translation(
+        Const(constant), (0.0, 1.0), Const((1.0 - constant, constant)), Const(constant)
+    )
+    composite.translations.append(translation)
+    return translation
 
 
 def _above(score: Term, threshold: float, classes: tuple[Value, ...]) -> Term:
@@ -105,36 +116,42 @@ def _above(score: Term, threshold: float, classes: tuple[Value, ...]) -> Term:
     return Ite(test, Const(classes[1]), Const(classes[0]))
 
 
-def translate_one_vs_rest(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_one_vs_rest(model: Any, inputs: Inputs) -> Translation:
     """Translate a OneVsRestClassifier."""
     check_fitted(model, "estimators_", inputs)
-    whole = Whole(model, inputs)
+    composite = CompositeModel(model, inputs)
     if model.multilabel_:
-        raise whole.error("predicts several labels a row", "fit it on one label a row")
+        raise composite.error("predicts several labels per row", "fit it on one label per row")
     classes = labels(model.classes_)
     members = list(model.estimators_)
-    asked = [_binary_score(whole, m, f"estimators_[{i}]") for i, m in enumerate(members)]
-    shares = None
-    if all(body.probabilities is not None for body, _, _ in asked):
-        ones = [entry(body.probabilities, 1, whole.origins) for body, _, _ in asked]  # type: ignore[arg-type]
-        shares = (
-            two_shares(ones[0], whole.origins) if len(ones) == 1 else whole.normalized(ones, 0.0)
-        )
-    decides = all(body.scores is not None for body, _, _ in asked)
+    translated = [_binary_score(composite, m, f"estimators_[{i}]") for i, m in enumerate(members)]
+    ones = [
+        entry(translation.probabilities, 1, composite.origins)
+        for translation, _, _ in translated
+        if translation.probabilities is not None
+    ]
+    probabilities = None
+    if len(ones) == len(members) == 1:
+        probabilities = leafwise_binary_probabilities(ones[0], composite.origins)
+    elif len(ones) == len(members):
+        probabilities = composite.normalized(ones, 0.0)
+    has_scores = all(translation.scores is not None for translation, _, _ in translated)
     if len(members) == 1:
-        _, score, threshold = asked[0]
+        _, score, threshold = translated[0]
         output = _above(score, threshold, classes)
-        return whole.body(output, classes, shares, asked[0][0].scores)
-    scores = vector(*(score for _, score, _ in asked))
-    return whole.body(largest(scores, classes), classes, shares, scores if decides else None)
+        return composite.translation(output, classes, probabilities, translated[0][0].scores)
+    scores = vector(*(score for _, score, _ in translated))
+    return composite.translation(
+        largest(scores, classes), classes, probabilities, scores if has_scores else None
+    )
 
 
-def translate_one_vs_one(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_one_vs_one(model: Any, inputs: Inputs) -> Translation:
     """Translate a OneVsOneClassifier."""
     check_fitted(model, "estimators_", inputs)
-    whole = Whole(model, inputs)
+    composite = CompositeModel(model, inputs)
     if model.pairwise_indices_ is not None:
-        raise whole.error("is given distances between rows", "fit it on the rows themselves")
+        raise composite.error("takes distances between rows", "fit it on the rows themselves")
     classes = labels(model.classes_)
     size = len(classes)
     votes: list[list[Term]] = [[] for _ in classes]
@@ -142,37 +159,43 @@ def translate_one_vs_one(model: Any, inputs: Inputs) -> ModelTerms:
     threshold = 0.0
     for number, (i, j) in enumerate(combinations(range(size), 2)):
         name = f"estimators_[{number}]"
-        body, score, threshold = _binary_score(whole, model.estimators_[number], name)
-        for place, own in ((i, 0.0), (j, 1.0)):
-            votes[place].append(_vote(body, own, whole))
-            signed[place].append((score, 1.0 if place == j else -1.0))
-    scores = [_with_confidence(votes[c], signed[c], whole) for c in range(size)]
+        translation, score, threshold = _binary_score(composite, model.estimators_[number], name)
+        for index, label in ((i, 0.0), (j, 1.0)):
+            votes[index].append(_vote(translation, label, composite))
+            signed[index].append((score, 1.0 if index == j else -1.0))
+    scores = [_with_confidence(votes[c], signed[c], composite) for c in range(size)]
     if size == 2:
-        return whole.body(_above(scores[1], threshold, classes), classes, scores=scores[1])
+        return composite.translation(
+            _above(scores[1], threshold, classes), classes, scores=scores[1]
+        )
     together = vector(*scores)
-    return whole.body(largest(together, classes), classes, scores=together)
+    return composite.translation(largest(together, classes), classes, scores=together)
 
 
-def _vote(body: ModelTerms, own: float, whole: Whole) -> Term:
-    """1 where a pair's model says a class, else 0; a regressor must say its very number."""
-    if body.classes:
-        return answered(body.output, {own: 1.0, 1.0 - own: 0.0}, whole.origins)
+def _vote(translation: Translation, label: float, composite: CompositeModel) -> Term:
+    """1 if the model of a pair predicts a class, else 0; a regressor must predict exactly it."""
+    if translation.classes:
+        return mapped_labels(translation.output, {label: 1.0, 1.0 - label: 0.0}, composite.origins)
 
-    def asked(term: Term) -> Term:
-        test = Compare(Relation.EQ, copied(term, whole.origins), Const(own))
+    def equals(term: Term) -> Term:
+        test = Compare(Relation.EQ, copied(term, composite.origins), Const(label))
         return Ite(test, Const(1.0), Const(0.0))
 
-    return mapped_values(body.output, whole.origins, lambda number: float(number == own), asked)
+    return mapped_values(
+        translation.output, composite.origins, lambda number: float(number == label), equals
+    )
 
 
-def _with_confidence(votes: list[Term], signed: list[tuple[Term, float]], whole: Whole) -> Term:
-    """Votes, and between equal numbers of them the scores."""
+def _with_confidence(
+    votes: list[Term], signed: list[tuple[Term, float]], composite: CompositeModel
+) -> Term:
+    """The votes for a class plus a fraction that breaks ties by the scores."""
     sums = [
         add(
             *(
-                copied(score, whole.origins)
+                copied(score, composite.origins)
                 if sign == 1
-                else mul(copied(score, whole.origins), Const(sign))
+                else mul(copied(score, composite.origins), Const(sign))
                 for score, sign in signed
             )
         )
@@ -182,22 +205,22 @@ def _with_confidence(votes: list[Term], signed: list[tuple[Term, float]], whole:
     return add(*votes, Call(Function.DIV, (sums[0], mul(size, Const(3.0)))))
 
 
-def translate_dummy(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_dummy(model: Any, inputs: Inputs) -> Translation:
     """Translate a DummyClassifier or DummyRegressor."""
-    whole = Whole(model, inputs)
+    composite = CompositeModel(model, inputs)
     if hasattr(model, "constant_") or not hasattr(type(model), "predict_proba"):
         check_fitted(model, "constant_", inputs)
-        return whole.body(Const(float(model.constant_[0, 0])))
+        return composite.translation(Const(float(model.constant_[0, 0])))
     check_fitted(model, "class_prior_", inputs)
     classes = labels(model.classes_)
     if model._strategy in ("stratified", "uniform"):
-        raise whole.error(
+        raise composite.error(
             f"predicts at random ({model._strategy})", "use another strategy, such as 'prior'"
         )
     if model._strategy == "constant":
-        place = classes.index(const(model.constant).value)
+        index = classes.index(const(model.constant).value)
     else:
-        place = int(model.class_prior_.argmax())
+        index = int(model.class_prior_.argmax())
     prior = tuple(model.class_prior_.tolist())
-    shares = prior if model._strategy == "prior" else one_hot(place, len(classes))
-    return whole.body(Const(classes[place]), classes, Const(shares))
+    probabilities = prior if model._strategy == "prior" else one_hot(index, len(classes))
+    return composite.translation(Const(classes[index]), classes, Const(probabilities))

@@ -20,14 +20,14 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Value
-from proxyuse.models.member_terms import one_hot
-from proxyuse.models.model_terms import labels
-from proxyuse.models.remaining_trees import CannotWriteBack, TreeLeft
+from proxyuse.models.remaining_trees import CannotWriteBack, RemainingTree
 from proxyuse.models.sklearn.write_trees import Row, class_place, depths, edited_tree
+from proxyuse.models.term_transforms import one_hot
+from proxyuse.models.translation import labels
 from proxyuse.models.write_boosted import (
-    children_left,
     finite,
     logarithm,
+    remaining_children,
     trees_to_write,
 )
 from proxyuse.program import Program
@@ -136,7 +136,7 @@ def _divided(product: float, factor: float, own: float) -> float:
 
 
 def _in_order(
-    program: Program, parts: Sequence[Any], trees: Sequence[TreeLeft], width: int
+    program: Program, parts: Sequence[Any], trees: Sequence[RemainingTree], width: int
 ) -> list[list[Any]]:
     """Parts by stage and class, those of a class in the order of their trees in the program.
 
@@ -152,12 +152,12 @@ def _in_order(
     return [[parts[number] for number in stage] for stage in zip(*columns, strict=True)]
 
 
-def _edited_predictor(predictor: Any, left: TreeLeft) -> Any:
+def _edited_predictor(predictor: Any, left: RemainingTree) -> Any:
     """The predictor of the nodes that are left of one; its sets of categories stay as they are."""
     old = predictor.nodes
     leaf = old["is_leaf"].astype(np.bool_)
     lefts, rights = (np.where(leaf, -1, old[side].astype(np.int64)) for side in ("left", "right"))
-    order, pairs = children_left(left, lefts.tolist(), rights.tolist())
+    order, pairs = remaining_children(left, lefts.tolist(), rights.tolist())
     nodes: Array = old[[left.node[place] for place in order]]
     for new, (place, pair) in enumerate(zip(order, pairs, strict=True)):
         is_leaf = pair[0] < 0

@@ -36,9 +36,9 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.models.features import Coded, Feature, Filled, Fixed, Inputs, Mapped, Raw, Stepped
-from proxyuse.models.model_terms import labels
 from proxyuse.models.remaining_trees import CannotWriteBack
 from proxyuse.models.sklearn.write_boosting import sure_scores
+from proxyuse.models.translation import labels
 from proxyuse.models.weighted_sums import weighted_terms
 from proxyuse.models.write_boosted import finite, logarithm
 from proxyuse.program import Program

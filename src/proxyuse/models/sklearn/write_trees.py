@@ -22,10 +22,10 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Relation, Value, value_text
 from proxyuse.models.features import Inputs
-from proxyuse.models.member_terms import one_hot
-from proxyuse.models.model_terms import labels
-from proxyuse.models.remaining_trees import CannotWriteBack, TreeLeft, trees_left
-from proxyuse.models.write_boosted import children_left, finite
+from proxyuse.models.remaining_trees import CannotWriteBack, RemainingTree, remaining_trees
+from proxyuse.models.term_transforms import one_hot
+from proxyuse.models.translation import labels
+from proxyuse.models.write_boosted import finite, remaining_children
 from proxyuse.program import Program
 
 Row = Sequence[float]
@@ -41,7 +41,7 @@ def write_tree(model: Any, program: Program, step: str) -> Any:
         origin = program.origins.get(0)
         sure = origin is None or origin.node is None  # a threshold on shares always says the same
     else:
-        left = _only(trees_left(program, step), step)
+        left = _only(remaining_trees(program, step), step)
         labeled = _says_labels(program, left.point)
     says: Says = _number
     if hasattr(model, "classes_"):
@@ -52,7 +52,7 @@ def write_tree(model: Any, program: Program, step: str) -> Any:
 
 def write_forest(model: Any, program: Program, step: str) -> Any:
     """A RandomForest or ExtraTrees, classifier or regressor, that says what a program does."""
-    found = {} if isinstance(program.term, Const) else trees_left(program, step)
+    found = {} if isinstance(program.term, Const) else remaining_trees(program, step)
     new = _with_trees(model, program, found)
     written = program.points.written
     places = {number: written[tree.point] for number, tree in found.items()}
@@ -72,10 +72,10 @@ def write_bagging(model: Any, program: Program, inputs: Inputs) -> Any:
             )
         if len(getattr(member, "classes_", ())) != classes:
             raise CannotWriteBack("a member has not seen every class, so it cannot say all shares")
-    found: dict[int, TreeLeft] = {}
+    found: dict[int, RemainingTree] = {}
     if not isinstance(program.term, Const):
         for number in range(len(model.estimators_)):
-            own = trees_left(program, inputs.inside(f"estimators_[{number}]").step)
+            own = remaining_trees(program, inputs.inside(f"estimators_[{number}]").step)
             if own:
                 found[number] = own[0]
     return _with_trees(model, program, found)
@@ -84,15 +84,17 @@ def write_bagging(model: Any, program: Program, inputs: Inputs) -> Any:
 # Trees
 
 
-def one_leaf(value: Value | None) -> TreeLeft:
+def one_leaf(value: Value | None) -> RemainingTree:
     """A tree that is one leaf; None says nothing."""
-    return TreeLeft(0, [0], [-1], [-1], [value])
+    return RemainingTree(0, [0], [-1], [-1], [value])
 
 
-def edited_tree(tree: Any, left: TreeLeft, says: Says) -> Any:
+def edited_tree(tree: Any, left: RemainingTree, says: Says) -> Any:
     """A new `tree_` of the nodes that are left of one."""
     make, arguments, state = tree.__reduce__()
-    order, pairs = children_left(left, tree.children_left.tolist(), tree.children_right.tolist())
+    order, pairs = remaining_children(
+        left, tree.children_left.tolist(), tree.children_right.tolist()
+    )
     numbers = [left.node[place] for place in order]
     nodes, values = state["nodes"][numbers], state["values"][numbers]
     for new, (place, pair) in enumerate(zip(order, pairs, strict=True)):
@@ -127,13 +129,13 @@ def depths(pairs: Sequence[tuple[int, int]]) -> list[int]:
     return found
 
 
-def _only(trees: Mapping[int, TreeLeft], step: str) -> TreeLeft:
+def _only(trees: Mapping[int, RemainingTree], step: str) -> RemainingTree:
     if set(trees) != {0}:
         raise CannotWriteBack(f"the tree of the step {step!r} is not in the program any more")
     return trees[0]
 
 
-def _with_trees(model: Any, program: Program, found: Mapping[int, TreeLeft]) -> Any:
+def _with_trees(model: Any, program: Program, found: Mapping[int, RemainingTree]) -> Any:
     """A copy of an ensemble with other trees; those that were not found say nothing."""
     says: Says = _number
     trees = [member.tree_ for member in model.estimators_]
@@ -190,7 +192,7 @@ def _shares(size: int) -> Says:
     return says
 
 
-def _share(trees: Iterable[tuple[Any, TreeLeft]], size: int) -> Says:
+def _share(trees: Iterable[tuple[Any, RemainingTree]], size: int) -> Says:
     """The share of one class, where a threshold on it decides; the others share the rest.
 
     Which class it is, the leaves that are as they were tell.
@@ -212,7 +214,7 @@ def _share(trees: Iterable[tuple[Any, TreeLeft]], size: int) -> Says:
     return says
 
 
-def _equal_shares(trees: Iterable[tuple[Any, TreeLeft]], size: int) -> Array:
+def _equal_shares(trees: Iterable[tuple[Any, RemainingTree]], size: int) -> Array:
     """For each class how many leaves of a program say its share in the model's own leaf."""
     found = np.zeros(size, dtype=np.int64)
     for tree, left in trees:

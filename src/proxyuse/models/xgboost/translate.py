@@ -42,7 +42,15 @@ from proxyuse.lang.nodes import (
     Term,
     Value,
 )
-from proxyuse.models.boosted import ZERO_AND_ONE, Lost, Scores, chosen, one_where, summed, unset
+from proxyuse.models.boosted import (
+    ZERO_AND_ONE,
+    Scores,
+    TreatedAsMissing,
+    above_one_half,
+    chosen,
+    class_sums,
+    zeros_as_missing,
+)
 from proxyuse.models.features import (
     Coded,
     Computed,
@@ -53,9 +61,9 @@ from proxyuse.models.features import (
     Raw,
     filled,
 )
-from proxyuse.models.model_terms import SINGLE, ModelTerms, Origins, shares_of_two
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn.trees import origin_of
+from proxyuse.models.translation import SINGLE, Origins, Translation, binary_probabilities
 from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.models.weighted_sums import weighted_terms
 from proxyuse.program import Origin
@@ -70,19 +78,19 @@ HINGE = ("binary:hinge",)
 CLASSES = ("multi:softprob", "multi:softmax")
 
 
-def translate_booster(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_booster(model: Any, inputs: Inputs) -> Translation:
     """Translate a Booster: all its trees, and what its objective makes of their sum."""
     scores = _scores(model, inputs, origin_of(model, inputs))
-    return scores.body(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
+    return scores.translation(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
 
 
-def translate_regressor(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_regressor(model: Any, inputs: Inputs) -> Translation:
     """Translate XGBRegressor, XGBRFRegressor or XGBRanker."""
     scores = _fitted_scores(model, inputs)
-    return scores.body(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
+    return scores.translation(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
 
 
-def translate_classifier(model: Any, inputs: Inputs) -> ModelTerms:
+def translate_classifier(model: Any, inputs: Inputs) -> Translation:
     """Translate XGBClassifier or XGBRFClassifier, whose classes are 0, 1, ..."""
     scores = _fitted_scores(model, inputs)
     origin = origin_of(model, inputs)
@@ -95,17 +103,17 @@ def translate_classifier(model: Any, inputs: Inputs) -> ModelTerms:
             )
         classes = tuple(float(number) for number in range(count))
         both = vector(*scores.sums)
-        shares: Term | None = Call(Function.SOFTMAX, (both,))
-        return scores.body(Argmax(both, classes), origin, classes, shares, SINGLE)
+        probabilities: Term | None = Call(Function.SOFTMAX, (both,))
+        return scores.translation(Argmax(both, classes), origin, classes, probabilities, SINGLE)
     (total,) = scores.sums
     if scores.objective in SIGMOID:
-        test: Term = one_where(total, _probability)
-        shares = shares_of_two(Call(Function.SIGMOID, (total,)))
+        test: Term = above_one_half(total, _probability)
+        probabilities = binary_probabilities(Call(Function.SIGMOID, (total,)))
     elif scores.objective in HINGE:
-        test, shares = Compare(Relation.GT, total, Const(0.0)), None
+        test, probabilities = Compare(Relation.GT, total, Const(0.0)), None
     else:
-        test, shares = Compare(Relation.GT, _predicted(scores), Const(0.5)), None
-    return scores.body(chosen(test), origin, ZERO_AND_ONE, shares, SINGLE)
+        test, probabilities = Compare(Relation.GT, _predicted(scores), Const(0.5)), None
+    return scores.translation(chosen(test), origin, ZERO_AND_ONE, probabilities, SINGLE)
 
 
 def _predicted(scores: Scores) -> Term:
@@ -210,10 +218,10 @@ def _boosted(
     names = _categories(model.get("cats") or {}, origin)
     features: Sequence[Feature] = inputs.features
     if inputs.sparse:
-        features = [unset(feature) for feature in features]
+        features = [zeros_as_missing(feature) for feature in features]
     if not math.isnan(missing):
         rounded = float(np.float32(missing))
-        features = [Lost(feature, rounded, rounded) for feature in features]
+        features = [TreatedAsMissing(feature, rounded, rounded) for feature in features]
     tables = []
     for number in range(_tree_count(model, rounds, len(bases))):
         weight = 1.0 if weights is None else weights[number]
@@ -229,7 +237,7 @@ def _boosted(
     origins: Origins = {}
     if tables:
         terms, origins = packed_trees(tables, features, origin.step, range(len(tables)))
-    sums = summed(bases, list(zip(model["tree_info"], terms, strict=False)))
+    sums = class_sums(bases, list(zip(model["tree_info"], terms, strict=False)))
     for total in sums:
         origins.setdefault(id(total), origin)
     return sums, origins

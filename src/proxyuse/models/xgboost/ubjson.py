@@ -1,24 +1,32 @@
-"""Universal Binary JSON as XGBoost writes it: a strict reader.
+"""A strict reader for Universal Binary JSON, as XGBoost writes it.
 
-Every length is compared with the bytes that are left before anything is made of it.
+Every length is compared with the number of remaining bytes before anything is allocated.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from proxyuse.errors import FileError
+from proxyuse.errors import CorruptFile
 
 MAX_DEPTH = 64
-_WHOLE = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8"}
+_INTEGERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8"}
 _FLOATS = {"d": ">f4", "D": ">f8"}
 _CONSTANTS = {"Z": None, "T": True, "F": False}
 
 
-def read_ubjson(data: bytes) -> object:
-    """The one value in some bytes, as `json.loads` would give it.
+def is_ubjson(data: bytes) -> bool:
+    """Whether an object starts with the length of a name, rather than with JSON text.
 
-    Floats of 32 bits become the shortest decimal number that is rounded to them.
+    Lengths are big-endian and small, so their first byte is no printable character.
+    """
+    return len(data) > 2 and chr(data[1]) in _INTEGERS and data[2] < 0x20
+
+
+def read_ubjson(data: bytes) -> object:
+    """The value in the data, as `json.loads` would return it.
+
+    A 32-bit float becomes the shortest decimal number that rounds to it.
 
     Examples
     --------
@@ -26,98 +34,101 @@ def read_ubjson(data: bytes) -> object:
     {'a': [5, 6]}
     """
     reader = _Reader(data)
-    value = reader.value(reader.mark(), 0)
-    if reader.place != len(data):
-        raise FileError(f"there are bytes after the end of the model, at byte {reader.place}")
+    value = reader.value(reader.marker(), 0)
+    if reader.offset != len(data):
+        raise CorruptFile(f"unexpected data after the end of the model, at byte {reader.offset}")
     return value
 
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.place = 0
+        self.offset = 0
 
     def take(self, size: int) -> bytes:
-        if not 0 <= size <= len(self.data) - self.place:
-            raise FileError(
-                f"byte {self.place} asks for {size} more bytes and {len(self.data) - self.place} "
-                "are left: the file is cut off or damaged"
+        remaining = len(self.data) - self.offset
+        if not 0 <= size <= remaining:
+            raise CorruptFile(
+                f"byte {self.offset}: expected {size} more bytes, got {remaining}; the file is "
+                "truncated or damaged"
             )
-        self.place += size
-        return self.data[self.place - size : self.place]
+        self.offset += size
+        return self.data[self.offset - size : self.offset]
 
-    def mark(self) -> str:
+    def marker(self) -> str:
         return self.take(1).decode("latin-1")
 
     def peek(self) -> str:
-        return self.data[self.place : self.place + 1].decode("latin-1")
+        return self.data[self.offset : self.offset + 1].decode("latin-1")
 
-    def value(self, mark: str, depth: int) -> object:
+    def value(self, marker: str, depth: int) -> object:
         if depth > MAX_DEPTH:
-            raise FileError(f"values are nested more than {MAX_DEPTH} deep at byte {self.place}")
-        if mark in _CONSTANTS:
-            return _CONSTANTS[mark]
-        if mark in _WHOLE or mark in _FLOATS:
-            return self.numbers(mark, 1)[0]
-        if mark == "S":
+            raise CorruptFile(
+                f"byte {self.offset}: values are nested more than {MAX_DEPTH} levels deep"
+            )
+        if marker in _CONSTANTS:
+            return _CONSTANTS[marker]
+        if marker in _INTEGERS or marker in _FLOATS:
+            return self.numbers(marker, 1)[0]
+        if marker == "S":
             return self.text()
-        if mark == "C":
+        if marker == "C":
             return self.take(1).decode("latin-1")
-        if mark == "[":
+        if marker == "[":
             return self.array(depth)
-        if mark == "{":
+        if marker == "{":
             return self.object(depth)
-        raise FileError(f"{mark!r} at byte {self.place - 1} does not begin a value")
+        raise CorruptFile(f"byte {self.offset - 1}: expected a value, got {marker!r}")
 
-    def whole(self) -> int:
-        mark = self.mark()
-        if mark not in _WHOLE:
-            raise FileError(f"there should be a length at byte {self.place - 1}")
-        return int(self.numbers(mark, 1)[0])
+    def integer(self) -> int:
+        marker = self.marker()
+        if marker not in _INTEGERS:
+            raise CorruptFile(f"byte {self.offset - 1}: expected a length, got {marker!r}")
+        return int(self.numbers(marker, 1)[0])
 
-    def numbers(self, mark: str, count: int) -> list[int] | list[float]:
-        kind = np.dtype((_WHOLE | _FLOATS)[mark])
+    def numbers(self, marker: str, count: int) -> list[int] | list[float]:
+        kind = np.dtype((_INTEGERS | _FLOATS)[marker])
         if count < 0:
-            raise FileError(f"byte {self.place} has a negative length")
-        found = np.frombuffer(self.take(count * kind.itemsize), dtype=kind)
-        if mark == "d":
-            return [float(text) for text in map(str, found.astype(np.float32))]
-        values: list[int] | list[float] = found.tolist()
+            raise CorruptFile(f"byte {self.offset}: the length is negative")
+        array = np.frombuffer(self.take(count * kind.itemsize), dtype=kind)
+        if marker == "d":
+            return [float(text) for text in map(str, array.astype(np.float32))]
+        values: list[int] | list[float] = array.tolist()
         return values
 
     def text(self) -> str:
         try:
-            return self.take(self.whole()).decode("utf-8")
+            return self.take(self.integer()).decode("utf-8")
         except UnicodeDecodeError:
-            raise FileError(f"the text that ends at byte {self.place} is not UTF-8") from None
+            raise CorruptFile(f"the text that ends at byte {self.offset} is not UTF-8") from None
 
     def array(self, depth: int) -> object:
         kind = count = None
         if self.peek() == "$":
             self.take(1)
-            kind = self.mark()
+            kind = self.marker()
         if self.peek() == "#":
             self.take(1)
-            count = self.whole()
+            count = self.integer()
         if kind is not None:
-            if count is None or kind not in (_WHOLE | _FLOATS):
-                raise FileError(f"the array at byte {self.place} has no length or no known type")
+            if count is None or kind not in (_INTEGERS | _FLOATS):
+                raise CorruptFile(f"byte {self.offset}: the array has no length or no known type")
             return self.numbers(kind, count)
         if count is not None:
-            if not 0 <= count <= len(self.data) - self.place:
-                raise FileError(f"the array at byte {self.place} has an impossible length: {count}")
-            return [self.value(self.mark(), depth + 1) for _ in range(count)]
-        found: list[object] = []
-        while (mark := self.mark()) != "]":
-            found.append(self.value(mark, depth + 1))
-        return found
+            if not 0 <= count <= len(self.data) - self.offset:
+                raise CorruptFile(f"byte {self.offset}: the array cannot have {count} values")
+            return [self.value(self.marker(), depth + 1) for _ in range(count)]
+        values: list[object] = []
+        while (marker := self.marker()) != "]":
+            values.append(self.value(marker, depth + 1))
+        return values
 
     def object(self, depth: int) -> dict[str, object]:
-        found: dict[str, object] = {}
+        values: dict[str, object] = {}
         while self.peek() != "}":
             name = self.text()
-            if name in found:
-                raise FileError(f"the name {name!r} stands twice in one object")
-            found[name] = self.value(self.mark(), depth + 1)
+            if name in values:
+                raise CorruptFile(f"the name {name!r:.60} appears twice in one object")
+            values[name] = self.value(self.marker(), depth + 1)
         self.take(1)
-        return found
+        return values

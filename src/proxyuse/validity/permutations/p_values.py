@@ -11,8 +11,8 @@ from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import needs_values
 from proxyuse.measure.association.row_sets import RowSets
+from proxyuse.settings import Permutation
 from proxyuse.validity.evidence import Evidence
-from proxyuse.validity.options import Permutation
 from proxyuse.validity.permutations.blocks import MOST_SETS, Block, Coded, blocks_of
 from proxyuse.validity.permutations.comparison import Comparison
 from proxyuse.validity.permutations.correction import PValues, corrected

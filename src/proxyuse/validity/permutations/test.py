@@ -24,13 +24,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.output.words import count
+from proxyuse.settings import Correction, Permutation
 from proxyuse.validity.evidence import Answer, Evidence, counted_tests
-from proxyuse.validity.options import Correction, Permutation
 from proxyuse.validity.permutations.correction import PValues
 from proxyuse.validity.permutations.p_values import p_values_of
 from proxyuse.validity.sample import Observed
 from proxyuse.verdict import Validity, Verdict
+from proxyuse.words import count
 
 ROUNDING = 1 + 1e-12  # so that a p-value of exactly alpha / m passes
 UNLIKELY = 1e-3  # that the p-value over all permutations is lower than what is taken for it
