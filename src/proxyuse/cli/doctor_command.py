@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
 
-REQUIRED = ("numpy", "filelock", "narwhals", "numba", "scipy")
+REQUIRED = ("numpy", "filelock", "msgspec", "narwhals", "numba", "scipy")
 OPTIONAL = {
     "pandas": ("files", "read data files"),
     "pyarrow": ("files", "read Parquet, Arrow and Feather files"),
