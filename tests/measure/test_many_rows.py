@@ -103,10 +103,10 @@ def check_audits(case: LargeCase, epsilon: float, delta: float, **options: Any) 
     alone = [sites[0] for sites in everything.decompositions.sites if len(sites) == 1]
     counts = Counter(everything.program.points.term_at(site).digest for site in alone)
     where = case.form, epsilon, delta
-    wanted, found = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
-    assert found.keys() == wanted.keys(), where
-    for key, values in wanted.items():
-        assert found[key] == pytest.approx(values, abs=1e-9), (*where, key)
+    expected, actual = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
+    assert actual.keys() == expected.keys(), where
+    for key, values in expected.items():
+        assert actual[key] == pytest.approx(values, abs=1e-9), (*where, key)
     influences = dict(zip(everything.decompositions.sites, everything.decompositions.influences,
                           strict=True))  # fmt: skip
     by_rows = ByRows(bounded.program, case.columns, case.weights, case.protected)
@@ -183,11 +183,11 @@ def test_equal_subtrees_may_matter_together_only() -> None:
     same = "ite(x <= 1, 1, 0)"
     columns: dict[str, Any] = {"x": np.arange(6.0), "y": [0, 1] * 3}
     program = Program.parse(f"{same} + ite(y <= 0, {same}, {same}) + ite(x <= 1, 3, 2) > 3.5")
-    found = pu.audit(
+    audit = pu.audit(
         program, columns, {"z": columns["x"] <= 1}, 0.1, 0.05, budget=pu.Budget(positions=0)
     )
-    witnesses = {w.term: w.occurrences for w in found.witnesses}
-    assert found.bounded is not None
+    witnesses = {w.term: w.occurrences for w in audit.witnesses}
+    assert audit.bounded is not None
     assert witnesses[same] == 3
     check_bounds(str(program.term), columns)
 

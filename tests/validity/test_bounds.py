@@ -238,7 +238,7 @@ def test_a_row_is_one_observation_whatever_its_weight():
 
 def test_counts_must_be_whole():
     frame, weights, _ = weighted_and_repeated()
-    with pytest.raises(pu.ProxyUseError, match="whole numbers"):
+    with pytest.raises(pu.ProxyUseError, match="integer weights"):
         pu.audit(
             pu.Program.parse(PROGRAM),
             frame,

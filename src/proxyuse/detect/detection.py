@@ -1,8 +1,8 @@
-"""Find every decomposition of a program that is a witness, or say what was not settled.
+"""Measures every decomposition of a program that can be a witness, and records what is unsettled.
 
-For each computation the joint tables are made once; for each listed set of its positions, its
-influence. See `candidates`, `occurrences` and `partial_sums` for what is listed, what is excluded
-by a bound, and what is searched when there is too much of it.
+Builds the joint tables once per computation, and measures the influence of each listed set of its
+positions. `candidates`, `occurrences` and `partial_sums` define what is listed, what a bound
+excludes, and what is searched when there is too much to list.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Detector:
     unsettled: dict[tuple[str, str], Unsettled] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     listing: Listing = field(init=False)
-    in_time: InTime | None = None  # what a time limit left of the listing
+    in_time: InTime | None = None  # the measurements within a time limit
     operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
     bounded: Bounded | None = None
     searched: list[str] = field(default_factory=list)
@@ -101,13 +101,13 @@ class _Detector:
 
     @cached_property
     def candidates(self) -> Candidates:
-        """The computations of the program, all of them."""
+        """All computations of the program."""
         listed = self.settings.budget.subsets if self.settings.all_sets else 0
         return candidates_of(self.program, self.settings.variables, listed)
 
     @cached_property
     def forest(self) -> ForestEngine | None:
-        """The engine of a program that is a large forest, whose terms are bounded first."""
+        """The engine of a large forest, whose terms are bounded first; None for other programs."""
         small = len(self.program.points) <= self.settings.budget.positions
         if self._measures_everything or small:
             return None
@@ -131,8 +131,8 @@ class _Detector:
                 del self.operators[0]
         if self.clock.stopped:
             self._stop()
-        left_out = self.candidates.left_out if self.forest is None else []
-        for candidate in left_out:
+        excluded = self.candidates.excluded if self.forest is None else []
+        for candidate in excluded:
             sites = tuple(candidate.sites)
             self._leave_open("positions", candidate.term, sites, len(sites))
         if self.open_sets:
@@ -141,7 +141,7 @@ class _Detector:
         parts = self.parts or [Measures.empty(len(self.engine.protected_names))]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
         joined = self._with_errors(joined)
-        found = Decompositions(
+        decompositions = Decompositions(
             self.program,
             self.engine.protected_names,
             joined,
@@ -149,7 +149,7 @@ class _Detector:
             0 if self.bounded is None else self.bounded.computations,
         )
         return Detection(
-            found,
+            decompositions,
             tuple(self.unsettled.values()),
             tuple(self.notes),
             tuple(self.searched),
@@ -159,7 +159,7 @@ class _Detector:
         )
 
     def _with_errors(self, measures: Measures) -> Measures:
-        """Add the errors of influences that were estimated, and say how they were."""
+        """Add the error bounds of sampled influences, and a note about them."""
         estimates = self.engine.drawn
         if not estimates:
             return measures
@@ -173,7 +173,7 @@ class _Detector:
         if listed:
             self.notes.append(drawn_note([estimate for estimate, _, _ in listed]))
         errors = np.zeros(len(drawn)) if measures.errors is None else measures.errors.copy()
-        errors += [0.0 if one is None else one.error for one in drawn]
+        errors += [0.0 if estimate is None else estimate.error for estimate in drawn]
         return replace(measures, errors=errors)
 
     def _measure(self, listing: Listing) -> None:
@@ -202,31 +202,30 @@ class _Detector:
         self.clock.done = self.clock.total
 
     def _associations(self, terms: Sequence[Term]) -> Array:
-        """Of each computation with each protected attribute; what is known is not asked again."""
+        """The association of each computation with each protected attribute, cached in `known`."""
         if self.known is None:
             return self.engine.associations(terms, self.association)
         new = tuple(term for term in terms if term.digest not in self.known)
-        found = self.engine.associations(new, self.association) if new else ()
-        self.known.update((term.digest, row) for term, row in zip(new, found, strict=True))
+        measured = self.engine.associations(new, self.association) if new else ()
+        self.known.update((term.digest, row) for term, row in zip(new, measured, strict=True))
         rows = [self.known[term.digest] for term in terms]
         return np.array(rows).reshape(len(terms), len(self.engine.protected_names))
 
     def _columns(self, listing: Listing, suspicious: Array) -> Columns:
-        """The influences that are asked for."""
+        """The decompositions of a listing with their influences and reaches."""
         if self.known is not None:
             return self._measure_some(listing, suspicious)
         return self._measure_all(listing, suspicious)
 
     def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
-        """Only what may be a witness."""
-        asked = np.flatnonzero(suspicious)
-        some = [listing.candidates[i] for i in asked.tolist()]
-        chosen = Listing(some, self.program.points)
-        owners, sites, influences, reaches = self._measure_all(chosen, suspicious[asked])
-        return asked[owners], sites, influences, reaches
+        """Measure only computations that may be witnesses."""
+        chosen = np.flatnonzero(suspicious)
+        some = Listing([listing.candidates[i] for i in chosen.tolist()], self.program.points)
+        owners, sites, influences, reaches = self._measure_all(some, suspicious[chosen])
+        return chosen[owners], sites, influences, reaches
 
     def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
-        """Each position by itself, and the sets of those of repeated computations."""
+        """Measure each position alone, and sets of positions of repeated computations."""
         influences = self._influences(listing, suspicious)
         reaches = self.engine.reaches(listing.sites)
         more: list[tuple[int, tuple[Site, ...], float, float]] = []
@@ -234,33 +233,33 @@ class _Detector:
         if self.settings.all_sets:
             entangled = sorted(listing.entangled + listing.apart)
         else:
-            for place in listing.apart:
-                own = listing.sites_of(place)
-                sites = listing.candidates[place].arrangement(self.program.points).together
+            for index in listing.apart:
+                own = listing.sites_of(index)
+                sites = listing.candidates[index].arrangement(self.program.points).together
                 influence = math.fsum(influences[own])
                 if near(influence, self.settings.delta):
                     influence = self.engine.influence(sites)
-                more.append((place, sites, influence, math.fsum(reaches[own])))
-        for place in entangled:
+                more.append((index, sites, influence, math.fsum(reaches[own])))
+        for index in entangled:
             self.clock.tick()
-            candidate = listing.candidates[place]
-            own = listing.sites_of(place)
-            sets = self._occurrences(candidate, influences[own], bool(suspicious[place]))
+            candidate = listing.candidates[index]
+            own = listing.sites_of(index)
+            sets = self._occurrences(candidate, influences[own], bool(suspicious[index]))
             more += [
-                (place, sites, influence, self._reach(candidate, sites, reaches[own]))
+                (index, sites, influence, self._reach(candidate, sites, reaches[own]))
                 for sites, influence in sets.items()
             ]
         return (
             np.concatenate([listing.owners, [row[0] for row in more]]).astype(np.intp),
-            [*listing.alone, *(row[1] for row in more)],
+            [*listing.single_sets, *(row[1] for row in more)],
             np.array([*influences, *(row[2] for row in more)], dtype=np.float64),
             np.array([*reaches, *(row[3] for row in more)], dtype=np.float64),
         )
 
     def _influences(self, listing: Listing, suspicious: Array) -> Sequence[float]:
-        """The influence at each position; NaN where it is not needed and takes long.
+        """The influence at each position; NaN where it is not needed and expensive.
 
-        In a large program even what is cheap at one position takes long at all of them.
+        In a large program, even influences that are cheap one by one are expensive together.
         """
         if self._measures_everything:
             return self.engine.influences(listing.sites)
@@ -315,7 +314,7 @@ class _Detector:
     # Partial sums
 
     def _search_sums(self, operator: Operator) -> None:
-        """Find witnesses among the subsets of an operator's operands."""
+        """Find witnesses among the operand subsets of an operator."""
         text = self.program.brief(operator.term)
         if self.settings.all_sets:
             if operator.subsets <= self.settings.budget.subsets:
@@ -368,7 +367,7 @@ class _Detector:
         )
 
     def _singles(self, operator: Operator) -> dict[int, tuple[Array, float]]:
-        """What is known of the operands of an operator that stands in one place."""
+        """The known measures of the operands of an operator with one position, by step."""
         if len(operator.points) > 1:
             return {}
         associations, influences = self._known_singles
@@ -393,17 +392,17 @@ class _Detector:
         }
 
     def _list(self, sums: Sequence[PartialSum]) -> None:
-        """List partial sums with what was measured of them."""
+        """List partial sums with their measures."""
         if sums:
-            sites = [positions for found in sums for positions in found.positions]
-            counts = [len(found.positions) for found in sums]
+            sites = [positions for partial in sums for positions in partial.positions]
+            counts = [len(partial.positions) for partial in sums]
             self.parts.append(
                 Measures(
-                    tuple(found.term for found in sums),
-                    np.array([found.associations for found in sums]),
+                    tuple(partial.term for partial in sums),
+                    np.array([partial.associations for partial in sums]),
                     np.repeat(np.arange(len(sums)), counts),
                     sites,
-                    np.array([i for found in sums for i in found.influences]),
+                    np.array([i for partial in sums for i in partial.influences]),
                     np.array([self.engine.reach(positions) for positions in sites]),
                 )
             )
@@ -411,7 +410,7 @@ class _Detector:
     # Forests
 
     def _measure_forest(self, engine: ForestEngine) -> None:
-        """Measure the terms of a large forest that can be witnesses, and what stands above."""
+        """Measure the terms of a large forest that can be witnesses, and the terms above it."""
         points = self.program.points
         self._measure(listing_of(points, engine.plan.points_above(points)))
         result = measure_forest(
@@ -437,8 +436,8 @@ class _Detector:
     # A time limit
 
     def _measure_in_time(self, listing: Listing) -> None:
-        """Measure computations, and keep what was measured before the time limit."""
-        found = measure_in_time(
+        """Measure computations until the time limit, and keep the finished measurements."""
+        in_time = measure_in_time(
             listing,
             self.program.points,
             attributes=len(self.engine.protected_names),
@@ -446,18 +445,18 @@ class _Detector:
             associations=self._associations,
             measure=self._columns,
         )
-        owners, sites, influences, reaches = found.columns
+        owners, sites, influences, reaches = in_time.columns
         kept, owners = np.unique(owners, return_inverse=True)
         if len(kept):
             terms = tuple(listing.terms[i] for i in kept.tolist())
-            associations = found.associations[kept]
+            associations = in_time.associations[kept]
             self.parts.append(Measures(terms, associations, owners, sites, influences, reaches))
-        self.in_time, self.listing = found, listing
-        if found.stopped:
+        self.in_time, self.listing = in_time, listing
+        if in_time.stopped:
             raise OutOfTime
 
     def _stop(self) -> None:
-        """Name what the time limit left open, the most important first."""
+        """Record what the time limit left unsettled, the most important first."""
         remaining: list[int] = []
         text = "some computations were not measured"
         if self.in_time is not None:
