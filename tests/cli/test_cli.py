@@ -310,7 +310,9 @@ def test_doctor_knows_the_core_dependencies():
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "CONTRIBUTING.md"])
 def test_pages_name_the_core_dependencies(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert "core needs NumPy, SciPy, numba, narwhals and msgspec" in " ".join(text.split())
+    assert "core needs NumPy, SciPy, numba, narwhals, msgspec and filelock" in " ".join(
+        text.split()
+    )
 
 
 def test_doctor_tells_versions(capsys):
@@ -366,19 +368,19 @@ def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys)
         (["--weights", "nothing"], "nothing"),
         (["--where", "height <="], "expected"),
         (["--where", "hight <= 3"], "height"),
-        (["--where", "height <= 3"], "no row"),
+        (["--where", "height <= 3"], "none of 40 rows"),
         (["--where", "height + 3"], "condition"),
         (["--epsilon", "2"], "epsilon"),
         (["--delta", "-1"], "delta"),
         (["--min-cell", "0"], "min"),
         (["--threads", "0"], "threads"),
-        (["--output", "no/where.json"], "no folder"),
+        (["--output", "no/where.json"], "folder no does not exist"),
         (["--output", "people.csv"], "this audit reads"),
         (["--csv", "./people.csv"], "this audit reads"),
         (["--markdown", "model.txt"], "this audit reads"),
         (["--output", "same", "--csv", "same"], "another output"),
         (["--output", "."], "folder"),
-        (["--output", "-"], "not the name of a file"),
+        (["--output", "-"], "standard output"),
         (["--where", "id <= 3"], "could identify people"),
         (["--target", "pregnant"], "target"),
         (["--decision-threshold", "nan"], "decision-threshold"),

@@ -1,8 +1,8 @@
-"""The data of an audit is put together from files: rows, a condition, protected attributes.
+"""Load the data of an audit: rows that satisfy a condition, with protected attributes.
 
-Protected attributes often live in a table of their own that few may read. It is joined here by a
-key; only its key and the attributes that are asked for are kept, and no message shows a value of
-it. This module knows nothing of models.
+Protected attributes are often in a separate file with restricted access. It is joined by a key.
+Only its key and the requested attributes are kept, and no message shows its values. Knows nothing
+about models.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class LoadedData:
 
     Attributes
     ----------
-    frame : the rows, with all columns; a model picks those it needs by name.
-    protected : for each protected attribute its column in `frame`, or its values, one a row.
+    frame : the rows with all columns; a model selects its columns by name.
+    protected : for each protected attribute, a column of `frame` or one value per row.
     target, weights : columns of `frame`, or None.
-    n_read : how many rows the data file has, before the condition.
+    n_read : the number of rows in the data file, before the condition applies.
     paths : the files that were read.
-    sha256 : the digest of each of them, by path.
-    notes : what was left out, matched or taken for missing.
+    sha256 : the hash of each file, by path.
+    notes : notes on excluded rows, the join and missing values.
     """
 
     frame: pd.DataFrame
@@ -68,29 +68,29 @@ def load_data(
 
     Parameters
     ----------
-    data : the file with the rows; see `read_table` for what it may be.
-    protected : columns that hold the protected attributes.
+    data : the file with the rows; see `read_table` for the formats.
+    protected : the columns with the protected attributes.
     target, weights : columns of `data`, optional.
-    where : condition in proxyuse's own language, optional
-        Only rows of `data` that satisfy it stay. It reads columns of `data`, and is never run as
-        Python.
+    where : a condition in the language of proxyuse, optional
+        Only rows of `data` that satisfy it are kept. It is never run as Python.
     protected_data : another file, optional
-        Protected attributes are taken from it, and from `data` only if it lacks them. Of its
-        columns, only the key and the attributes are kept; a Parquet or Arrow file is not even
-        asked for the others.
-    key : a column of both files, text or whole numbers
-        Says which row of `protected_data` belongs to a row of `data`. Keys are compared as they
-        are written (``007`` is not ``7``); in a CSV file the column stays text. Each key stands
-        in `protected_data` once; rows of `data` may share one, and each needs one that is there.
+        Protected attributes come from this file, or from `data` if this file does not have them.
+        Only the key and the attributes are kept. Other columns of a Parquet or Arrow file are not
+        read at all.
+    key : a column of both files with text or integers
+        Joins the rows of the two files. Keys are compared as written: ``007`` is not ``7``. They
+        are unique in `protected_data`. Several rows of `data` may have the same key, but every
+        row needs a key that `protected_data` has.
     text : columns that are text if `data` is a CSV file, whatever they look like. LightGBM
         replaces spaces in names with ``_``, so such a name matches too.
 
     Raises
     ------
     FileError
-        If a file cannot be read or lacks a column, or keys do not match. No values are shown.
+        If a file cannot be read or has no such column, or if keys do not match. The message shows
+        no values.
     DataError
-        If the condition cannot be read or does not fit the data.
+        If the condition is invalid or does not fit the data.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def load_data(
     ([31, 25], ['a', 'a'])
     >>> print(*loaded.notes, sep="\n")
     2 of 3 rows satisfy the condition age <= 50
-    2 of 4 rows of the protected data belong to no row of the data and were left out
+    2 of 4 rows of the protected data match no row of the data; they were ignored
     """
     data, names = Path(data), _names(protected)
     _check_key(protected_data, key, names)
@@ -121,10 +121,10 @@ def load_data(
     attributes: dict[str, Any] = {name: name for name in names}
     files = {data: source.sha256}
     if where is not None:
-        keep, told = _satisfying(where, frame, data)
+        keep, where_notes = _satisfying(where, frame, data)
         frame = frame[keep].reset_index(drop=True)
         keys = None if keys is None else keys.take(keep)
-        notes += told
+        notes += where_notes
     if protected_data is not None and key is not None and keys is not None:
         joined = _join(_Side(data, keys, tuple(frame.columns)), Path(protected_data), key, names)
         attributes |= joined.values
@@ -145,26 +145,28 @@ def load_data(
 def _names(protected: Sequence[str]) -> tuple[str, ...]:
     names = (protected,) if isinstance(protected, str) else tuple(protected)
     if not names:
-        raise DataError("no protected attribute is named; name at least one column")
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise DataError(f"the protected attribute {twice[0]!r} is named twice; name it once")
+        raise DataError("there is no protected attribute; pass at least one column")
+    duplicates = [name for index, name in enumerate(names) if name in names[:index]]
+    if duplicates:
+        raise DataError(f"the protected attribute {duplicates[0]!r} appears twice; pass it once")
     return names
 
 
 def _check_key(protected_data: object, key: str | None, names: Sequence[str]) -> None:
     if protected_data is None and key is not None:
         raise DataError(
-            f"there is a key ({key!r}) and no protected data that it belongs to; "
-            "name the file of the protected data, or leave the key out"
+            f"there is a key ({key!r}), but no protected data to join; pass the file with the "
+            "protected data, or omit the key"
         )
     if protected_data is not None and key is None:
         raise DataError(
-            f"the protected data ({protected_data}) needs a key: name a column that both files "
-            "have and that says which rows belong together"
+            f"the protected data ({protected_data}) needs a key; pass a column of both files that "
+            "identifies the rows"
         )
     if key in names:
-        raise DataError(f"{key!r} is the key and cannot be a protected attribute as well")
+        raise DataError(
+            f"{key!r} is the key, so it cannot be a protected attribute; pass another column"
+        )
 
 
 def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
@@ -179,11 +181,11 @@ def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
 def _satisfying(
     where: str, frame: pd.DataFrame, path: Path
 ) -> tuple[npt.NDArray[np.bool_], list[str]]:
-    """Which rows satisfy a condition, and what is to be told about it."""
+    """Return a mask of the rows that satisfy a condition, and notes on it."""
     try:
         program = Program.parse(where)
     except ParseError as error:
-        raise DataError(f"the condition cannot be read: {_shown(where, error)}") from error
+        raise DataError(f"the condition is invalid: {_marked(where, error)}") from error
     for name in program.variables:
         if name not in frame.columns:
             raise no_column(path, name, tuple(frame.columns), "in the condition")
@@ -192,32 +194,32 @@ def _satisfying(
         columns = [table.column(name) for name in program.variables]
         kind = Frame(columns).check(program.term)
         if kind != BOOLEAN:
-            raise DataError(f"it is not true or false but of kind {kind}; compare it with a value")
+            raise DataError(f"expected true or false, got values of kind {kind}; add a comparison")
         values = program.predict(table)
     except ProxyUseError as error:
         raise DataError(f"the condition {where} does not fit the data: {error}") from error
     keep = np.asarray(values == 1)
     count = int(keep.sum())
     if not count:
-        raise DataError(f"no row of {len(frame):,} satisfies the condition {where}; widen it")
+        raise DataError(f"none of {len(frame):,} rows satisfies the condition {where}; relax it")
     notes = [f"{count:,} of {_rows(len(frame))} satisfy the condition {where}"]
     unknown = np.isnan(values.astype(np.float64))
     if unknown.any():
-        notes.append(f"for {_rows(int(unknown.sum()))} the condition is missing; left out")
-    lacking = np.zeros(len(frame), dtype=np.bool_)
+        notes.append(f"the condition is missing in {_rows(int(unknown.sum()))}; excluded")
+    incomplete = np.zeros(len(frame), dtype=np.bool_)
     for column in columns:
-        lacking |= column.is_missing
-    lacking &= ~unknown
-    if lacking.any():
+        incomplete |= column.is_missing
+    incomplete &= ~unknown
+    if incomplete.any():
         notes.append(
-            f"in {_rows(int(lacking.sum()))} a value that the condition reads is missing, which "
-            f"makes a comparison false; {int((lacking & keep).sum()):,} kept"
+            f"a value that the condition reads is missing in {_rows(int(incomplete.sum()))}, which "
+            f"makes a comparison false; {int((incomplete & keep).sum()):,} kept"
         )
     return keep, notes
 
 
-def _shown(where: str, error: ParseError) -> str:
-    """The error, and below it the line with a mark where reading stopped."""
+def _marked(where: str, error: ParseError) -> str:
+    """Return the error, with the line and a mark at the position."""
     lines = where.splitlines()
     line = lines[error.line - 1] if error.line <= len(lines) else ""
     return f"{error}\n  {line}\n  {' ' * (error.column - 1)}^"
@@ -232,7 +234,7 @@ def _rows(count: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of two tables that are joined."""
+    """One of the two tables of a join."""
 
     path: Path
     keys: Keys
@@ -247,24 +249,24 @@ class _Joined:
 
 
 def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
-    """Look up the protected attributes of each row in a file of their own."""
+    """Look up the protected attributes of each row in a separate file."""
     with open_table(path) as source:
         _check_columns(source, {"key": key})
         taken = _taken(source, names, data)
         reading = source.read([key, *taken], key=key)
-    assert reading.keys is not None  # they were asked for
-    place, notes = _places(data, _Side(path, reading.keys, source.names), key)
-    values = reading.frame[taken].take(place).reset_index(drop=True)
+    assert reading.keys is not None  # they were requested
+    indexes, notes = _matching_rows(data, _Side(path, reading.keys, source.names), key)
+    values = reading.frame[taken].take(indexes).reset_index(drop=True)
     both = [name for name in taken if name in data.names]
     notes += [
-        f"{name!r} was taken from the protected data; the data has a column of that name too"
+        f"{name!r} comes from the protected data, although the data has this column too"
         for name in both
     ]
     return _Joined({name: values[name] for name in taken}, source.sha256, [*reading.notes, *notes])
 
 
 def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
-    """The protected attributes that the restricted table has; the data must have the others."""
+    """Return the attributes that the restricted table has; the data must have the others."""
     taken = [name for name in names if name in source.names]
     for name in names:
         if name not in taken and (name not in data.names or not taken):
@@ -272,46 +274,47 @@ def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
     return taken
 
 
-def _places(data: _Side, restricted: _Side, key: str) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """For each row of the data, the row of the restricted table with its key."""
+def _matching_rows(
+    data: _Side, restricted: _Side, key: str
+) -> tuple[npt.NDArray[np.intp], list[str]]:
+    """Return the index of the restricted row for each row of the data, and notes."""
     if data.keys.typed and restricted.keys.typed and data.keys.kind != restricted.keys.kind:
-        raise FileError(f"{_kinds(data, restricted, key)}; make them the same")
-    there = restricted.keys.texts.notna().to_numpy()
-    known = restricted.keys.texts[there]
+        raise FileError(f"{_kinds(data, restricted, key)}; convert one of them")
+    present = restricted.keys.texts.notna().to_numpy()
+    known = restricted.keys.texts[present]
     repeated = known.duplicated(keep=False)
     if repeated.any():
         raise FileError(
-            f"{restricted.path}: {known[repeated].nunique():,} of the keys in column {key!r} stand "
-            f"in more than one row ({_rows(int(repeated.sum()))} in all; which is not shown, for "
-            "they are private); leave one row for each key"
+            f"{restricted.path}: duplicate keys in column {key!r}: {known[repeated].nunique():,}, "
+            f"in {_rows(int(repeated.sum()))} (not shown, because they are private); keep "
+            "one row per key"
         )
     index = require("pandas", "matching keys").Index(known.astype(object))
-    found = index.get_indexer(data.keys.texts.astype(object))
-    if (found < 0).any():
-        raise _unmatched(data, restricted, key, int((found < 0).sum()))
-    place = np.flatnonzero(there)[found]
-    n_all = len(restricted.keys.texts)
-    if unused := n_all - len(np.unique(place)):
-        belong = "belongs" if unused == 1 else "belong"
-        left = "was" if unused == 1 else "were"
-        return place, [
-            f"{unused:,} of {_rows(n_all)} of the protected data {belong} to no row of the data "
-            f"and {left} left out"
+    matches = index.get_indexer(data.keys.texts.astype(object))
+    if (matches < 0).any():
+        raise _unmatched(data, restricted, key, int((matches < 0).sum()))
+    indexes = np.flatnonzero(present)[matches]
+    n_rows = len(restricted.keys.texts)
+    if unused := n_rows - len(np.unique(indexes)):
+        match, they = ("matches", "it was") if unused == 1 else ("match", "they were")
+        return indexes, [
+            f"{unused:,} of {_rows(n_rows)} of the protected data {match} no row of the data; "
+            f"{they} ignored"
         ]
-    return place, []
+    return indexes, []
 
 
 def _unmatched(data: _Side, restricted: _Side, key: str, count: int) -> FileError:
     n_rows, empty = len(data.keys.texts), int(data.keys.texts.isna().sum())
-    told = f"{count:,} of {_rows(n_rows)} of {data.path} have no row in {restricted.path} with "
-    told += f"the same {key!r}"
+    message = f"{count:,} of {_rows(n_rows)} of {data.path} have no row in {restricted.path} with "
+    message += f"the same {key!r}"
     if empty:
-        told += f" ({empty:,} of them have no key at all)"
+        message += f" ({empty:,} of them have no key)"
     if data.keys.kind != restricted.keys.kind:
-        told += f"; {_kinds(data, restricted, key)}"
+        message += f"; {_kinds(data, restricted, key)}"
     return FileError(
-        f"{told}; add the rows that are lacking there, or leave these out with a condition "
-        "(an empty cell there is another thing, which can be dropped or count as a value)"
+        f"{message}; add the missing rows to {restricted.path.name}, or exclude these rows with a "
+        "condition"
     )
 
 

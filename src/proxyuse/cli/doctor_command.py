@@ -7,11 +7,15 @@ import os
 import platform
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
 
-REQUIRED = ("numpy", "narwhals", "numba", "scipy")
+REQUIRED = ("numpy", "filelock", "msgspec", "narwhals", "numba", "scipy")
 OPTIONAL = {
     "pandas": ("files", "read data files"),
     "pyarrow": ("files", "read Parquet, Arrow and Feather files"),
@@ -27,22 +31,46 @@ OPTIONAL = {
 OTHER_NAMES = {"xgboost": "xgboost-cpu"}
 
 
+class Diagnosis(Struct, frozen=True):
+    """What is installed here, and whether audits run."""
+
+    proxyuse: Annotated[str, Meta(description="The version of proxyuse.")]
+    python: str
+    system: str
+    cores: Annotated[int, Meta(ge=1)] | None
+    packages: Annotated[
+        dict[str, str | None], Meta(description="Versions; null for packages not installed.")
+    ]
+    problems: Annotated[
+        list[str], Meta(description="Why audits do not run here; empty if they do.")
+    ]
+    works: Annotated[bool, Meta(description="Whether a test audit gives the right result.")]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of ``proxyuse doctor --json``, generated from its types."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "proxyuse doctor --json",
+        **msgspec.json.schema(Diagnosis),
+    }
+
+
 def run(options: argparse.Namespace) -> int:
     """Print what is installed; the exit code is 0 if audits run here, otherwise 2."""
     packages = {name: _version(name) for name in (*REQUIRED, *OPTIONAL)}
     problems = _problems(packages)
     if options.json:
-        print_json(
-            {
-                "proxyuse": proxyuse.__version__,
-                "python": platform.python_version(),
-                "system": platform.system(),
-                "cores": os.cpu_count(),
-                "packages": packages,
-                "problems": problems,
-                "works": not problems,
-            }
+        diagnosis = Diagnosis(
+            proxyuse=proxyuse.__version__,
+            python=platform.python_version(),
+            system=platform.system(),
+            cores=os.cpu_count(),
+            packages=packages,
+            problems=problems,
+            works=not problems,
         )
+        print_json(msgspec.to_builtins(diagnosis))
         return 2 if problems else 0
     lines = [
         f"proxyuse {proxyuse.__version__}, Python {platform.python_version()} on "
