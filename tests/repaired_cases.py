@@ -286,9 +286,7 @@ OF_OTHERS = {
         CalibratedClassifierCV(tree(), cv=2, method="isotonic"), TWO, why=COMBINES
     ),
     "one against the rest": Case(OneVsRestClassifier(tree()), THREE, why=COMBINES),
-    "one against one": Case(
-        OneVsOneClassifier(tree(max_depth=1)), THREE, why=COMBINES, slow=True
-    ),
+    "one against one": Case(OneVsOneClassifier(tree(max_depth=1)), THREE, why=COMBINES, slow=True),
 }
 DEPTHS = {"max_depth": [2, 3]}
 PASSING_ON = {

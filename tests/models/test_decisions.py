@@ -87,7 +87,11 @@ def test_the_best_k_are_those_with_the_largest_scores(k: int) -> None:
     [
         (DecisionTreeClassifier(), pu.Threshold(1.5), "from 0 to 1"),
         (DecisionTreeClassifier(), pu.Threshold(0.5, positive="maybe"), "not a class"),
-        (DecisionTreeClassifier(), pu.Positive("maybe"), "not a class of the model; classes: 'no', 'yes'"),
+        (
+            DecisionTreeClassifier(),
+            pu.Positive("maybe"),
+            "not a class of the model; classes: 'no', 'yes'",
+        ),
         (DecisionTreeClassifier(), pu.TopK(3), "pass it to audit"),
     ],
 )

@@ -303,7 +303,7 @@ def test_a_sound_table_becomes_nested_ites():
     [
         (table([], []), "empty"),
         (table([1, LEAF, LEAF], [2, LEAF, LEAF], leaves=np.ones(1)), "different lengths"),
-        (table([1, LEAF], [LEAF, LEAF]), "one child only"),
+        (table([1, LEAF], [LEAF, LEAF]), "only one child"),
         (table([1, LEAF, LEAF], [3, LEAF, LEAF]), "not a node: there are 3 nodes"),
         (table([1, LEAF, LEAF], [-2, LEAF, LEAF]), "not a node"),
         (table([0, LEAF, LEAF], [2, LEAF, LEAF]), "not a node"),

@@ -6,8 +6,9 @@ plain text, which is what a CSV file holds.
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from proxyuse.models.lightgbm.translate import categorical_columns
 
 
 def with_categories(model: Any, rows: Any) -> Any:
@@ -46,16 +47,6 @@ def _categories(model: Any) -> dict[int, list[Any] | None]:
         booster = getattr(model, "booster_", model)
         if not booster.pandas_categorical:
             return {}
-        columns = _lightgbm_columns(booster.model_to_string())
+        columns = categorical_columns(booster.model_to_string())
         return dict(zip(columns, booster.pandas_categorical, strict=False))
     return {}
-
-
-def _lightgbm_columns(text: str) -> list[int]:
-    """Return the indexes of the columns that a saved LightGBM model reads as categories."""
-    written = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
-    if written:
-        return [int(index) for index in written[1].split(",")]
-    infos = re.search(r"^feature_infos=(.*)$", text, re.MULTILINE)
-    ranges = infos[1].split(" ") if infos else []
-    return [i for i, info in enumerate(ranges) if info != "none" and not info.startswith("[")]
