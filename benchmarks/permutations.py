@@ -7,7 +7,7 @@ import numba  # noqa: F401
 import proxyuse as pu
 from benchmarks import samples
 from benchmarks.timing import compare
-from proxyuse.validity.options import Correction, Permutation
+from proxyuse.settings import Correction, Permutation
 
 PERMUTATIONS = 1000
 

@@ -137,7 +137,7 @@ def _told(values: Array, of: Sequence[int]) -> Array:
 
 KINDS = (
     Kind("2 x 2", np.diag([0.5, 0.5])),
-    Kind("2 x 2, 3 % of each", np.diag([0.97, 0.03])),
+    Kind("2 x 2, 3% of each", np.diag([0.97, 0.03])),
     Kind("16 x 2", _told(np.ones(16), [0] * 8 + [1] * 8)),
     Kind("16 x 7", _told(np.ones(16), [0] * 6 + [1] * 3 + [2] * 2 + [3] * 2 + [4, 5, 6])),
     Kind("64 x 2", _told(1 / np.arange(1, 65) ** 0.7, [0, 1] * 32)),
@@ -204,7 +204,7 @@ PLACES: dict[str, tuple[str, str | list[Site]]] = {
     "a branch": (TREE, [Site(3)]),
     "the whole program": (TREE, [Site(0)]),
     "a rare guard": ("ite(b <= 2.2, 0, 1)", [Site(1)]),
-    "a variable at two places": ("ite(a <= 0.5, ite(b <= 0, 0, 1), ite(b <= 1, 0, 1))", "b"),
+    "a variable in two places": ("ite(a <= 0.5, ite(b <= 0, 0, 1), ite(b <= 1, 0, 1))", "b"),
     "one of three summands": ("ite(a + b + 2 * d <= 2, 0, 1)", "b"),
 }
 
@@ -312,7 +312,7 @@ def adult(runs: int, sizes: Sequence[int] = ADULT_SIZES) -> Iterator[Power]:
 
 def percent(share: float) -> str:
     """A share as text."""
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -1,9 +1,9 @@
 """Settings shared by all tests.
 
-Property tests draw the same examples on every run, so that a change turns red for what it
-changed and for nothing else; the `thorough` profile, used by `make test-slow`, draws many more.
-The `random` profile draws new ones each time, for whoever looks for what no test has seen yet:
-``HYPOTHESIS_PROFILE=random make test``. What it finds is printed with a line that replays it.
+Property tests draw the same examples on every run, so a test only turns red because of a change.
+`make test` draws a few examples per test. `make test-slow` runs every property test again with the
+`thorough` profile, which draws ten times as many. The `random` profile draws new examples each
+time: ``HYPOTHESIS_PROFILE=random make test``. Hypothesis prints a line that replays a failure.
 No profile measures time.
 """
 
@@ -13,27 +13,19 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "thorough",
-    derandomize=True,
-    max_examples=1000,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "random",
-    derandomize=False,
-    max_examples=1000,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+QUICK, THOROUGH = 20, 200  # examples per property test
+
+for name, examples, repeatable in (
+    ("quick", QUICK, True),
+    ("thorough", THOROUGH, True),
+    ("random", THOROUGH, False),
+):
+    settings.register_profile(
+        name,
+        derandomize=repeatable,
+        max_examples=examples,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -391,8 +391,8 @@ def program_cases():
     classes = Program.parse("ite(rooms >= 2 and days >= 2, 'yes', ite(decades > 5, 'yes', 'no'))")
     numbers = Program.parse("rooms + ite(decades > 5, days, 2)")
     return {
-        "program": Case(lambda X, y: classes, TWO, why="a program was given"),
-        "program of numbers": Case(lambda X, y: numbers, NUMBER, why="a program was given"),
+        "program": Case(lambda X, y: classes, TWO, why="the input is a program"),
+        "program of numbers": Case(lambda X, y: numbers, NUMBER, why="the input is a program"),
         "repaired": Case(lambda X, y: program_estimator(classes), TWO),
         "repaired, of numbers": Case(lambda X, y: program_estimator(numbers), NUMBER),
     }

@@ -1,38 +1,36 @@
 """The workflow on census data: find, remove, look again, repair.
 
-A tree of depth 5 learns from a thousand people of the 1994 census who earns more than 50,000
-dollars a year. Marital status is not to be used: it is set to 0 for everyone before training. This
-is how the paper shows what its algorithms are for (its section 6.1, figures 3 and 4), in three
-moves.
+A tree of depth 5 predicts from 1,000 people of the 1994 census who earns more than 50,000 dollars a
+year. Marital status must not be used: it is set to 0 for everyone before training. The paper uses
+this example to show what its algorithms do (section 6.1, figures 3 and 4), in three steps.
 
-**With `relationship`.** The tree is also given the place in the family. One question stands far
-away from all others in the picture: `relationship <= 0.5`. The words were numbered in the order of
-the alphabet and "Husband" is 0, so the question is "are you a husband?". The whole program, which
-begins with it, is a witness too, and tells much less of marital status.
+**With `relationship`.** The tree also reads the role in the family. One computation stands out in
+the picture: `relationship <= 0.5`. Words are numbered in alphabetical order and "Husband" is 0, so
+the test asks "are you a husband?". The whole program, which begins with it, is a witness too, with
+a much lower association.
 
-**Without it.** One could think that the trouble went with the column. A tree that was trained
-without it asks no single question that both gives marital status away and decides much. Yet a
-*branch* of it does both: it puts together age, sex and capital loss, and is a proxy that no list
-of suspicious columns has on it. It asks about other things besides, which are named below the
-tables. It is the branch that the program of the authors
-(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>) names, question for question, but
-for those whose answers lead to the same.
+**Without `relationship`.** Removing the column does not remove the problem. A tree trained without
+it has no single test that is both associated with marital status and influential. Yet a *branch* of
+it is both: it combines age, sex and capital loss, and is a proxy that no list of suspicious columns
+contains. It tests other columns as well, listed below the tables. It is the branch that the
+authors' program (<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>) reports, test by
+test, except for tests whose branches are equal.
 
-**Repaired.** A branch, or something in it, becomes a constant such that no computation has an
-association of at least 0.06 and an influence above 0.08. Bare variables are allowed, as in the
-paper: an oracle accepts a witness that is a variable and nothing else. So `age` by itself stays
-above the thresholds in the sample, and the repaired tree even leans on it more than before. In the
-pictures the filled points are the computations before the repair and the rings those after it.
+**Repaired.** Repair replaces a branch, or part of it, with a constant, so that no computation has
+an association of at least 0.06 and an influence above 0.08. Bare variables are allowed, as in the
+paper: an oracle accepts every witness that is just a variable. So `age` alone stays above the
+thresholds in the sample, and the repaired tree depends on it even more than before. In the
+pictures, filled points are computations before the repair, and rings are those after it.
 
-All this is then done in two more ways, which the authors did not do: with all 48,842 people, and
-with a protected attribute of two values, married or not, where those are married whose spouse is
-not absent. The story is the same: the question about husbands first, and without `relationship` a
-branch of age, sex and capital loss among other things. With two values the associations are larger,
-since nothing has to be said about the difference between the divorced and the widowed.
+Two more experiments go beyond the paper: one with all 48,842 people, and one with a binary
+protected attribute, married or not (married means that the spouse is not absent). The result is the
+same: first the test for husbands, and without `relationship` a branch over age, sex, capital loss
+and other columns. With two values the associations are higher, because the differences between the
+divorced and the widowed no longer matter.
 
-The trees are measured on the rows they were trained on, as in the paper. What a repair costs is
-therefore what it costs on these rows. And what is removed is what passes both thresholds: weaker
-use of marital status remains, and is seen in the pictures below and to the left of the region.
+The trees are measured on their training rows, as in the paper, so the cost of a repair is the cost
+on these rows. Repair removes only what passes both thresholds. Weaker use of marital status
+remains, and appears in the pictures below and to the left of the region.
 """
 
 from __future__ import annotations

@@ -1,34 +1,32 @@
 """Baselines: removing the features that are associated.
 
-What is commonly done about a protected attribute, before anyone looks inside a model: the features
-associated with it are taken out and the model is trained again. What does that find, and what does
-detection find?
+The usual approach to a protected attribute, without looking inside a model, is to remove the
+features associated with it and retrain. What does this achieve, compared with detection?
 
-A tree of depth 5 predicts from Adult who earns more than 50,000 dollars. Being married is not to be
-used. For a range of thresholds every feature whose association with being married is at least the
-threshold is removed, a tree is trained on the rest, and audited at the same threshold. Beside it
-stands the tree on all features, repaired at that threshold. Both are trained, audited and repaired
-on the same 10,000 records, and their accuracy is measured on all the others. What is to be seen:
+A tree of depth 5 predicts from Adult who earns more than 50,000 dollars. Being married must not be
+used. For a range of thresholds, every feature whose association with being married reaches the
+threshold is removed, a tree is trained on the rest, and it is audited at the same threshold. For
+comparison, the tree on all features is repaired at that threshold. Both are trained, audited and
+repaired on the same 10,000 records, and their accuracy is measured on all others. The results:
 
-- *Removal is no promise.* At some thresholds the tree on the remaining features has a witness all
-  the same, and repair never leaves one. A computation may be closer to the attribute than anything
-  it is made of: a branch over age, sex, capital loss and education, none of which reaches the
-  threshold; or a single question about age, since the number itself says much that has nothing to
-  do with marriage, and the question does not. The second picture shows how many computations lie
-  above the strongest of their features.
-- *Removal asks the wrong question.* Sex is second in the table of features, and in the tree on all
-  of them it moves no decision: to remove it alone changes next to nothing. Capital loss is
-  associated with marriage and moves few decisions, so that it is no witness by itself. To remove it
-  costs a little accuracy all the same. And at the highest threshold no feature is removed, since
-  none reaches it, though the question for one value of `relationship` does. To take that witness
-  away, removal needs a lower threshold, at which the whole feature goes.
-- *Training again keeps more accuracy.* A tree that is trained again can put other features in the
-  place of those removed; a repair only puts in constants. One sample can mislead here: in the
-  first, of which the first table tells, repair is the more accurate at the lower thresholds; over
-  several samples removal is, at nearly every threshold. At which of the lower thresholds it leaves
-  a witness also varies from sample to sample. What repair gives for its price is that none is
-  left. Nor do the two exclude each other: a model that was trained on fewer features can be audited
-  and repaired.
+- *Removal guarantees nothing.* At some thresholds, the tree on the remaining features still has a
+  witness. Repair never leaves one. A computation can have a higher association than any of its
+  inputs: a branch over age, sex, capital loss and education, none of which reaches the threshold;
+  or a single test of age, because the number itself carries much information that is unrelated to
+  marriage, and the test does not. The second picture shows how many computations have a higher
+  association than the strongest of their features.
+- *Removal asks the wrong question.* Sex has the second-highest association, and in the tree on all
+  features it changes no decision, so removing it alone has almost no effect. Capital loss is
+  associated with marriage and changes few decisions, so it is not a witness by itself. Removing it
+  still costs a little accuracy. And at the highest threshold no feature is removed, because none
+  reaches it, although the test of one value of `relationship` does. To remove this witness, removal
+  needs a lower threshold, which removes the whole feature.
+- *Retraining keeps more accuracy.* A retrained tree can use other features instead of those
+  removed, while a repair only inserts constants. A single sample can be misleading: in the first
+  sample, shown in the first table, repair is more accurate at the lower thresholds; over several
+  samples, removal is more accurate at nearly every threshold. Which of the lower thresholds leave a
+  witness also varies between samples. In return, repair leaves no witness. The two can be combined:
+  a model trained on fewer features can be audited and repaired.
 """
 
 from __future__ import annotations

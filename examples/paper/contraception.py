@@ -1,32 +1,28 @@
 """Contraception: is religion used where advice is chosen?
 
-A tree of depth 5 learns from a survey of 1,473 Indonesian women of 1987 which method of
-contraception they use: none, one of long term or one of short term. Advice could be chosen by it.
-Religion is not to be used, so it is set to 0 for everyone before training. Does the tree use it
-all the same?
+A tree of depth 5 predicts from a 1987 survey of 1,473 Indonesian women which method of
+contraception they use: none, long-term or short-term. It could be used to choose advice. Religion
+must not be used, so it is set to 0 for everyone before training. Does the tree use it anyway?
 
-The thresholds are those of the paper (section 6.2 and appendix D.1), an association of at least
-0.005 and an influence of more than 0.05. The tree asks in two places whether a woman's education is
-at most 3 of 4. That tells religion apart better than anything else that the tree computes, and
-decides for a third of the pairs of women.
+The thresholds are those of the paper (section 6.2 and appendix D.1): an association of at least
+0.005 and an influence above 0.05. In two places, the tree tests whether a woman's education is at
+most 3 of 4. This test has the highest association with religion of everything that the tree
+computes, and it changes the decision for a third of the pairs of women.
 
-The question stands at the head of two branches, both for women with children: one for those of at
-most 37 years and one for the older ones. Both are witnesses too. The first is the `ite` over
-education, children and age that the paper has beside the question: it begins with
-`wife_education <= 3.5`, goes on with `children <= 2.5` and then `wife_age <= 30.5`, as in the
-program that the authors published
-(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>). It tells less of religion than
-the question does and decides more. Of what it asks, that one question about age changes nothing,
-nor does the one beside it about the occupation of the husband: both answers lead to the same
-advice. Of women with more education, age and that occupation are asked once more, and there both
-count.
+The test is the root of two branches, both for women with children: one for women of at most 37
+years and one for older women. Both are witnesses too. The first is the `ite` over education,
+children and age that the paper shows next to the test: it begins with `wife_education <= 3.5`, then
+`children <= 2.5` and `wife_age <= 30.5`, as in the program that the authors published
+(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>). It has a lower association with
+religion than the test, and more influence. Within this branch, the test of age changes nothing, and
+neither does the one beside it, of the husband's occupation: both outcomes lead to the same advice.
+For women with more education, age and this occupation are tested again, and there both matter.
 
-Of twenty women in the survey seventeen are Muslims, and most are so at each level of education.
-Guessing religion from education is therefore exactly no better than guessing "Islam" each time. Yet
-the association is more than chance: asked which witnesses would have an association of at least
-0.005 in the population, statistics (`validity="confirm"`) confirm education and the question about
-it, and leave the branches and age open. They are asked of the rows that the tree was trained on,
-like all else on this page, and promise less there.
+Seventeen of twenty women in the survey are Muslim, and most are at each level of education. So
+guessing religion from education is exactly as good as always guessing "Islam". Yet the association
+is more than chance: `validity="confirm"` confirms that education and its test have an association
+of at least 0.005 in the population, and leaves the branches and age open. The test uses the
+training rows, like everything else on this page, so its guarantee is weaker.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_contraceptive
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 EDUCATION = "wife_education <= 3.5"
 BRANCH = f"ite({EDUCATION}, ite(children <= 2.5, ite(wife_age <= 30.5, "

@@ -1,41 +1,40 @@
 """Credit advertisements: is the state of health used?
 
-Who has student loans, and who has credit cards? A company could show its advertisements by the
-answers of two trees, one for each question, which learnt from families of the Panel Study of Income
-Dynamics. The state of health is not to be used, so it is set to 0 for everyone before training.
+Who has student loans, and who has credit cards? A company could target its ads with two trees, one
+for each question, trained on families of the Panel Study of Income Dynamics. The state of health
+must not be used, so it is set to 0 for everyone before training.
 
-The study gives its data to registered users, who may not pass it on, so none comes with this
-script: register with the study, save an extract with the columns that
-`proxyuse.datasets.load_psid` names, and give its path. All that follows depends on the extract.
-Another year of the study, or another choice of families, gives other trees and other thresholds.
+The study provides its data to registered users, who may not share it, so the script includes none.
+Register with the study, save an extract with the columns that `proxyuse.datasets.load_psid` lists,
+and pass its path. All results depend on the extract. Another year of the study, or another choice
+of families, gives different trees and thresholds.
 
 Depths and thresholds are those of the paper: depth 7, association and influence of 0.015 for
-student loans; depth 5, an association of 0.01 and an influence of 0.05 for credit cards. The proxy
-named there is `income <= 33315`. The program that the authors published
-(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>, its `Makefile`) lists that one for
+student loans; depth 5, an association of 0.01 and an influence of 0.05 for credit cards. The paper
+names the proxy `income <= 33315`. The program that the authors published
+(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>, its `Makefile`) lists it for
 credit cards only. For student loans it lists another, an `ite` over `children`, `work_hours` and
-`auto_insurance`. Here the strongest question about income is shown for each tree: of those that
-pass both thresholds, or of all if none does, the one that is closest to health.
+`auto_insurance`. Here the strongest test of income is shown for each tree: of those that pass both
+thresholds, or of all if none does, the one with the highest association with health.
 
-How an extract is read:
+An extract is read as follows:
 
-- A column has numbers or words. One that mixes them is refused, and so is a number that is too
-  large for a tree.
-- Whether a family *has any* is taken from the column as it comes. Words: all but "no", "none",
-  "false" and the like. Codes 1 and 5, which the study uses for yes and no: 1; 0 is no as well.
-  Other numbers, such as a debt: above 0. An empty cell is none, and so is `NA`, which is read as
-  one.
-- Where the answer is the code 8 or 9, or a word such as "DK", "don't know" or "refused", it is not
-  known, and the family is left out.
-- Few different numbers with 1, 5, 8 or 9 and others among them could be codes or amounts. They are
-  refused. So is a 5 without a 1.
-- The authors note that in their extract 5 says that there is a student loan and 1 that there is
-  none, the opposite of the usual coding. A tree whose two answers are swapped asks the same
-  questions.
-- All other columns are given to a tree, that of the other question too. Words are numbered in the
-  order of the alphabet, numbers stay as they are, with all their codes.
-- Families whose state of health is not known are left out: an empty cell, a word as above, or 8 and
-  9 where all numbers of that column are such codes.
+- A column contains numbers or words. A column that mixes them is rejected, and so is a number that
+  is too large for a tree.
+- Whether a family *has any* is derived from the column. Words: all except "no", "none", "false" and
+  similar words. Codes 1 and 5, which the study uses for yes and no: 1; 0 also means no. Other
+  numbers, such as a debt: above 0. An empty cell means none, and so does `NA`, which is read as an
+  empty cell.
+- The code 8 or 9, or a word such as "DK", "don't know" or "refused", means unknown, and the family
+  is dropped.
+- A few distinct numbers that mix 1, 5, 8 or 9 with others could be codes or amounts. They are
+  rejected. So is a 5 without a 1.
+- The authors note that in their extract 5 means that there is a student loan and 1 that there is
+  none, the opposite of the usual coding. A tree with swapped classes has the same tests.
+- A tree reads all other columns, including that of the other question. Words are numbered in
+  alphabetical order. Numbers stay as they are, with all their codes.
+- Families whose state of health is unknown are dropped: an empty cell, a word as above, or 8 and 9
+  if all numbers of this column are such codes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ import proxyuse as pu
 from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_psid
 from proxyuse.lang.nodes import Compare, variables
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 STATED = "income <= 33315"
 HEALTH = "health_status"

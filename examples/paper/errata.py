@@ -1,57 +1,58 @@
 """Where the paper is wrong or silent, with the evidence.
 
-A definition that is programmed has to say everything. In six places the paper does not, or says
-one thing where another must be meant. None of them touches what it is about. Each is told here:
-what the paper has, what is done instead, and why.
+An implementation has to define everything. In six places the paper does not, or states one thing
+where it must mean another. None of them affects its main point. For each, this page shows what the
+paper says, what proxyuse does instead, and why.
 
 **The p-value.** *The paper has* a permutation test for whether an association is more than chance,
-and in the formula of its p-value the inequality is reversed: it counts the permutations of the
-protected attribute that show a weaker association than the one observed. *Here* those are counted
-that show one at least as strong, the observed one included. *Why*: a small p-value has to mean
-that chance alone seldom gives so much. Under independence both ways call a twentieth of all samples
-significant at 0.05, so nobody notices by looking at noise. With the printed inequality a true proxy
-gets a p-value near 1 and is hardly ever called significant, and the less the stronger it is.
+and the inequality in the formula of its p-value is reversed: it counts the permutations of the
+protected attribute with a weaker association than the observed one. *Here* the permutations with an
+association at least as strong are counted, including the observed one. *Why*: a small p-value has
+to mean that chance alone seldom produces such an association. Under independence, both versions
+call 5% of all samples significant at 0.05, so tests on noise do not reveal the error. With the
+printed inequality, a true proxy gets a p-value near 1 and is hardly ever significant, and the
+stronger it is, the less often.
 
 **`p` for `p1`.** *The paper has*, in the quantitative definition of proxy use, the association of
-`p` with the protected attribute in one place where the association of `p1` is meant. *Here* it is
-that of the intermediate computation `p1`. *Why*: with the output of the whole program the paper's
-own masked example has no proxy use at all, at any threshold above 0, since its output is
-independent of pregnancy. It is the example that was to show why one must look inside. And the other
-way round, where the output does tell of pregnancy, each computation with some influence would be a
-witness, even one that is independent of it.
+`p` with the protected attribute in one place where it must mean `p1`. *Here* it is the association
+of the intermediate computation `p1`. *Why*: with the output of the whole program, the paper's own
+masked example has no proxy use at any threshold above 0, because its output is independent of
+pregnancy. Yet this example is meant to show why the analysis must look inside. Conversely, if the
+output is associated with pregnancy, every computation with some influence would be a witness, even
+one that is independent of it.
 
-**Thresholds.** *The paper has* them strict in one place and not in another. *Here* a decomposition
-is a witness if its association is at least epsilon and its influence is more than delta, and a
-repair ends when no decomposition passes that same test. *Why*: these are the only two signs with
-which the qualitative definition, a perfect proxy with any influence, is the case (1, 0) of the
-quantitative one. If association had to exceed epsilon, nothing would exceed 1, and the perfect
-proxy of the masked example would be none. If influence only had to reach delta, a perfect proxy
-that decides nothing would be a violation at delta 0, and no program that mentions one could pass.
-And if detection and repair disagree about a decomposition exactly at a threshold, one of them
-calls violated what the other leaves as repaired.
+**Thresholds.** *The paper has* strict inequalities in one place and not in another. *Here* a
+decomposition is a witness if its association is at least epsilon and its influence is above delta,
+and a repair ends when no decomposition passes this test. *Why*: only with these two inequalities is
+the qualitative definition, a perfect proxy with any influence, the case (1, 0) of the quantitative
+one. If association had to exceed epsilon, nothing could exceed 1, and the perfect proxy of the
+masked example would not be one. If influence only had to reach delta, a perfect proxy without
+influence would be a violation at delta 0, and no program that contains one could pass. And if
+detection and repair treated a decomposition exactly at a threshold differently, one would report a
+violation that the other leaves in place.
 
-**Termination.** *The paper has* that repair ends because every step makes the program smaller.
-*Here* each step is said to remove at least one occurrence of a variable and to add none; the
-program does not get larger. *Why*: a variable and a constant have the same size. Where
-`vitamins + age <= 1` becomes `0.5 + age <= 1`, the size stays; the number of variable occurrences
-falls. It cannot fall for ever, so that repair ends all the same.
+**Termination.** *The paper has* the argument that repair terminates because every step makes the
+program smaller. *Here* each step removes at least one occurrence of a variable and adds none, and
+the program does not get larger. *Why*: a variable and a constant have the same size. If `vitamins +
+age <= 1` becomes `0.5 + age <= 1`, the size stays the same, but there are fewer variable
+occurrences. Their number cannot fall forever, so repair terminates.
 
 **Long supports.** *The paper is silent* on what mutual information, estimated from a sample, means
-for a computation with as many values as there are rows. *Here* a number with more than 256 distinct
-values is cut into 16 bins of equal mass before its association is measured, and the result says so;
+for a computation with as many values as rows. *Here* a number with more than 256 distinct values is
+cut into 16 bins of equal mass before its association is measured, and the result says so;
 `bins=None` keeps the raw values. *Why*: if all n values differ, each row's value "determines" its
-protected attribute, and the estimate is H(Z) / log n whatever the data. Pure noise then has more
-association than many a real proxy, at any sample size that is ever used, and shuffling does not
-change it. With bins the estimate goes to 0, as it should.
+protected attribute, and the estimate is H(Z) / log n whatever the data. Pure noise then has a
+higher association than many real proxies at any realistic sample size, and shuffling does not
+change it. With bins, the estimate converges to 0, as it should.
 
-**The program and the model.** *The paper is silent* on whether the program that is analyzed decides
-as the model does. The program that its authors published writes a forest as a vote of its trees,
-where the forest adds up probabilities, and leaves out the intercept of a lasso; that of a logistic
-regression it keeps. *Here* a model is translated as it decides, and an audit compares the two on
-every row. It refuses if a row differs by more than rounding. Where a decision hangs on the last
-digits of a sum (usually a billionth of its size) the row is counted in a note instead, and a number
-may be off in these digits. *Why*: the figures of the one are not those of the other. The evidence
-is on [the page about three models](models.md).
+**The program and the model.** *The paper is silent* on whether the analyzed program makes the same
+decisions as the model. The authors' published program writes a forest as a vote of its trees,
+although the forest adds up probabilities. It drops the intercept of a lasso, but keeps that of a
+logistic regression. *Here* a model is translated exactly, and an audit compares program and model
+on every row. It fails if a row differs by more than rounding. If a decision depends on the last
+digits of a sum (usually a billionth of its size), a note counts the row instead, and a number may
+be off in these digits. *Why*: the figures of the two differ. The evidence is on [the page about
+three models](models.md).
 """
 
 from __future__ import annotations

@@ -1,55 +1,55 @@
 """A proxy put in on purpose: is it found, and what does its repair cost?
 
-In a model that was trained nobody knows what should have been found. So put a proxy in: train a
-tree that predicts something protected, insert it at a random position of another tree, and see.
-This is the paper's experiment on completeness and on the utility of repair (its section 6.3).
+Nobody knows which proxies a trained model should contain. So insert one: train a tree that predicts
+a protected attribute, insert it at a random position of another tree, and run detection. This is
+the paper's experiment on completeness and on the utility of repair (section 6.3).
 
-The data are the pupils of Portuguese lessons. One tree learns who has good grades (the sum of the
+The data describe students of Portuguese. One tree predicts who has good grades (the sum of the
 three grades is at least its mean), another who drinks little at weekends (less than 3 of 5).
-Neither is given a grade or a word on alcohol. The second is then put into the first at random
-branches, in each of two ways:
+Neither reads a grade or a column on alcohol. The second tree is inserted into the first at random
+branches, in each of two modes:
 
-- **branch**: in place of the branch, as in the paper. For the pupils who come there, little
+- **branch**: it replaces the branch, as in the paper. For the students who reach it, little
   drinking now counts as good grades.
-- **guard**: as a question that decides between the branch that stood there and another branch of
-  the tree, picked at random. What the program says may then hide the proxy.
+- **guard**: it is a test that chooses between the original branch and another random branch of the
+  tree. The output of the program may then mask the proxy.
 
-Which part of the program is the proxy is now known, so the oracle can be one that denies this part
-and nothing else. With thresholds of 0.01 for association and for influence:
+The proxy's position is now known, so the oracle can reject this part and nothing else. With
+thresholds of 0.01 for association and for influence:
 
 - **Completeness.** The inserted tree is among the decompositions of every program. It is a witness
-  in all those where its influence is above the threshold, and in no other.
-- **Repair.** Where it is a witness, the repair leaves no violation, and what it leaves of the
-  inserted tree (at its place, whatever it may be called now) has less association or no more
-  influence than the thresholds allow. Where it is not, the program stays as it is.
-- **Utility.** The picture shows how often a repaired program says what it said before. No point
-  lies below the line, and none can. Influence is the share of decisions that change when the
-  inserted tree says what it says of another pupil. On average over these pupils that is the
-  influence, so at least one of them has an answer that, given to everyone, changes no more. A
-  repair never has to do worse than such a constant.
+  in exactly those where its influence is above the threshold.
+- **Repair.** Where it is a witness, the repair leaves no violation, and the rest of the inserted
+  tree at its position has an association or an influence within the thresholds. Where it is not a
+  witness, the program does not change.
+- **Utility.** The picture shows how often a repaired program agrees with the original. No point is
+  below the line, and none can be. Influence is the share of decisions that change when the inserted
+  tree gets its value from another student. This is an average over students, so at least one of
+  them has a value that, given to everyone, changes no more decisions than that. A repair never has
+  to be worse than this constant.
 
-In the last table, *with itself before* is the agreement of the repaired program with the one that
-was repaired. It is what the paper's experiment reports, and what the repair was asked to keep. The
-last two columns compare with the grades tree as it was before the insertion, on the same pupils.
-That tree is unknown to the repair, which does not aim at it. Some repairs come nearer to it all the
-same, and a few agree with it about every pupil; others move away. Many replace only something
-inside the inserted tree, so that the rest of it goes on with less influence or less association.
-The table before counts these, where the inserted tree was a witness and thus repaired. As a guard
-it leaves the old branch in the program, and a repair that decides for it brings the grades tree
-back.
+In the last table, *with itself before* is the agreement of the repaired program with the program
+before the repair. The paper's experiment reports this figure, and the repair optimizes it. The last
+two columns compare with the grades tree before the insertion, on the same students. The repair does
+not know this tree. Some repairs still come closer to it, and a few agree with it about every
+student; others move away from it. Many replace only part of the inserted tree, so that the rest
+stays, with less influence or less association. The previous table counts these where the inserted
+tree was a witness and therefore repaired. As a guard, the inserted tree leaves the original branch
+in the program, and a repair that chooses this branch restores the grades tree.
 
-**What differs from the paper.** [The authors' program](https://github.com/cmu-transparency/artifact-proxyuse-ccs2017)
-puts the alcohol tree in place of branches, takes for utility the agreement with the program as
-inserted, and repairs the inserted term alone; so does this script. These things differ:
+**Differences from the paper.** [The authors'
+program](https://github.com/cmu-transparency/artifact-proxyuse-ccs2017) replaces branches with the
+alcohol tree, uses agreement with the program after insertion as utility, and repairs only the
+inserted term. So does this script. The differences are:
 
-- There the tree is put in at every branch (a sample of a hundred is commented out). Here it is a
-  sample, of 100 of the 132 places, drawn anew for each of the two ways.
-- There both thresholds vary from 0.01 to 0.25, in steps of 0.01. Here both are 0.01.
-- There the grades tree has depth 7 and the alcohol tree 8. Here they have 8 and 4.
-- There the protected attribute is `Walc` with its five values, the trees are given `Walc` itself,
-  and a branch then says one of five levels of drinking where a grade is expected. Here both trees
-  do without `Walc`, drinking is a matter of yes and no, and the inserted tree answers in the words
-  of the tree it is put into.
+- The authors insert the tree at every branch (a sample of a hundred is commented out). Here it is a
+  sample of 100 of the 132 positions, drawn separately for each mode.
+- The authors vary both thresholds from 0.01 to 0.25 in steps of 0.01. Here both are 0.01.
+- The authors' grades tree has depth 7 and their alcohol tree depth 8. Here the depths are 8 and 4.
+- The authors' protected attribute is `Walc` with its five values, the trees read `Walc` itself, and
+  a branch then returns one of five levels of drinking where a grade is expected. Here neither tree
+  reads `Walc`, drinking is binary, and the inserted tree returns the classes of the tree it is
+  inserted into.
 - The insertions as a guard are an addition.
 """
 

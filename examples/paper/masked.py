@@ -1,27 +1,28 @@
 """Baselines: looking from outside at a proxy that is masked.
 
 A model's output can be tested for association with a protected attribute, and its inputs can be
-given importances, by SHAP for example. What do such tests see of a proxy that is masked?
+ranked by importance, for example with SHAP. What do such tests reveal about a masked proxy?
 
-Vitamins are bought by the pregnant alone and by all of them, and which of two advertisements is
-shown is decided by `ite(vitamins, ite(engaged, ad1, ad2), ite(engaged, ad2, ad1))`. All four kinds
-of people are equally many. The output is independent of pregnancy: a black-box test of it finds
-nothing, however many rows it is given, because nothing is there. SHAP explains a tree that was
-fitted to the example. It gives `vitamins` the same weight as `engaged`, which is right: both
-matter. But the mean attribution of each input is the same for the pregnant and the others, so a
-comparison of the two groups shows nothing either. To be just: whoever puts the weight of `vitamins`
-beside a table of the features' associations with pregnancy, in which it has the highest value there
-is, has found the proxy. That is association and influence again, for inputs only.
+All pregnant customers buy vitamins, and nobody else does. `ite(vitamins, ite(engaged, ad1, ad2),
+ite(engaged, ad2, ad1))` decides which of two ads is shown. All four combinations are equally
+frequent. The output is independent of pregnancy, so a black-box test finds nothing, with any number
+of rows. SHAP explains a tree fitted to the example. It gives `vitamins` the same weight as
+`engaged`, which is correct: both matter. But the mean attribution of each input is the same for
+pregnant customers and others, so comparing the two groups shows nothing either. To be fair:
+comparing the weight of `vitamins` with a table of the features' associations with pregnancy, where
+it has the highest possible value, does reveal the proxy. That is association and influence again,
+but only for inputs.
 
-So the second example hides it from that, too. Pregnancy is now `x1` or `x2` and not both, and each
-of the two is independent of it. No input is associated, no output is, and SHAP gives three inputs
-the same weight. The program asks `(x1 == 1) != (x2 == 1)`, and that computation is a perfect proxy.
+The second example hides the proxy from this comparison too. Pregnancy is now the exclusive or of
+`x1` and `x2`, and each of the two is independent of it. No input is associated, the output is not,
+and SHAP gives three inputs the same weight. The program tests `(x1 == 1) != (x2 == 1)`, and this
+computation is a perfect proxy.
 
-**What detection does not see.** Proxy use is defined by what the program computes on its way, and
-the decisions of the second example can be made in many ways. A tree that asks `engaged` last asks
-for `x1` and `x2` one at a time, computes nothing that is associated with pregnancy, and has no
-witness. A tree that asks `engaged` first has two: each of its branches tells whether `x1` or `x2`
-and not both, and that is pregnancy. The definition is about this program, not about the function.
+**What detection does not see.** Proxy use is defined by the intermediate computations of a program,
+and many programs make the decisions of the second example. A tree that asks `engaged` last tests
+`x1` and `x2` one at a time, computes nothing that is associated with pregnancy, and has no witness.
+A tree that asks `engaged` first has two: each of its branches computes the exclusive or of `x1` and
+`x2`, which is pregnancy. The definition is about the program, not about the function.
 """
 
 from __future__ import annotations

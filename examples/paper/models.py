@@ -1,39 +1,38 @@
 """Three models in one picture: a tree, a forest and a linear model.
 
-The extended version of the paper (appendix D, figure 8) lays three models of the same 1,000 people
-over one another: a tree of depth 5, a forest of three trees of depth 5, and a linear model with an
-L1 penalty. All learn income from Adult; marital status is not to be used and is 0 for everyone.
-Numbers are scaled. Which of the models uses it most?
+The extended version of the paper (appendix D, figure 8) shows three models of the same 1,000 people
+in one picture: a tree of depth 5, a forest of three trees of depth 5, and a linear model with an L1
+penalty. All predict income from Adult. Marital status must not be used, and is 0 for everyone.
+Numeric columns are scaled. Which model uses it most?
 
-In all three the strongest proxy comes of the place in the family. The tree asks once whether
-someone is a husband, and that decides for more than an eighth of the pairs of people. Each tree of
-the forest asks it too, and each of these questions alone decides much less, since the two other
-trees can outvote it. But it is one question asked at three places, and to change the answer at all
-three decides for nearly as many as in the tree. The linear model has one term for the column, with
-nearly the same association; it is one of five that are added, and its influence is below those of
-the tree and of the forest as a whole. So by this proxy the tree uses marital status most, the
-forest nearly as much, and the linear model less. Who looks at one place at a time would put the
-forest last. The column itself, wherever it is read, gives the same order. And sums of the linear
-model's term with others have more influence, and less association.
+In all three, the strongest proxy comes from the role in the family. The tree tests once whether
+someone is a husband, and this changes the decision for more than an eighth of the pairs of people.
+Each tree of the forest has the same test, and each of these positions alone has much less
+influence, because the other two trees can outvote it. But it is one computation at three positions,
+and all three together have nearly as much influence as in the tree. The linear model has one term
+for the column, with nearly the same association. It is one of five terms, and its influence is
+lower than in the tree and in the forest as a whole. So by this proxy the tree uses marital status
+most, the forest nearly as much, and the linear model less. Looking at single positions would rank
+the forest last. The column itself, at all its positions, gives the same order. Sums of the linear
+model's term with other terms have more influence and less association.
 
-The figures are the authors', all but one. Scaled, the column `workclass` has a value on the border
-of one of the tree's questions, and rounding puts its 37 people on the other side than without
-scaling; the influence in the tree is the authors' where nothing is scaled ([the
-workflow](adult.md)). To get the others the programs have to be written as
-[theirs](https://github.com/cmu-transparency/artifact-proxyuse-ccs2017) writes them, and these are
-not quite the models that were trained:
+All figures but one match the authors'. After scaling, the column `workclass` has a value at the
+threshold of one of the tree's tests, and rounding moves its 37 people to the other side. Without
+scaling, the influence in the tree matches too ([the workflow](adult.md)). To match the other
+figures, the programs must be written as in [the authors'
+code](https://github.com/cmu-transparency/artifact-proxyuse-ccs2017), and these are not quite the
+trained models:
 
-- **The forest** is written as a vote: each tree says a class, two of three decide. A forest of
-  scikit-learn adds up the *probabilities* that its trees give, and decides otherwise for some
-  people.
-- **The linear model** is written as "the sum of the terms is at least 0". Its intercept is left
-  out, so that it says yes to half of the people, where a quarter has a high income. In the
-  authors' picture it is called logistic; it is a lasso, a linear regression of the class.
+- **The forest** is written as a majority vote of its trees. A forest of scikit-learn adds up the
+  *probabilities* of its trees, and makes different decisions for some people.
+- **The linear model** is written as "the sum of the terms is at least 0". The intercept is dropped,
+  so it says yes to half of the people, although a quarter has a high income. The authors' picture
+  calls it logistic. It is a lasso, a linear regression of the class.
 
-So the table has the models as they decide, too. The question about husbands has other influences in
-the forest, at all its places together nearly the same, and the linear model, with its intercept and
-one half as the border, says no to everyone but a few, so that its term has next to no influence.
-Proxy use is a property of a program, and that has to be the one that is deployed.
+So the table also shows the models as they really decide. The test for husbands has different
+influences in the forest, although nearly the same at all positions together. The linear model, with
+its intercept and a threshold of one half, says no to almost everyone, so its term has hardly any
+influence. Proxy use is a property of a program, so analyze the program that is deployed.
 """
 
 from __future__ import annotations

@@ -1,50 +1,50 @@
 """Runtime: how the time of an audit grows with rows and with the model.
 
-Influence is defined over all pairs of rows, and the number of computations inside a model grows
-with the model. So it matters how long an audit takes when there are more rows, and when there are
-more decompositions. Both are measured for a decision tree, a forest of three trees and a logistic
-regression that learn income from Adult; the protected attribute is marital status, which is not
-among their columns.
+Influence is defined over all pairs of rows, and the number of computations grows with the model.
+How does the time of an audit grow with the number of rows, and with the number of decompositions?
+Both are measured for a decision tree, a forest of three trees and a logistic regression that
+predict income from Adult. The protected attribute is marital status, which is not one of their
+columns.
 
 **Rows.** Three models of 33 to 38 decompositions each, about as many as the authors timed, are
-audited on 100 to 1,000,000 rows; the authors went from 100 to 1,000. Adult has 48,842. The rows are
-drawn from it with replacement, and each number is multiplied by a random factor near 1 (1 % either
-way is usual; 0 stays 0), so that rows are not copies of each other. This is done at every size, so
-that all points of a line are of one kind. It makes work rather than saving it: numbers that never
+audited on 100 to 1,000,000 rows (the authors: 100 to 1,000). Adult has 48,842. The rows are drawn
+from it with replacement, and each number is multiplied by a random factor near 1 (typically within
+1%; 0 stays 0), so that rows are not copies of each other. This applies at every size, so that all
+points of a line are comparable. It adds work rather than saving it, because numbers that never
 repeat have to be sorted.
 
-**Decompositions.** Larger and larger models, trained on all of Adult, are audited on 1,000 rows
-of it. A tree grows by leaves, a forest by depth, a logistic regression by columns. Each set of
-the terms of a sum is a computation of its own, so a logistic regression with $k$ columns has
-$2^k + k + 1$ decompositions: all sets of terms but the empty one, $k$ variables, the comparison
-and the whole program. All of them are measured, up to 14 columns (13 of Adult and the square of
-age).
+**Decompositions.** Models of increasing size, trained on all of Adult, are audited on 1,000 rows of
+it. A tree grows by leaves, a forest by depth, a logistic regression by columns. Each set of the
+terms of a sum is a computation, so a logistic regression with $k$ columns has $2^k + k + 1$
+decompositions: all non-empty sets of terms, $k$ variables, the comparison and the whole program.
+All of them are measured, up to 14 columns (13 of Adult and the square of age).
 
-By default an audit does less. It lists the smallest sums that are witnesses, and of a large tree or
-forest it measures what a bound cannot exclude. Here every computation of every model is measured
-(`measure="all"`), and every sum of a regression's terms (`all_sets=True`), so that time can be
-compared with the number of decompositions.
+By default, an audit does less. It lists the smallest sums that are witnesses, and in a large tree
+or forest it measures only what a bound cannot exclude. Here every computation of every model is
+measured (`measure="all"`), and every sum of a regression's terms (`all_sets=True`), so that times
+can be compared with the number of decompositions.
 
-The growth exponent is the slope of the straight line that fits the logarithms best; 1 is in
-proportion, 2 is four times the time for twice the size. What an audit costs at any size, such as
-reading the model, would make the slope look smaller than it is. So a line is fitted only through
-the points that take at least four times as long as the fastest: what is fixed is then at most a
-quarter of them. Where fewer than three points do, it is fitted through the three largest, and the
-table says so; such a slope may be too small. Only complete audits are fitted.
+The growth exponent is the slope of the best-fitting line through the logarithms: 1 is linear, 2
+means four times the time for twice the size. Fixed costs, such as reading the model, would make the
+slope too small. So the line is fitted only through points that take at least four times as long as
+the fastest, where fixed costs are at most a quarter. With fewer than three such points, it is
+fitted through the three largest, and the table says so; such a slope may be too small. Only
+complete audits are fitted.
 
-Times are processor time of one thread, the best of a few runs. With rows all three grow about in
-proportion, or somewhat faster where long columns are sorted: the pairs of rows are never listed.
-With decompositions a logistic regression grows about in proportion too, so its time about doubles
-with each column; a tree grows less than that. Sets of the occurrences of a
-variable or a test, most often of age, are searched where there are too many to measure all.
+Times are CPU times of one thread, the best of a few runs. All three grow about linearly with the
+number of rows, or slightly faster where long columns are sorted: the pairs of rows are never
+enumerated. With the number of decompositions, the time of a logistic regression also grows about
+linearly, so it about doubles with each column; that of a tree grows more slowly. Sets of the
+occurrences of a variable or a test, most often of age, are searched where there are too many to
+measure all.
 
-**Beside the authors' program.** The two times of it in the table are not printed in the paper: they
-are of the program that the authors published, run on another machine. It was run at the thresholds
-(0, 0), here they are (0.05, 0.05). For models of this size that hardly matters, as the table shows:
-every computation is measured either way, except sums of two of the forest's trees. Larger trees and
-forests that were tried took up to twice as long at (0, 0), larger logistic regressions as long as
-at (0.05, 0.05). By rows the authors' runs went from 100 to 1,000; by size of the model they had
-2,000 rows, here there are 1,000.
+**The authors' program.** Its two times in the table are not from the paper: they were measured with
+the program that the authors published, on another machine. It was run at thresholds of (0, 0); here
+they are (0.05, 0.05). For models of this size this hardly matters, as the table shows: every
+computation is measured either way, except sums of two of the forest's trees. Larger trees and
+forests took up to twice as long at (0, 0) as at (0.05, 0.05), larger logistic regressions equally
+long. The authors' runs by rows had 100 to 1,000 rows. Their runs by model size had 2,000 rows; here
+there are 1,000.
 """
 
 from __future__ import annotations

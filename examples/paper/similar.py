@@ -1,33 +1,33 @@
 """Three models of the same size: a tree, a forest and a logistic regression.
 
-Does the use of a proxy depend on the kind of the model? Three models learn income from the same
-1,000 people of Adult and from the same six columns, and are asked about marital status, which is
-not among these.
+Does proxy use depend on the kind of model? Three models predict income from the same 1,000 people
+of Adult and the same six columns, and are audited for marital status, which is not one of the
+columns.
 
 A logistic regression with six columns has 71 decompositions: all sets of its terms, its variables,
-the comparison and the whole program. By default an audit lists only the smallest sets of terms that
-are witnesses; here it lists all of them (`all_sets=True`). The columns are the six that differ most
-between the two incomes (the largest F statistic among the columns of the sample but marital
-status). The tree and the forest of three trees then have as many leaves as bring their number of
-decompositions nearest to that. So rows, columns and size are the same, and the kind of model is
-what differs.
+the comparison and the whole program. By default, an audit lists only the smallest sets of terms
+that are witnesses. Here it lists all of them (`all_sets=True`). The columns are the six that differ
+most between the two income classes (the largest F statistics in the sample, without marital
+status). The number of leaves of the tree and of the forest of three trees is chosen to bring their
+number of decompositions closest to 71. So rows, columns and size are the same, and only the kind of
+model differs.
 
-In the picture every computation of the three models is a point. The most associated ones of all
+In the picture, every computation of the three models is a point. The highest associations in all
 three models come from one column, the relationship to the head of the household. The tree and the
-forest ask in a guard whether it is `Husband` (`relationship <= 0.5`): nothing that they compute
-tells marital status better. In the tree this guard decides more often than in the forest, which
-asks it once in each tree. In the regression the column is one number in a sum. It has nearly the
-same association there, and its influence falls just short of the threshold. Together with other
-terms it passes: every witness of the regression with an association above 0.2 is a set of terms
-that has the relationship among them.
+forest test whether it is `Husband` (`relationship <= 0.5`), and nothing else in them has a higher
+association with marital status. This guard has more influence in the tree than in the forest, which
+has it once in each tree. In the regression, the column is one number in a sum. It has nearly the
+same association there, and its influence is just below the threshold. Together with other terms it
+passes: every witness of the regression with an association above 0.2 is a set of terms that
+includes the relationship.
 
-What the trees of the forest say is both rather associated and influential for two of the three
-trees, and for the sum of all of them; the third moves few decisions by itself. The decision that
-comes of it tells less of marital status than the threshold asks. In the tree it is the decision
-itself that is a witness, and the most influential one of all three models. The regression has the
-most witnesses by far. Each set of its terms is a computation, and one term is in half of the sets,
-so their number does not say that the regression uses marital status more. The smallest sets alone,
-which an audit lists by default, leave it with about as many witnesses as the other two.
+In the forest, two of the three trees and their sum are both associated and influential. The third
+tree alone changes few decisions. The forest's decision has an association below the threshold. In
+the tree, the decision itself is a witness, and the most influential one of all three models. The
+regression has by far the most witnesses. Each set of its terms is a computation, and each term is
+in half of the sets, so the number of witnesses does not mean that the regression uses marital
+status more. Counting only the smallest sets, as an audit does by default, it has about as many
+witnesses as the other two.
 """
 
 from __future__ import annotations

@@ -1,32 +1,30 @@
 """Student assistance: a proxy that is deemed appropriate.
 
-There are 649 pupils of Portuguese lessons. A tree of depth 5 learns whose grades are at least
-average: the sum of the three grades is compared with its mean. A school could offer help by it to
-the others. How much pupils drink at weekends is not to be used, so it is set to 0 for everyone
-before training, and the column on working days is left out. Words are numbered in the order of the
-alphabet.
+The data describe 649 students of Portuguese. A tree of depth 5 predicts whose grades are at least
+average: the sum of the three grades is compared with its mean. A school could use it to offer help
+to the others. Weekend drinking must not be used, so it is set to 0 for everyone before training,
+and the column on workday drinking is dropped. Words are numbered in alphabetical order.
 
-The thresholds are those of the paper (section 6.2 and appendix D.1), an association of at least
-0.01 and an influence above 0.05. One of the witnesses is `studytime <= 1.5`: whether a pupil
-studies less than two hours a week. Of the five groups by drinking, the two who drink most study
-least, so the question tells a little about drinking, and it decides much. The branch that begins
-with it is a witness, too; the program that the authors published
-(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>) names both.
+The thresholds are those of the paper (section 6.2 and appendix D.1): an association of at least
+0.01 and an influence above 0.05. One of the witnesses is `studytime <= 1.5`: whether a student
+studies less than two hours a week. Of the five groups by drinking, the two that drink most study
+least, so the test carries a little information about drinking, and it has a lot of influence. The
+branch that begins with it is a witness too. The program that the authors published
+(<https://github.com/cmu-transparency/artifact-proxyuse-ccs2017>) reports both.
 
-Is that use wrong? No measurement says. The paper has an oracle for it, a person who looks at a
-witness and judges. Here a judgment is written down as a policy, in a file beside the script: what
-is computed from the time spent on study alone is deemed appropriate, and why. What no rule of a
-policy speaks of remains a violation, and so the branch does, which also asks about absences and the
-education of the father.
+Is this use wrong? No measurement can decide that. In the paper an oracle, a person, judges each
+witness. Here the judgment is written as a policy, in a file next to the script: computations on
+study time alone are appropriate, with the reason. A witness that no rule covers remains a
+violation. That applies to the branch, which also tests absences and the father's education.
 
-Another question is whether a proxy is there in the population, or in these pupils only. The
-associations are small and the pupils few. Asked whether a witness would have an association of at
-least 0.01 in the population, statistics (`validity="confirm"`) confirm none of them: each could be
-below it. A permutation test asks less, whether drinking is independent of what is computed. It
-says that study time is not, and that the strongest witness of all, the number of absences, may well
-be noise: a column of many values shows that much association with anything in so few rows. Both
-tests are meant for rows that the model was not trained on. Here they are asked of the rows it was
-trained on, like all else on this page, and what they confirm promises less.
+Another question is whether a proxy exists in the population, or only in these students. The
+associations are small and the students few. `validity="confirm"` confirms none of the witnesses:
+the association of each could be below 0.01 in the population. A permutation test asks a weaker
+question, whether a computation is independent of drinking. It rejects independence for study time.
+The strongest witness, the number of absences, may well be noise: a column with many values shows
+this much association with anything in so few rows. Both tests are meant for rows that the model was
+not trained on. Here they use the training rows, like everything else on this page, so their
+guarantees are weaker.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from examples.paper.experiment import Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_student
-from proxyuse.lang.text import shortened
+from proxyuse.words import shortened
 
 STUDY = "studytime <= 1.5"
 POLICY = Path(__file__).parent / "student_policy.yaml"
@@ -128,7 +126,7 @@ def reproduce() -> Reproduced:
             ),
             Table(
                 "Asked of the population",
-                ("witness", "association", "without chance", "95 % bounds",
+                ("witness", "association", "without chance", "95% bounds",
                  "at least 0.01 and 0.05?", "p-value of independence"),
                 tuple(map(tested, bounds.witnesses, chance.witnesses)),
             ),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from proxyuse.certificate.certificate import Certificate, certify
     from proxyuse.certificate.verification import Verification, verify
     from proxyuse.data.population import Population
-    from proxyuse.detect.budget import Budget
     from proxyuse.detect.decompositions import Decomposition
     from proxyuse.detect.progress import Progress
     from proxyuse.detect.results import Unsettled
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
         NormalizedMutualInformation,
     )
     from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
-    from proxyuse.measure.influence import QuantitativeInputInfluence, Sampling, SquaredChange
-    from proxyuse.models.decisions import Positive, Threshold, TopK
+    from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange
     from proxyuse.models.files import LoadedModel, load_model
     from proxyuse.models.program_estimator import program_estimator
     from proxyuse.models.python_source import python_source
@@ -57,9 +55,18 @@ if TYPE_CHECKING:
     from proxyuse.program import Origin, Program
     from proxyuse.repairing.repair import Repair, repair
     from proxyuse.repairing.search import SearchBudget
+    from proxyuse.settings import (
+        Budget,
+        Confirmation,
+        CrossValidation,
+        Permutation,
+        Positive,
+        Sampling,
+        Threshold,
+        TopK,
+    )
     from proxyuse.testing import assert_no_proxy_use
     from proxyuse.validity.assess import Assessment
-    from proxyuse.validity.options import Confirmation, CrossValidation, Permutation
     from proxyuse.verdict import Validity, Verdict
 
 __all__ = [
@@ -129,7 +136,6 @@ _HOMES = {
     "proxyuse.certificate.verification": ("Verification", "verify"),
     "proxyuse.models.program_estimator": ("program_estimator",),
     "proxyuse.models.python_source": ("python_source",),
-    "proxyuse.detect.budget": ("Budget",),
     "proxyuse.detect.decompositions": ("Decomposition",),
     "proxyuse.detect.progress": ("Progress",),
     "proxyuse.detect.results": ("Unsettled",),
@@ -156,8 +162,7 @@ _HOMES = {
         "NormalizedMutualInformation",
     ),
     "proxyuse.measure.association.measures.squared_correlation": ("SquaredCorrelation",),
-    "proxyuse.measure.influence": ("QuantitativeInputInfluence", "Sampling", "SquaredChange"),
-    "proxyuse.models.decisions": ("Positive", "Threshold", "TopK"),
+    "proxyuse.measure.influence": ("QuantitativeInputInfluence", "SquaredChange"),
     "proxyuse.models.registry": ("translate",),
     "proxyuse.notes": ("Note", "NoteKind"),
     "proxyuse.judge.judgment": ("Judgment", "Violation"),
@@ -168,7 +173,16 @@ _HOMES = {
     "proxyuse.repairing.repair": ("Repair", "repair"),
     "proxyuse.repairing.search": ("SearchBudget",),
     "proxyuse.validity.assess": ("Assessment",),
-    "proxyuse.validity.options": ("Confirmation", "CrossValidation", "Permutation"),
+    "proxyuse.settings": (
+        "Budget",
+        "Confirmation",
+        "CrossValidation",
+        "Permutation",
+        "Positive",
+        "Sampling",
+        "Threshold",
+        "TopK",
+    ),
     "proxyuse.verdict": ("Validity", "Verdict"),
 }
 _ROOMS = ("validity",)

@@ -7,7 +7,7 @@ from proxyuse.detect.results import Detection
 from proxyuse.measure.engine import Measurement
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
-from proxyuse.request import Settings
+from proxyuse.settings import Settings
 
 
 def opaque_notes(names: tuple[str, ...]) -> tuple[Note, ...]:

@@ -7,47 +7,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 from proxyuse.audit_notes import audit_notes, opaque_notes
 from proxyuse.data.population import Population
 from proxyuse.detect.bounded import Bounded
-from proxyuse.detect.budget import Budget
 from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.detect.detection import detect
-from proxyuse.detect.progress import Clock, ProgressCallback
-from proxyuse.detect.results import Detection, Measure, Unsettled
+from proxyuse.detect.progress import Clock
+from proxyuse.detect.results import Detection, Unsettled
 from proxyuse.detect.witnesses import Witness, find_witnesses
 from proxyuse.errors import DataError
 from proxyuse.frame import frame_of
-from proxyuse.judge.judgment import Judgment, Oracle, Violation
+from proxyuse.judge.judgment import Oracle, Violation, judgment_of
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
 )
-from proxyuse.measure.association.protocol import AssociationLike
-from proxyuse.measure.association.support import BINS, MAX_SUPPORT
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, Sampling
-from proxyuse.models.decisions import Decision
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.notes import Note, NoteKind
+from proxyuse.options import documented, from_keywords
 from proxyuse.output.words import describe_findings
 from proxyuse.program import Program
-from proxyuse.request import Request, Settings, check_time_limit, engine_for, request_for
+from proxyuse.request import Request, engine_for, request_for
+from proxyuse.settings import (
+    DELTA,
+    EPSILON,
+    AuditKeywords,
+    AuditOptions,
+    Methods,
+    Settings,
+)
 from proxyuse.validity.assess import Assessment, assess
 from proxyuse.validity.content import assessment_content, validity_content
 from proxyuse.validity.evidence import Evidence
-from proxyuse.validity.options import Methods, methods_of
+from proxyuse.validity.options import methods_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-EPSILON, DELTA = 0.1, 0.05
-"""The thresholds where none are given: a place to start from, see the page on choosing them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,8 @@ class Audit:
         >>> [v.witness.term for v in found.violations(oracle)]
         ['vitamins == 1', "ite(vitamins == 1, 'a', 'b')"]
         """
-        judged = ((w, asked(oracle, w)) for w in self.witnesses)
-        return [Violation(w, said) for w, said in judged if said is None or not said.appropriate]
+        judged = ((w, judgment_of(oracle, w)) for w in self.witnesses)
+        return [Violation(w, j) for w, j in judged if j is None or not j.appropriate]
 
     def validated(self, validity: Methods) -> Audit:
         """The same findings with what statistics say of each witness.
@@ -197,12 +197,15 @@ class Audit:
         matplotlib.axes.Axes
             Of a figure that `save_figure` writes so that the same audit gives the same bytes.
         """
-        drawn: Axes = from_page("figure", "draw")(self, protected, ax=ax, repaired=repaired)
-        return drawn
+        from proxyuse.page.figure import draw
+
+        return draw(self, protected, ax=ax, repaired=repaired)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return str(from_page("notebook", "audit_html")(self))
+        from proxyuse.page.notebook import audit_html
+
+        return audit_html(self)
 
     def changed_by_row(self, found: Decomposition) -> Array | None:
         """For each row the share of all values of a computation that change its decision.
@@ -235,8 +238,9 @@ class Audit:
         >>> page[:15]
         '<!doctype html>'
         """
-        written: Path = from_page("page", "write_page")(path, self, **options)
-        return written
+        from proxyuse.page.page import write_page
+
+        return write_page(path, self, **options)
 
     def __str__(self) -> str:
         validity = self.validity
@@ -263,109 +267,26 @@ class Audit:
         )
 
 
-def from_page(module: str, name: str) -> Any:
-    """A function of the room that shows results, which lies above this one.
-
-    A room knows only those below it; what a result looks like is not the business of an audit. Yet
-    `audit.plot()` is where people look for it. This is the one place that reaches up, by name and
-    when it is called.
-    """
-    return getattr(import_module(f"proxyuse.page.{module}"), name)
-
-
-def asked(oracle: Oracle | None, witness: Witness) -> Judgment | None:
-    """What an oracle says of a witness."""
-    said = None if oracle is None else oracle(witness)
-    if said is not None and not isinstance(said, Judgment):
-        raise DataError(
-            f"the oracle says {said!r} of witness {witness.id}; it must return a Judgment with a "
-            "reason, or None"
-        )
-    return said
-
-
+@documented(AuditOptions, AuditKeywords.__annotations__)
 def audit(
     model: object,
     X: object,
     protected: object,
     epsilon: float = EPSILON,
     delta: float = DELTA,
-    *,
-    weights: object = None,
-    missing_protected: Literal["refuse", "drop", "category"] = "refuse",
-    association: AssociationLike | None = None,
-    influence: Influence | None = None,
-    sampling: Sampling | None = None,
-    max_support: int = MAX_SUPPORT,
-    bins: int | None = BINS,
-    budget: Budget | None = None,
-    all_sets: bool = False,
-    measure: Measure = "needed",
-    exact: bool = False,
-    variables: bool = True,
-    decision: Decision | None = None,
-    opaque: bool = False,
-    validity: Methods | None = None,
-    threads: int | None = None,
-    time_limit: float | None = None,
-    progress: ProgressCallback | None = None,
+    **options: Unpack[AuditKeywords],
 ) -> Audit:
-    """Find every computation inside a model that is a proxy for a protected attribute and used.
+    """Find every computation in a model that is an influential proxy for a protected attribute.
 
     Parameters
     ----------
-    model : a program, or a model that `translate` knows.
+    model : a fitted model or a `Program`
+        See `translate` for the supported models.
     X : data frame (pandas, polars, pyarrow), mapping of columns, or 2-D array
-        The rows to measure on; more columns than the model uses are welcome.
-    protected : column name, several, or a mapping from names to column names or values
-        What the model is not meant to use.
-    epsilon, delta : thresholds
-        A computation is a witness if its association with a protected attribute is at least
-        `epsilon` and its influence on the decisions more than `delta`.
-    weights : column name or values, optional
-        How much each row counts.
-    missing_protected : {"refuse", "drop", "category"}
-        What to do with rows whose protected attribute is missing.
-    association, influence : measures
-        Normalized mutual information and quantitative input influence by default. Association
-        may also be a name, ``"normalized-mutual-information"``,
-        ``"adjusted-mutual-information"``, ``"cramers-v"`` or ``"squared-correlation"``, or a
-        function from a table of masses to a number from 0 to 1.
-    sampling : Sampling, optional
-        Estimate influence from sampled pairs of rows; exact by default.
-    max_support, bins :
-        Numbers with more than `max_support` distinct values are cut into `bins` of equal mass
-        for association; ``bins=None`` keeps the raw values.
-    budget : Budget, optional
-        How much to spend where the number of decompositions is exponential.
-    all_sets : bool
-        List every set of occurrences of a repeated term, and every partial sum.
-    measure : {"needed", "all"}
-        What to measure in a large forest: everything that can be a witness, by default, while
-        everything else keeps the bound that excludes it (`Audit.bounded`), or everything. In small
-        and other programs everything is measured.
-    exact : bool
-        Count every influence over all pairs of rows. By default, that of a variable that a large
-        forest reads in tens of thousands of places is drawn, with an interval that is clearly
-        above or below delta.
-    variables : bool
-        Whether to measure the variables too; without them the result is not complete.
-    decision : Threshold, Positive or TopK, optional
-        What is decided, where that is not what the model predicts.
-    opaque : bool
-        Whether the outputs of transformers that cannot be translated become variables.
-    validity : "confirm", "permutation", "cross-validation", their options, or several, optional
-        Whether each witness would be there in the population too, and not only in these rows;
-        see `Confirmation`, `Permutation` and `CrossValidation`.
-    threads : int, optional
-        How many threads may count at the same time; one per core by default. The results do not
-        depend on it.
-    time_limit : float, optional
-        Seconds after which detection stops and returns what it has settled. What it has not is in
-        `Audit.unsettled`. Translation counts towards the limit. A step that has begun, such as
-        translating or compiling, is finished first.
-    progress : callable, optional
-        Called with a `Progress` a few times a second; returning False cancels.
+        The rows to measure on. Columns that the model does not use are ignored.
+    protected : column name, several names, or a mapping from names to column names or values
+        The attributes that the model is not meant to use.
+    {options}
 
     Examples
     --------
@@ -374,25 +295,15 @@ def audit(
     >>> program = pu.Program.parse(
     ...     "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
     ... )
-    >>> found = pu.audit(program, data, protected="pregnant", epsilon=1, delta=0)
-    >>> [(w.term, w.association, w.influence) for w in found.witnesses]
+    >>> audit = pu.audit(program, data, protected="pregnant", epsilon=1, delta=0)
+    >>> [(w.term, w.association, w.influence) for w in audit.witnesses]
     [('vitamins', 1.0, 0.5), ('vitamins == 1', 1.0, 0.5)]
     """
-    check_time_limit(time_limit)
-    clock = Clock(progress, limit=time_limit)
-    case = request_for(
-        model, X, protected, epsilon, delta,
-        weights=weights, missing_protected=missing_protected, association=association,
-        influence=influence, sampling=sampling, max_support=max_support, bins=bins,
-        budget=budget, all_sets=all_sets, measure=measure, exact=exact,
-        variables=variables,
-        decision=decision, opaque=opaque, threads=threads,
-    )  # fmt: skip
-    if progress is not None and not callable(progress):
-        raise DataError(f"progress is {progress!r}; pass a function of a Progress")
-    methods = None if validity is None else methods_of(validity)
-    found = examine(case, clock=clock)
-    return found if methods is None else found.validated(methods)
+    chosen = from_keywords(AuditOptions, {"epsilon": epsilon, "delta": delta, **options})
+    clock = Clock(chosen.progress, limit=chosen.time_limit)
+    methods = None if chosen.validity is None else methods_of(chosen.validity)
+    result = examine(request_for(model, X, protected, chosen), clock=clock)
+    return result if methods is None else result.validated(methods)
 
 
 def examine(
@@ -420,8 +331,8 @@ def examine(
     return Audit(
         program,
         case.population,
-        case.epsilon,
-        case.delta,
+        case.settings.epsilon,
+        case.settings.delta,
         detection.decompositions,
         list(evidence.witnesses),
         detection.unsettled,
@@ -444,22 +355,15 @@ def _found(
         engine,
         engine.program,
         case.association,
-        epsilon=case.epsilon,
-        delta=case.delta,
-        budget=settings.budget,
-        all_sets=settings.all_sets,
-        measure=settings.measure,
-        exact=settings.exact,
-        variables=settings.variables,
+        settings,
         clock=clock,
         known=known,
-        all_subsets=settings.all_sets,
     )
     witnesses = find_witnesses(
         detection.decompositions,
         {z.name: z.source for z in case.population.protected},
-        epsilon=case.epsilon,
-        delta=case.delta,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
     )
 
     def again(rows: Array) -> Evidence:
@@ -472,8 +376,8 @@ def _found(
         case.population,
         detection.decompositions,
         witnesses,
-        case.epsilon,
-        case.delta,
+        settings.epsilon,
+        settings.delta,
         case.association,
         case.influence,
         settings.sampling,

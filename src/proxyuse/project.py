@@ -1,7 +1,7 @@
-'''The project file: what is audited here, so that nobody has to type it again.
+'''The project file: the options of this project's audits.
 
-`proxyuse.toml`, or the table ``[tool.proxyuse]`` of a `pyproject.toml`. Everything in it may be
-left out. Paths are relative to the folder of the file. A complete one:
+It is `proxyuse.toml`, or the table ``[tool.proxyuse]`` of a `pyproject.toml`. Every key is
+optional. Paths are relative to the folder of the file. An example:
 
 >>> EXAMPLE = """
 ... model = "models/credit.skops"
@@ -9,38 +9,38 @@ left out. Paths are relative to the folder of the file. A complete one:
 ... protected = ["marital_status", "religion"]  # or one: protected = "religion"
 ... target = "granted"
 ... weights = "sampling_weight"
-... where = "age >= 18 and country == 'SE'"     # in proxyuse's own language
-... protected_data = "restricted/people.csv"    # the protected attributes are in this table,
-... key = "person_id"                           # whose rows are found by this column
-... epsilon = 0.1                               # association of a witness, at least
-... delta = 0.05                                # influence of a witness, more than
-... association = "cramers-v"                   # the measure, if it is another than the default
-... min_cell = 5                                # smaller counts are not shown
+... where = "age >= 18 and country == 'SE'"     # in the language of programs
+... protected_data = "restricted/people.csv"    # a table with the protected attributes
+... key = "person_id"                           # the column that joins both tables
+... epsilon = 0.1                               # minimum association of a witness
+... delta = 0.05                                # influence that a witness exceeds
+... association = "cramers-v"                   # association measure
+... min_cell = 5                                # smaller counts are withheld
 ... missing_protected = "drop"                  # or "refuse", or "category"
 ... threads = 2
-... time_limit = 600                            # seconds, after which detection stops
-... budget = { subsets = 4096, occurrences = 1024 }  # work for combinations, see `Budget`
-... policy = "policy.yaml"                      # rules that say which witnesses are appropriate
-... judgments = "judgments.jsonl"             # what people decided on single ones
+... time_limit = 600                            # seconds after which detection stops
+... budget = { subsets = 4096, occurrences = 1024 }  # see `Budget`
+... policy = "policy.yaml"                      # rules for appropriate witnesses
+... judgments = "judgments.jsonl"             # judgments of single witnesses
 ...
-... [validity]                                  # whether witnesses are real
-... ways = ["confirm", "permutation", "cross-validation"]
-... alpha = 0.01                                # chance of any false confirmation, at most
+... [validity]                                  # is a witness real, or noise?
+... methods = ["confirm", "permutation", "cross-validation"]
+... alpha = 0.01                                # maximum probability of a false confirmation
 ... weights_are = "counts"                      # or "sampling"
 ... permutations = 10_000
 ... correction = "holm"                         # or another, see `Permutation`
 ... exact_p_values = true
 ... splits = 20
-... at_least = 18                               # splits in which a witness is found again
+... at_least = 18                               # splits that must find a witness again
 ... validation_share = 0.3
 ... seed = 7
-... confirmed_only = true                       # only these count for the exit code
+... confirmed_only = true                       # only confirmed violations fail
 ...
 ... [output]
 ... json = "reports/audit.json"
 ... csv = "reports/audit.csv"
 ... markdown = "reports/audit.md"
-... report = "reports/audit.html"               # a page for people
+... report = "reports/audit.html"               # HTML report
 ... sarif = "reports/audit.sarif"
 ... junit = "reports/audit.xml"
 ... """
@@ -52,103 +52,69 @@ In a `pyproject.toml` the tables are called ``[tool.proxyuse]``, ``[tool.proxyus
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "proxyuse.toml").write_text(EXAMPLE)
 ...     project = read_project(Path(folder, "proxyuse.toml"))
->>> project.protected, project.epsilon, project.data.name, project.output.csv.name
+>>> options = project.options
+>>> options.protected, options.epsilon, options.data.name, project.output.csv.name
 (('marital_status', 'religion'), 0.1, 'applicants.parquet', 'audit.csv')
 
-This module reads the file and checks it; what is left out is for the command line to fill in.
+Reads and checks the file with the declarations of `project_settings`.
 '''
 
 from __future__ import annotations
 
-import difflib
-import math
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from proxyuse.detect.budget import BUDGET_KEYS, Budget
-from proxyuse.errors import FileError
+import msgspec
+
+from proxyuse.errors import DataError, FileError
 from proxyuse.io.reading import open_binary, unreadable
-from proxyuse.measure.association.names import ASSOCIATIONS
-from proxyuse.validity.named_options import Wanted, ways_of
-from proxyuse.validity.options import CORRECTIONS, METHODS
+from proxyuse.measure.association.names import check_association_name
+from proxyuse.options import from_table, listed, options_of, shown, unknown
+from proxyuse.project_settings import (
+    VALIDITY_OPTIONS,
+    Output,
+    ProjectOptions,
+    ValidityTable,
+    methods_with,
+)
 
 _OWN, _SHARED = "proxyuse.toml", "pyproject.toml"
+_TABLES = {"validity": VALIDITY_OPTIONS, "output": options_of(Output)}
+_TOP = tuple(option for option in options_of(ProjectOptions) if option.group is not None)
 
 
-@dataclass(frozen=True)
-class Output:
-    """Where reports go; None for those that nobody asked for."""
-
-    json: Path | None = None
-    csv: Path | None = None
-    markdown: Path | None = None
-    report: Path | None = None
-    sarif: Path | None = None
-    junit: Path | None = None
-
-
-@dataclass(frozen=True)
-class Project:
-    """What a project file says; None where it says nothing.
+class Project(msgspec.Struct, frozen=True):
+    """The options of a project.
 
     Attributes
     ----------
-    path : the file that was read.
-    model, data, protected_data : files, with the folder of `path` in front of them.
-    protected : names of columns.
-    target, weights, key : names of columns.
-    where : condition in proxyuse's own language.
-    epsilon, delta : thresholds of a witness.
-    association : the name of a measure.
-    min_cell : smaller counts are not shown.
-    missing_protected : what happens to rows whose protected attribute is missing.
-    threads : how many threads may count at the same time; one per core if not given.
-    time_limit : seconds after which detection stops.
-    budget : how much work detection may spend on combinations.
-    policy, judgments : files that say which witnesses are appropriate.
-    validity : how it is asked whether witnesses are real.
-    output : where reports go.
+    path : the project file.
+    options : the options at the top level.
+    validity : the table ``[validity]``.
+    output : the table ``[output]``.
     """
 
     path: Path
-    model: Path | None = None
-    data: Path | None = None
-    protected: tuple[str, ...] | None = None
-    target: str | None = None
-    weights: str | None = None
-    where: str | None = None
-    protected_data: Path | None = None
-    key: str | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    association: str | None = None
-    min_cell: int | None = None
-    missing_protected: Literal["refuse", "drop", "category"] | None = None
-    threads: int | None = None
-    time_limit: float | None = None
-    budget: Budget | None = None
-    policy: Path | None = None
-    judgments: Path | None = None
-    validity: Wanted = field(default_factory=Wanted)
+    options: ProjectOptions = ProjectOptions()
+    validity: ValidityTable = ValidityTable()
     output: Output = Output()
 
 
 def find_project(start: str | Path) -> Project | None:
     """Read the project file of a folder, or of the nearest folder above that has one.
 
-    In one folder `proxyuse.toml` goes before `pyproject.toml`, which counts only if it has a
-    table ``[tool.proxyuse]``. Folders above that anyone may write to, such as ``/tmp``, are passed
-    over: whoever writes there would say what is audited. No file can say that a pickle is to be
-    trusted; that takes ``--trust-pickle`` each time.
+    In one folder, `proxyuse.toml` takes precedence over `pyproject.toml`, which counts only if it
+    has a table ``[tool.proxyuse]``. Parent folders that everyone can write to, such as ``/tmp``,
+    are skipped: anyone could choose there what is audited. No project file can trust a pickle;
+    that takes ``--trust-pickle`` each time.
 
     Parameters
     ----------
-    start : the folder to begin with.
+    start : the folder to start with.
 
     Returns
     -------
@@ -172,35 +138,65 @@ def read_project(path: str | Path) -> Project:
 
     Parameters
     ----------
-    path : a TOML file; of one called `pyproject.toml` the table ``[tool.proxyuse]`` is read.
+    path : a TOML file. In a `pyproject.toml`, the table ``[tool.proxyuse]`` is read.
 
     Raises
     ------
     FileError
-        If it cannot be read, is not TOML, or has a key or value that does not fit.
+        If it cannot be read, is not TOML, or has an unknown key or a wrong value.
     """
     path = Path(path)
     section = _section(path)
     if section is None:
-        raise FileError(f"{path} has no table [tool.proxyuse]; add one, or name another file")
-    found = _checked(path, section, _KEYS)
-    output = Output(**_checked(path, found.pop("output", {}), _OUTPUTS, "output."))
-    validity = Wanted(**_checked(path, found.pop("validity", {}), _VALIDITY, "validity."))
-    _check_belongs(path, validity)
-    if "budget" in found:
-        found["budget"] = Budget(**_checked(path, found["budget"], _BUDGET, "budget."))
-    return Project(path=path, output=output, validity=validity, **found)
+        raise FileError(f"{path} has no table [tool.proxyuse]; add one, or pass another file")
+    try:
+        return _project(path, section)
+    except DataError as error:
+        table = "[tool.proxyuse] " * (path.name == _SHARED)
+        raise FileError(f"{path}: {table}{error}") from None
 
 
-def _check_belongs(path: Path, validity: Wanted) -> None:
-    """Refuse options of ways that are not asked for, if it is said which are."""
-    stray = validity.stray() if validity.ways else []
-    if stray:
-        table = f"{'tool.proxyuse.' * (path.name == _SHARED)}validity"
-        belongs = " or ".join(f'"{way}"' for way in ways_of(stray[0]))
-        raise FileError(
-            f"{path}: {table}.{stray[0]} is an option of {belongs}, which {table}.ways does not "
-            f"ask for; add that there, or leave {stray[0]} out"
+def _project(path: Path, section: Mapping[str, Any]) -> Project:
+    known = [option.key for option in _TOP]
+    for key in section:
+        if key not in known and key not in _TABLES:
+            raise DataError(unknown(key, [*known, *_TABLES]))
+    values = from_table(_TOP, {key: section[key] for key in section if key in known})
+    check_association_name(values.get("association"))
+    tables = {name: _table(name, section.get(name, {})) for name in _TABLES}
+    validity = ValidityTable(tables["validity"])
+    _check_stray(validity)
+    folder = Path(os.path.abspath(path)).parent
+    return Project(
+        path,
+        ProjectOptions(**_absolute(values, folder)),
+        validity,
+        Output(**_absolute(tables["output"], folder)),
+    )
+
+
+def _table(name: str, table: object) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        keys = ", ".join(option.key for option in _TABLES[name])
+        raise DataError(f"{name}: expected a table, got {shown(table)}; keys: {keys}")
+    try:
+        return from_table(_TABLES[name], table)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def _absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Make paths relative to the folder of the project file."""
+    return {k: folder / value if isinstance(value, Path) else value for k, value in values.items()}
+
+
+def _check_stray(validity: ValidityTable) -> None:
+    """Raise an error for an option of a method that is not requested, if any method is."""
+    if validity.names and (stray := validity.stray()):
+        methods = listed([f"'{name}'" for name in methods_with(stray[0])])
+        raise DataError(
+            f"validity: {stray[0]} is an option of {methods}; add that to methods, or remove "
+            f"{stray[0]}"
         )
 
 
@@ -212,15 +208,15 @@ def _open_to_all(folder: Path) -> bool:
 
 
 def _section(path: Path) -> Mapping[str, Any] | None:
-    """The part of a TOML file that is ours; None if there is none."""
+    """Return the table of this package in a TOML file; None if there is none."""
     text = _text(path)
     shared = path.name == _SHARED
     if shared and "proxyuse" not in text:
-        return None  # whatever else may be wrong with it
+        return None  # even if it is not valid TOML
     try:
         content: Any = tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
-        raise FileError(f"{path} is not valid TOML: {error}; mend it there") from error
+        raise FileError(f"{path} is not valid TOML: {error}") from error
     except RecursionError:
         raise FileError(f"{path} is not a project file: it is nested too deeply") from None
     if shared:
@@ -241,178 +237,3 @@ def _text(path: Path) -> str:
             ) from None
         except OSError as error:
             raise unreadable(path, error) from error
-
-
-class _Unfit(Exception):
-    """A value that does not fit; says what would."""
-
-
-def _checked(
-    path: Path, section: Mapping[str, Any], keys: Mapping[str, _Check], table: str = ""
-) -> dict[str, Any]:
-    """The values of a table of the file, each of which was asked whether it fits its key."""
-    folder = Path(os.path.abspath(path)).parent
-    found: dict[str, Any] = {}
-    for name, value in section.items():
-        called = f"{path}: {'tool.proxyuse.' * (path.name == _SHARED)}{table}{name}"
-        if name not in keys:
-            raise FileError(f"{called} is not a key that is known here; {_near(name, keys)}")
-        try:
-            fit = keys[name](value)
-        except _Unfit as error:
-            raise FileError(f"{called} is {_brief(value)}; give {error}") from None
-        found[name] = folder / fit if isinstance(fit, Path) else fit
-    return found
-
-
-def _near(name: str, keys: Mapping[str, _Check]) -> str:
-    close = difflib.get_close_matches(name.casefold().replace("-", "_"), keys)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return f"keys: {', '.join(keys)}"
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _file(value: object) -> Path:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise _Unfit("the path of a file as a string")
-    return Path(value)
-
-
-def _column(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Unfit("the name of a column as a string")
-    return value
-
-
-def _columns(value: object) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value
-    if (
-        not isinstance(names, list)
-        or not names
-        or any(not isinstance(name, str) or not name for name in names)
-    ):
-        raise _Unfit("the name of a column as a string, or a list of names")
-    if len(set(names)) < len(names):
-        raise _Unfit("each name once")
-    return tuple(names)
-
-
-def _condition(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise _Unfit("a condition as a string, such as \"age >= 18 and sex == 'F'\"")
-    return value
-
-
-def _share(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise _Unfit("a number from 0 to 1")
-    return float(value)
-
-
-def _whole(least: int) -> _Check:
-    def whole(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise _Unfit(f"a whole number of {least} or more")
-        return value
-
-    return whole
-
-
-def _table(what: str) -> _Check:
-    def table(value: object) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            raise _Unfit(f"a table with {what}")
-        return value
-
-    return table
-
-
-def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise _Unfit("a number of seconds above 0")
-    return float(value)
-
-
-def _chance(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise _Unfit("a number between 0 and 1")
-    return float(value)
-
-
-def _switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _Unfit("true or false")
-    return value
-
-
-def _one_of(known: Iterable[str]) -> _Check:
-    names = tuple(known)
-
-    def one(value: object) -> str:
-        if not isinstance(value, str) or value not in names:
-            raise _Unfit(_listed(names))
-        return value
-
-    return one
-
-
-def _listed(names: Sequence[str], quote: str = '"') -> str:
-    *first, last = (f"{quote}{name}{quote}" for name in names)
-    return f"{', '.join(first)} or {last}"
-
-
-def _ways(value: object) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value
-    known = tuple(METHODS)
-    if not isinstance(names, list) or not names or any(name not in known for name in names):
-        raise _Unfit(f"{_listed(known)}, or a list of these")
-    if len(set(names)) < len(names):
-        raise _Unfit("each way once")
-    return tuple(names)
-
-
-_Check = Callable[[object], Any]
-_KEYS: dict[str, _Check] = {
-    "model": _file,
-    "data": _file,
-    "protected": _columns,
-    "target": _column,
-    "weights": _column,
-    "where": _condition,
-    "protected_data": _file,
-    "key": _column,
-    "epsilon": _share,
-    "delta": _share,
-    "association": _one_of(ASSOCIATIONS),
-    "min_cell": _whole(1),
-    "missing_protected": _one_of(("refuse", "drop", "category")),
-    "threads": _whole(1),
-    "time_limit": _seconds,
-    "budget": _table(f"whole numbers for {_listed(BUDGET_KEYS, quote='')}"),
-    "policy": _file,
-    "judgments": _file,
-    "validity": _table('ways, such as "confirm", and their options'),
-    "output": _table("json, csv, markdown, report, sarif and junit, each the path of a file"),
-}
-_BUDGET: dict[str, _Check] = dict.fromkeys(BUDGET_KEYS, _whole(0))
-_VALIDITY: dict[str, _Check] = {
-    "ways": _ways,
-    "alpha": _chance,
-    "weights_are": _one_of(("sampling", "counts")),
-    "permutations": _whole(1),
-    "correction": _one_of(CORRECTIONS),
-    "exact_p_values": _switch,
-    "splits": _whole(1),
-    "at_least": _whole(1),
-    "validation_share": _chance,
-    "seed": _whole(0),
-    "confirmed_only": _switch,
-}
-_OUTPUTS: dict[str, _Check] = dict.fromkeys(
-    ("json", "csv", "markdown", "report", "sarif", "junit"), _file
-)

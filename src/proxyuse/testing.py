@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, audit
+from proxyuse.auditing import Audit, audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
 from proxyuse.judge.judgment import Oracle
@@ -16,6 +16,7 @@ from proxyuse.report.diff import compare
 from proxyuse.report.diff_text import diff_text
 from proxyuse.report.document import document
 from proxyuse.report.saved import read_document
+from proxyuse.settings import DELTA, EPSILON
 from proxyuse.verdict import Verdict
 
 

@@ -6,7 +6,7 @@ import copy
 import json
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -25,11 +26,11 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.certificate import reference_check as naive_check
 from proxyuse.certificate.certificate import Certificate, certify, schema
-from proxyuse.certificate.hashes import content_hash, program_hash
 from proxyuse.certificate.pareto import pareto_front
 from proxyuse.certificate.reference_check import remeasured
 from proxyuse.certificate.verification import Verification, verify
 from proxyuse.detect import forest_terms
+from proxyuse.hashes import content_hash, program_hash
 from proxyuse.io.json_schema import KEYWORDS
 
 # The certificate
@@ -278,7 +279,7 @@ def check_setting_matters(program: pu.Program, name: str, value: Any, **options:
 )
 def test_other_thresholds_are_another_claim(thresholds):
     content = CERTIFICATE.content
-    found = checked(forged(content, thresholds={**content["thresholds"], **thresholds}))
+    found = checked(forged(content, settings={**content["settings"], **thresholds}))
     assert not found.ok
     assert "claim" in str(found)
 
@@ -616,13 +617,14 @@ def test_strange_files_are_refused(content, message, tmp_path):
         (("settings", "budget", "subsets"), 10**12, "at most"),
         (("settings", "sampling"), {"alpha": 1e-9, "beta": 0.5, "seed": 0}, "at least"),
         (("settings", "bins"), 10**9, "at most"),
-        (("settings", "decision"), {"kind": "magic", "at": 1, "class": None}, "one of"),
-        (("thresholds", "epsilon"), "0.1", "number is wanted"),
+        (("settings", "decision"), {"kind": "magic", "k": 1}, "decision: Invalid value 'magic'"),
+        (("settings", "epsilon"), "0.1", "number is wanted"),
+        (("settings", "bins"), "8", "settings: bins: expected an integer of at least 1"),
         (("witnesses", 0, "positions"), [], "1 or more"),
         (("program", "text"), None, "string is wanted"),
         (("protected"), [], "1 or more"),
         (("program", "text"), "((((", "not the same program"),
-        (("settings", "decision"), {"kind": "top", "at": None, "class": None}, None),
+        (("settings", "decision"), {"kind": "top", "k": None}, "decision: Expected `int`"),
     ],
 )
 def test_strange_contents_are_told(path, new, message):

@@ -310,7 +310,7 @@ def test_doctor_knows_the_core_dependencies():
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "CONTRIBUTING.md"])
 def test_pages_name_the_core_dependencies(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert "core needs NumPy, SciPy, numba and narwhals" in " ".join(text.split())
+    assert "core needs NumPy, SciPy, numba, narwhals and msgspec" in " ".join(text.split())
 
 
 def test_doctor_tells_versions(capsys):

@@ -378,9 +378,9 @@ def test_what_could_not_be_settled_ends_with_3(folder, judge):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--judgments", "no/folder/j.jsonl"), "no folder"),
+        (("--judgments", "no/folder/j.jsonl"), "folder"),
         (("--judgments", "."), "folder"),
-        (("--judgments", "people.csv"), "no file of judgments"),
+        (("--judgments", "people.csv"), "not a file of judgments"),
         (("--json",), "--list"),
         (("--by", " "), "--by is empty"),
     ],

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import proxyuse as pu
-from proxyuse.cli.budget_option import budget_from
 from proxyuse.cli.progress import Lines
 from proxyuse.detect.progress import Progress
 from tests.command_line import run
@@ -64,34 +62,6 @@ def test_a_stream_that_was_closed_stops_nothing():
 
 
 # The budget
-
-
-def test_a_budget_names_what_it_changes():
-    assert budget_from(["subsets=4096,occurrences=1024"]) == pu.Budget(
-        subsets=4096, occurrences=1024
-    )
-    assert budget_from(["grow=1", " search = 2 "]) == pu.Budget(grow=1, search=2)
-    start = pu.Budget(subsets=1, grow=5)
-    assert budget_from(["subsets=7"], start) == pu.Budget(subsets=7, grow=5)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("subset=3", "keys: subsets, search, grow, occurrences, positions"),
-        ("subsets", "expected KEY=NUMBER, got 'subsets'"),
-        ("", "expected KEY=NUMBER, got ''"),
-        ("subsets=4,", "expected KEY=NUMBER, got ''"),
-        ("subsets=-1", "subsets is '-1'; give a whole number of 0 or more"),
-        ("grow=many", "grow is 'many'"),
-        ("grow=1.5", "grow is '1.5'"),
-        ("grow=1,grow=2", "grow twice"),
-    ],
-)
-def test_a_budget_that_cannot_be_read_is_refused(text, said):
-    with pytest.raises(pu.DataError) as error:
-        budget_from([text])
-    assert said in str(error.value)
 
 
 @pytest.fixture

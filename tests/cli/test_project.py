@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import proxyuse.project
-from proxyuse.detect.budget import Budget
 from proxyuse.errors import FileError
-from proxyuse.project import Output, Project, find_project, read_project
-from proxyuse.validity.named_options import Wanted
+from proxyuse.project import Project, find_project, read_project
+from proxyuse.project_settings import Output, ProjectOptions, ValidityTable
+from proxyuse.settings import Budget
 from tests.command_line import run
 from tests.io.test_data_files import somebody_else
 
@@ -50,36 +50,40 @@ def test_the_example_has_every_key(tmp_path):
     project = read_project(own(tmp_path, example()))
     assert project == Project(
         path=tmp_path / "proxyuse.toml",
-        model=tmp_path / "models/credit.skops",
-        data=tmp_path / "data/applicants.parquet",
-        protected=("marital_status", "religion"),
-        target="granted",
-        weights="sampling_weight",
-        where="age >= 18 and country == 'SE'",
-        protected_data=tmp_path / "restricted/people.csv",
-        key="person_id",
-        epsilon=0.1,
-        delta=0.05,
-        association="cramers-v",
-        min_cell=5,
-        missing_protected="drop",
-        threads=2,
-        time_limit=600,
-        budget=Budget(subsets=4096, occurrences=1024),
-        policy=tmp_path / "policy.yaml",
-        judgments=tmp_path / "judgments.jsonl",
-        validity=Wanted(
-            ways=("confirm", "permutation", "cross-validation"),
-            alpha=0.01,
-            weights_are="counts",
-            permutations=10_000,
-            correction="holm",
-            exact_p_values=True,
-            splits=20,
-            at_least=18,
-            validation_share=0.3,
-            seed=7,
-            confirmed_only=True,
+        options=ProjectOptions(
+            model=tmp_path / "models/credit.skops",
+            data=tmp_path / "data/applicants.parquet",
+            protected=("marital_status", "religion"),
+            target="granted",
+            weights="sampling_weight",
+            where="age >= 18 and country == 'SE'",
+            protected_data=tmp_path / "restricted/people.csv",
+            key="person_id",
+            epsilon=0.1,
+            delta=0.05,
+            association="cramers-v",
+            min_cell=5,
+            missing_protected="drop",
+            threads=2,
+            time_limit=600,
+            budget=Budget(subsets=4096, occurrences=1024),
+            policy=tmp_path / "policy.yaml",
+            judgments=tmp_path / "judgments.jsonl",
+        ),
+        validity=ValidityTable(
+            {
+                "methods": ("confirm", "permutation", "cross-validation"),
+                "alpha": 0.01,
+                "weights_are": "counts",
+                "permutations": 10_000,
+                "correction": "holm",
+                "exact_p_values": True,
+                "splits": 20,
+                "at_least": 18,
+                "validation_share": 0.3,
+                "seed": 7,
+                "confirmed_only": True,
+            }
         ),
         output=Output(
             json=tmp_path / "reports/audit.json",
@@ -99,7 +103,6 @@ def test_the_project_file_says_where_the_page_goes(tmp_path, monkeypatch, capsys
     text = "model = 'model.program'\ndata = 'people.csv'\nprotected = 'pregnant'\n"
     own(tmp_path, text + "output.report = 'told/page.html'")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "told").mkdir()
     told, _ = run("audit", code=1, capsys=capsys)
     page = tmp_path / "told" / "page.html"
     assert "The model uses a proxy for" in page.read_text("utf-8")
@@ -111,8 +114,8 @@ def test_the_project_file_says_where_the_page_goes(tmp_path, monkeypatch, capsys
 
 def test_what_is_left_out_is_none(tmp_path):
     path = own(tmp_path, "")
-    assert read_project(path) == Project(path=path, output=Output(None, None, None))
-    assert read_project(str(path)).protected is None
+    assert read_project(path) == Project(path)
+    assert read_project(str(path)).options.protected is None
 
 
 def test_pyproject_says_the_same_in_its_own_table(tmp_path):
@@ -126,30 +129,30 @@ def test_pyproject_says_the_same_in_its_own_table(tmp_path):
     json = "a.json"
     """
     project = read_project(shared(tmp_path, text))
-    assert project.protected == ("religion",)
-    assert project.epsilon == 1.0
-    assert type(project.epsilon) is float
+    assert project.options.protected == ("religion",)
+    assert project.options.epsilon == 1.0
+    assert type(project.options.epsilon) is float
     assert project.output == Output(json=tmp_path / "a.json")
 
 
-def test_options_of_ways_may_stand_there_for_a_command_line_that_asks(tmp_path):
+def test_options_of_methods_are_kept_for_a_command_line_that_requests_them(tmp_path):
     project = read_project(own(tmp_path, "[validity]\nsplits = 5\nalpha = 0.01"))
-    assert project.validity == Wanted(splits=5, alpha=0.01)
+    assert project.validity == ValidityTable({"splits": 5, "alpha": 0.01})
 
 
 def test_paths_are_relative_to_the_file(tmp_path, monkeypatch):
     own(tmp_path / "sub", "data = '../rows.csv'\nmodel = '/models/m.json'\n")
     monkeypatch.chdir(tmp_path)
     project = read_project("sub/proxyuse.toml")
-    assert project.data is not None
-    assert os.path.normpath(project.data) == str(tmp_path / "rows.csv")
-    assert project.model == Path("/models/m.json")
+    assert project.options.data is not None
+    assert os.path.normpath(project.options.data) == str(tmp_path / "rows.csv")
+    assert project.options.model == Path("/models/m.json")
     assert project.path == Path("sub/proxyuse.toml")
 
 
 @pytest.mark.parametrize("raw", [b"\xef\xbb\xbfkey = 'a'\n", b"key = 'a'\r\n"])
 def test_editors_of_windows_are_welcome(tmp_path, raw):
-    assert read_project(own(tmp_path, raw)).key == "a"
+    assert read_project(own(tmp_path, raw)).options.key == "a"
 
 
 # Where it is found
@@ -160,7 +163,7 @@ def test_the_nearest_file_wins(tmp_path):
     shared(tmp_path / "a/b", "[tool.proxyuse]\nkey = 'middle'")
     (tmp_path / "a/b/c/d").mkdir(parents=True)
     found = {
-        name: getattr(find_project(tmp_path / name), "key", None)
+        name: getattr(find_project(tmp_path / name), "options", ProjectOptions()).key
         for name in (".", "a", "a/b", "a/b/c/d")
     }
     assert found == {".": "top", "a": "top", "a/b": "middle", "a/b/c/d": "middle"}
@@ -171,7 +174,7 @@ def test_in_one_folder_our_own_file_goes_first(tmp_path):
     shared(tmp_path, "[tool.proxyuse]\nkey = 'shared'")
     project = find_project(tmp_path)
     assert project is not None
-    assert project.key == "own"
+    assert project.options.key == "own"
     assert project.path == tmp_path / "proxyuse.toml"
 
 
@@ -184,7 +187,7 @@ def test_a_pyproject_of_others_is_passed_over(tmp_path, text):
     shared(tmp_path / "sub", text)
     project = find_project(tmp_path / "sub")
     assert project is not None
-    assert project.key == "top"
+    assert project.options.key == "top"
 
 
 def test_folders_are_not_files(tmp_path):
@@ -192,7 +195,7 @@ def test_folders_are_not_files(tmp_path):
     (tmp_path / "sub/proxyuse.toml").mkdir(parents=True)
     project = find_project(tmp_path / "sub")
     assert project is not None
-    assert project.key == "top"
+    assert project.options.key == "top"
 
 
 def test_without_a_file_there_is_no_project(tmp_path):
@@ -230,53 +233,60 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("protectd = 'a'", ": protectd is not a key that is known here; did you mean protected or"),
-        ("min-cell = 5", ": min-cell is not a key that is known here; did you mean min_cell?"),
-        ("Epsilon = 5", "did you mean epsilon?"),
-        ("tool.proxyuse.key = 'a'", ": tool is not a key"),
-        ("zzz = 1", "keys: model, data, protected, target"),
-        ("output.jsn = 'a'", ": output.jsn is not a key that is known here; did you mean json?"),
+        ("protectd = 'a'", ": unknown option 'protectd'; did you mean 'protected'?"),
+        ("min-cell = 5", ": unknown option 'min-cell'; did you mean 'min_cell'?"),
+        ("Epsilon = 5", "did you mean 'epsilon'?"),
+        ("tool.proxyuse.key = 'a'", ": unknown option 'tool'"),
+        ("zzz = 1", "known options: epsilon, delta, missing_protected"),
+        ("output.jsn = 'a'", ": output: unknown option 'jsn'; did you mean 'json'?"),
+        ("budget.subset = 1", ": budget: unknown option 'subset'; did you mean 'subsets'?"),
         (
             "output = 'a.json'",
-            ": output is 'a.json'; give a table with json, csv, markdown, report,",
+            ": output: expected a table, got 'a.json'; keys: json, csv",
         ),
-        ("output.json = 1", ": output.json is 1; give the path of a file as a string"),
-        ("model = ''", ": model is ''; give the path"),
-        ('model = "a\\u0000b"', "give the path"),
-        ("data = ['a.csv']", ": data is ['a.csv']; give the path"),
-        ("protected = []", ": protected is []; give the name of a column"),
-        ("protected = ['a', 1]", "or a list of names"),
-        ("protected = ''", "or a list of names"),
-        ("protected = ['a', 'a']", "each name once"),
-        ("target = 3", ": target is 3; give the name of a column as a string"),
-        ("key = true", "give the name of a column"),
-        ("where = '  '", "give a condition"),
-        ("epsilon = 1.5", ": epsilon is 1.5; give a number from 0 to 1"),
-        ("epsilon = -0.1", "from 0 to 1"),
-        ("epsilon = nan", "from 0 to 1"),
-        ("epsilon = '0.1'", ": epsilon is '0.1'; give a number"),
-        ("delta = true", ": delta is True; give a number"),
-        ("delta = inf", "from 0 to 1"),
-        ("min_cell = 0", "a whole number of 1 or more"),
-        ("min_cell = 2.5", "a whole number"),
-        ("threads = true", "a whole number"),
-        ("missing_protected = 'keep'", '"refuse", "drop" or "category"'),
-        ("missing_protected = ['drop']", '"refuse", "drop" or "category"'),
-        ("association = 'nmi'", '"cramers-v" or "squared-correlation"'),
-        ("validity = 'confirm'", ": validity is 'confirm'; give a table with ways"),
-        ("validity.ways = []", '"confirm", "permutation" or "cross-validation", or a list'),
-        ("validity.ways = [['confirm']]", "or a list of these"),
-        ("validity.ways = ['confirm', 'confirm']", "each way once"),
-        ("validity.alpha = 0", ": validity.alpha is 0; give a number between 0 and 1"),
-        ("validity.alpa = 0.1", "did you mean alpha?"),
-        ("validity.correction = 'sidak'", '"benjamini-hochberg" or "none"'),
-        ("validity.permutations = 0", "a whole number of 1 or more"),
-        ("validity.seed = -1", "a whole number of 0 or more"),
+        ("output.json = 1", ": output: json: expected the path of a file, got 1"),
+        ("model = ''", ": model: expected the path of a file, got ''"),
+        ('model = "a\\u0000b"', "expected the path"),
+        ("data = ['a.csv']", ": data: expected the path of a file, got ['a.csv']"),
+        ("protected = []", ": protected: expected a name, or a list of different names, got []"),
+        ("protected = ['a', 1]", "or a list of different names"),
+        ("protected = ''", "or a list of different names"),
+        ("protected = ['a', 'a']", "or a list of different names"),
+        ("target = 3", ": target: expected a non-empty string, got 3"),
+        ("weights = 3", ": weights: expected a column name, got 3"),
+        ("key = true", "expected a non-empty string"),
+        ("where = '  '", ": where: expected a non-empty string"),
+        ("epsilon = 1.5", ": epsilon: expected a number between 0 and 1, got 1.5"),
+        ("epsilon = -0.1", "between 0 and 1"),
+        ("epsilon = nan", "between 0 and 1"),
+        ("epsilon = '0.1'", ": epsilon: expected a number between 0 and 1, got '0.1'"),
+        ("delta = true", ": delta: expected a number of at least 0, got True"),
+        ("delta = inf", "got inf"),
+        ("bins = 0", ": bins: expected an integer of at least 1 or 'none', got 0"),
+        ("budget = 4", ": budget: expected a table, got 4"),
+        ("budget.grow = -1", ": budget: grow: expected an integer of at least 0, got -1"),
+        ("sampling.alpha = 1", ": sampling: alpha: expected a number above 0 and below 1, got 1"),
+        ("influence = 3", "'quantitative-input-influence' or 'squared-change', got 3"),
+        ("min_cell = 0", "an integer of at least 1"),
+        ("min_cell = 2.5", "an integer"),
+        ("threads = true", "an integer"),
+        ("missing_protected = 'keep'", "'refuse', 'drop' or 'category'"),
+        ("missing_protected = ['drop']", "'refuse', 'drop' or 'category'"),
+        ("association = 'nmi'", "'cramers-v' or 'squared-correlation', got 'nmi'"),
+        ("validity = 'confirm'", ": validity: expected a table, got 'confirm'; keys: methods,"),
+        ("validity.methods = []", "'confirm', 'permutation' or 'cross-validation', or a list"),
+        ("validity.methods = [['confirm']]", "or a list of different names"),
+        ("validity.methods = ['confirm', 'confirm']", "or a list of different names"),
+        ("validity.alpha = 0", ": validity: alpha: expected a number above 0 and below 1, got 0"),
+        ("validity.alpa = 0.1", "did you mean 'alpha'?"),
+        ("validity.correction = 'sidak'", "'benjamini-hochberg' or 'none'"),
+        ("validity.permutations = 0", "an integer of at least 1"),
+        ("validity.seed = -1", "an integer of at least 0"),
         ("validity.confirmed_only = 1", "true or false"),
-        ("validity.weights_are = 'rows'", '"sampling" or "counts"'),
+        ("validity.weights_are = 'rows'", "'sampling' or 'counts'"),
         (
-            "validity.ways = 'confirm'\nvalidity.splits = 5",
-            ': validity.splits is an option of "cross-validation"',
+            "validity.methods = 'confirm'\nvalidity.splits = 5",
+            ": validity: splits is an option of 'cross-validation'",
         ),
         ("trust_pickle = true", "trust_pickle"),
         ("key = 'a'\nwhere = ", "is not valid TOML"),
@@ -298,11 +308,11 @@ def test_a_long_value_is_cut_short(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[tool.proxyuse]\nepsilon = 2", ": tool.proxyuse.epsilon is 2; give a number"),
-        ("[tool.proxyuse.output]\nx = 2", ": tool.proxyuse.output.x is not a key"),
+        ("[tool.proxyuse]\nepsilon = 2", ": [tool.proxyuse] epsilon: expected a number between"),
+        ("[tool.proxyuse.output]\nx = 2", ": [tool.proxyuse] output: unknown option 'x'"),
         (
-            "[tool.proxyuse.validity]\nways = 'confirm'\nsplits = 2",
-            ": tool.proxyuse.validity.splits is an option of",
+            "[tool.proxyuse.validity]\nmethods = 'confirm'\nsplits = 2",
+            ": [tool.proxyuse] validity: splits is an option of",
         ),
         ("tool = {proxyuse = 3}", "tool.proxyuse is not a table"),
         ("[project]\nname = 'proxyuse'", "has no table [tool.proxyuse]"),

@@ -415,7 +415,7 @@ def test_a_pickle_is_written_only_if_asked_for(run, repair):
         (("--output", "r.txt", "--seed", "-1"), "--seed"),
         (("--output", "r.txt", "--utility", "accuracy"), "--target"),
         (("--output", "r.txt", "--utility", "beauty"), "invalid choice"),
-        (("--output", "r.txt", "--target", "hours"), "y holds"),
+        (("--output", "r.txt", "--target", "hours"), "y contains numbers"),
         (("--output", "r.txt", "--target", "married"), "both the target and a protected"),
         (("--output", "r.txt", "--epsilon", "2"), "--epsilon"),
         ((), "--output"),

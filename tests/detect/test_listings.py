@@ -64,7 +64,6 @@ def check_listing(audit: pu.Audit, tree: Tree) -> None:
         assert disjoint or not any(site.operands for sites in sets for site in sites)
 
 
-@settings(max_examples=60)
 @given(cases(), thresholds, budgets, st.booleans())
 def test_no_listing_shows_positions_that_overlap(
     case: Case, limits: tuple[float, float], budget: pu.Budget, all_sets: bool
@@ -73,7 +72,6 @@ def test_no_listing_shows_positions_that_overlap(
     check_disjoint(audited(case, epsilon=epsilon, delta=delta, budget=budget, all_sets=all_sets))
 
 
-@settings(max_examples=60)
 @given(cases(), thresholds, st.booleans())
 def test_a_computation_is_listed_with_all_its_occurrences(
     case: Case, limits: tuple[float, float], all_sets: bool

@@ -217,7 +217,7 @@ def test_a_bound_on_what_operands_can_move_settles_an_operator_at_once():
     program = Program.parse("ite(a + b + c > 1000, 1, 0)")
     data = {name: np.arange(40.0) for name in "abc"} | {"z": [0, 1] * 20}
     engine = engine_for(program, data, protected=["z"])
-    operator = replace(operator_of(engine), alone=True)
+    operator = replace(operator_of(engine), unique=True)
     result = search_partial_sums(engine, operator, NMI, epsilon=0.0, delta=0.0)
     assert (result.exhausted, result.measured) == (True, 0)
 

@@ -18,6 +18,7 @@ from proxyuse.cli.main import main
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.report.document import document
 from proxyuse.request import request_for
+from proxyuse.settings import AuditOptions
 
 ROWS = 300
 rng = np.random.default_rng(0)
@@ -42,7 +43,7 @@ def audited(program: pu.Program, steps: float | None, **options: Any) -> pu.Audi
     """An audit that stops after a number of ticks of the clock."""
     ticks = count()
     clock = Clock(None, limit=steps, now=lambda: float(next(ticks)))
-    return examine(request_for(program, PEOPLE, "z", 0.1, 0.05, **options), clock=clock)
+    return examine(request_for(program, PEOPLE, "z", AuditOptions(**options)), clock=clock)
 
 
 def figures(audit: pu.Audit) -> dict[str, tuple[object, ...]]:
@@ -110,7 +111,7 @@ def test_when_the_search_is_stopped_the_combinations_are_named():
     program = pu.Program.parse(f"ite({' + '.join(names)} + 3 * a > 0, 1, 0)")
     ticks = count()
     budget = pu.Budget(subsets=16, search=10**6, grow=10**6)
-    case = request_for(program, wide, "z", 0.1, 0.05, budget=budget)
+    case = request_for(program, wide, "z", AuditOptions(budget=budget))
     for steps in (2**power for power in range(4, 14)):
         clock = Clock(None, limit=steps, now=lambda: float(next(ticks)))
         found = examine(case, clock=clock)
@@ -147,7 +148,7 @@ def test_an_audit_can_be_given_seconds():
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "10", True, [1]])
 def test_a_limit_is_a_positive_number(limit):
-    with pytest.raises(pu.DataError, match=r"time_limit is .*; pass a number of seconds above 0"):
+    with pytest.raises(pu.DataError, match="time_limit: expected a number above 0 or None, got"):
         pu.audit(RULE, PEOPLE, "z", time_limit=limit)
 
 

@@ -17,7 +17,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LONG = ("verify", "audit-in-ci", "repair")  # pages with many commands
+LONG = (
+    "audit-a-model",
+    "audit-in-ci",
+    "command-line",
+    "repair",
+    "verify",
+)  # pages with many commands
 BLOCK = re.compile(
     r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL
 )

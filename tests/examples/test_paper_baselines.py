@@ -19,6 +19,7 @@ def cuts() -> dict[float, Any]:
     return {epsilon: script.cut(epsilon) for epsilon in script.THRESHOLDS}
 
 
+@pytest.mark.slow
 def test_repair_leaves_no_witness_and_removal_does():
     left = {epsilon for epsilon, at in cuts().items() if at.audit.witnesses}
     assert left == {0.5, 0.1, 0.05}

@@ -25,6 +25,7 @@ def page() -> experiment.Reproduced:
     return result
 
 
+@pytest.mark.slow
 def test_the_reversed_p_value_finds_no_proxy_and_looks_right_under_independence():
     shares = {float(row[0]): (float(row[1]), float(row[2])) for row in page().tables[0].rows}
     assert shares[0] == pytest.approx((0.05, 0.05), abs=0.035)

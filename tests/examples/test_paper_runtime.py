@@ -92,6 +92,7 @@ def test_thresholds_change_only_which_sums_of_trees_are_listed_in_the_small_mode
         assert len(sums[0] ^ sums[1]) <= 3  # pairs of three trees
 
 
+@pytest.mark.slow
 def test_the_small_models_have_as_many_decompositions_as_the_authors_timed():
     by_rows, _ = small_runs()
     counts = {kind: {run.decompositions for run in runs} for kind, runs in by_rows.items()}

@@ -32,7 +32,13 @@ DEEP = {
 DATA = {"x": [1.0, 3.0, 7.0, 9.0], "y": [1.0, 2.0, 3.0, 4.0], "z": [0, 0, 1, 1]}
 
 
-SLOW = ("then", "guard", "and and or")  # similar to the others, but slower
+SLOW = (
+    "then",
+    "else",
+    "guard",
+    "and and or",
+    "sums and products",
+)  # similar to the others, but slower
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_a_chain_of_some_depth_can_be_audited(shape):
 
 @pytest.mark.slow
 def test_a_deep_tree_can_be_audited():
-    # Most occurrences of x behave alike on four rows, but each is listed if all are asked for.
+    # Most occurrences of x behave alike on four rows, but `measure="all"` lists each of them.
     depth = 1000
     assert depth >= sys.getrecursionlimit()
     program = Program.parse(DEEP["else"](depth))

@@ -43,10 +43,10 @@ from proxyuse.lang.text import (
     brief,
     briefs,
     name_text,
-    shortened,
     term_text,
 )
 from proxyuse.program import Program
+from proxyuse.words import shortened
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

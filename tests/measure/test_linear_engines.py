@@ -89,8 +89,8 @@ def test_subsets_of_sums_agree_with_the_definition(seed: int) -> None:
     measure = NormalizedMutualInformation()
     every = sites(program)
     terms = [program.points.term_at(site) for site in every]
-    wanted = [reference.influence([site]) for site in every]
-    assert together.influences(every) == pytest.approx(wanted, rel=1e-12, abs=0), str(program)
+    expected = [reference.influence([site]) for site in every]
+    assert together.influences(every) == pytest.approx(expected, rel=1e-12, abs=0), str(program)
     np.testing.assert_allclose(
         together.associations(terms, measure),
         [reference.associations(term) for term in terms],
@@ -144,5 +144,5 @@ def test_products_too_large_or_small_to_be_held(text: str, data: dict[str, list[
         columns, protected={"z": [0, 1, 0, 1]}, variables=program.variables
     )
     reference, together = defined(program, population), measured(program, population)
-    wanted = [reference.influence([site]) for site in sites(program)]
-    assert together.influences(sites(program)) == wanted
+    expected = [reference.influence([site]) for site in sites(program)]
+    assert together.influences(sites(program)) == expected

@@ -103,10 +103,10 @@ def check_audits(case: LargeCase, epsilon: float, delta: float, **options: Any) 
     alone = [sites[0] for sites in everything.decompositions.sites if len(sites) == 1]
     counts = Counter(everything.program.points.term_at(site).digest for site in alone)
     where = case.form, epsilon, delta
-    wanted, found = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
-    assert found.keys() == wanted.keys(), where
-    for key, values in wanted.items():
-        assert found[key] == pytest.approx(values, abs=1e-9), (*where, key)
+    expected, actual = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
+    assert actual.keys() == expected.keys(), where
+    for key, values in expected.items():
+        assert actual[key] == pytest.approx(values, abs=1e-9), (*where, key)
     influences = dict(zip(everything.decompositions.sites, everything.decompositions.influences,
                           strict=True))  # fmt: skip
     by_rows = ByRows(bounded.program, case.columns, case.weights, case.protected)
@@ -127,16 +127,17 @@ def witnesses_of_terms(audit: pu.Audit, counts: Counter[bytes]) -> dict[Any, Any
 
 @pytest.mark.parametrize("form", FORMS)
 def test_audits_that_bound_first(form: str) -> None:
-    for seed in (3, 20):
-        check_audits(large_case(seed, 257, form, compound=seed % 3 == 0), 0.01, 0.02)
+    check_audits(large_case(3, 257, form, compound=True), 0.01, 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("association", ["adjusted-mutual-information", "cramers-v"])
 @pytest.mark.parametrize("form", ["label", "sum", "vote", "boosted"])
 def test_audits_that_bound_first_with_other_associations(form: str, association: str) -> None:
     check_audits(large_case(17, 257, form), 0.01, 0.02, association=association)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["number", "sum", "boosted"])
 def test_audits_that_bound_first_with_squared_correlation(form: str) -> None:
     case = large_case(17, 257, form)
@@ -182,11 +183,11 @@ def test_equal_subtrees_may_matter_together_only() -> None:
     same = "ite(x <= 1, 1, 0)"
     columns: dict[str, Any] = {"x": np.arange(6.0), "y": [0, 1] * 3}
     program = Program.parse(f"{same} + ite(y <= 0, {same}, {same}) + ite(x <= 1, 3, 2) > 3.5")
-    found = pu.audit(
+    audit = pu.audit(
         program, columns, {"z": columns["x"] <= 1}, 0.1, 0.05, budget=pu.Budget(positions=0)
     )
-    witnesses = {w.term: w.occurrences for w in found.witnesses}
-    assert found.bounded is not None
+    witnesses = {w.term: w.occurrences for w in audit.witnesses}
+    assert audit.bounded is not None
     assert witnesses[same] == 3
     check_bounds(str(program.term), columns)
 

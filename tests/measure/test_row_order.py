@@ -13,7 +13,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
     NormalizedMutualInformation,
 )
 from proxyuse.measure.association.support import bins_of
-from proxyuse.measure.masses import fixed_point
+from proxyuse.measure.fixed_point import fixed_point
 from proxyuse.measure.row_order import content_order
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program

@@ -417,6 +417,7 @@ def test_a_threshold_on_a_forest_is_a_sum_of_trees_as_well():
     assert isinstance(program.term, Ite)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["two classes", "three classes"])
 @pytest.mark.parametrize(
     ("name", "steps"),

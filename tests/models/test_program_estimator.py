@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
-from hypothesis import given, settings
+from hypothesis import given
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -32,7 +32,6 @@ from sklearn.utils.validation import check_is_fitted
 import proxyuse as pu
 from proxyuse.errors import DataError, FileError, LanguageError, TranslationError
 from proxyuse.models.checks import check_predictions
-from proxyuse.models.decisions import Positive, Threshold
 from proxyuse.models.files import load_model
 from proxyuse.models.program_estimator import (
     ProgramClassifier,
@@ -42,6 +41,7 @@ from proxyuse.models.program_estimator import (
 )
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
+from proxyuse.settings import Positive, Threshold
 from tests.strategies import columns, terms
 
 RNG = np.random.default_rng(3)
@@ -146,7 +146,6 @@ def test_an_output_that_is_no_class_is_an_error_that_names_the_row():
     assert not hasattr(estimator, "predict_proba")
 
 
-@settings(max_examples=60, deadline=None)
 @given(terms(), columns(4))
 def test_random_programs(term, data):
     program = Program(term)

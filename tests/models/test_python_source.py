@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -100,7 +100,6 @@ def agrees(program, data, rows=None):
     assert not wrong, wrong[:5]
 
 
-@settings(max_examples=200, deadline=None)
 @given(terms(), columns(5))
 def test_random_programs(term, data):
     agrees(Program(term), data)
@@ -327,7 +326,6 @@ def test_names_and_words_are_quoted(text):
 
 
 @given(st.text(max_size=8), st.text(max_size=8))
-@settings(max_examples=100, deadline=None)
 def test_any_names(name, word):
     term = Compare(Relation.NE, Var(name), Const(word))
     (found,) = run(Program(term), [{name: word + "!"}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxyuse.errors import TranslationError
@@ -70,7 +70,6 @@ def test_a_bayesian_list_on_the_bundled_data(data):
 # Random data
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.sampled_from(OF_THRESHOLDS), st.integers(1, 4), st.booleans())
 def test_values_at_and_next_to_a_cutoff_go_the_same_way(seed, kind, features, close):
     rng = np.random.default_rng(seed)
@@ -94,7 +93,6 @@ def test_values_at_and_next_to_a_cutoff_go_the_same_way(seed, kind, features, cl
         says_the_same(model, np.array(rows), program)
 
 
-@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**31), st.integers(1, 3))
 def test_features_of_0_and_1(seed, width):
     rng = np.random.default_rng(seed)

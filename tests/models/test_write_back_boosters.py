@@ -21,13 +21,13 @@ from proxyuse.lang.build import const  # noqa: E402
 from proxyuse.lang.nodes import Add, Argmax, Const, Ite, Var  # noqa: E402
 from proxyuse.lang.positions import Site, operand_choices  # noqa: E402
 from proxyuse.models.checks import check_predictions, compare, predictions  # noqa: E402
-from proxyuse.models.decisions import Threshold  # noqa: E402
 from proxyuse.models.lightgbm import write_back as lightgbm_model  # noqa: E402
 from proxyuse.models.registry import translate  # noqa: E402
 from proxyuse.models.remaining_trees import CannotWriteBack, remaining_trees  # noqa: E402
 from proxyuse.models.translation import DOUBLE, SINGLE  # noqa: E402
 from proxyuse.models.xgboost import write_back as xgboost_model  # noqa: E402
 from proxyuse.program import Frame, Program  # noqa: E402
+from proxyuse.settings import Threshold  # noqa: E402
 from tests.faithful import with_categories  # noqa: E402
 
 ROWS = 300

@@ -24,7 +24,7 @@ import proxyuse as pu
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Compare, Const, Member, Term, Var, variables
 from proxyuse.lang.positions import Site
-from proxyuse.measure.what_if import WhatIf
+from proxyuse.measure.interventions import Interventions
 from tests.brute import Tree, key, mass_of, without_idle_marks
 from tests.forest_cases import forest_case
 from tests.measure.agreement import defined, measured
@@ -49,7 +49,7 @@ def repaired(case: Case, epsilon: float, delta: Fraction, **options: Any) -> pu.
 
 
 def check_repaired(case: Case, repair: pu.Repair, epsilon: float, delta: Fraction) -> None:
-    """No witness by brute force, no larger, and no worse than a constant."""
+    """No witness by brute force, not larger than before, and not worse than a constant."""
     sample = case.sample
     tree = Tree(without_idle_marks(repair.program.term, case.never_missing))
     for decomposition in tree.decompositions():
@@ -58,11 +58,11 @@ def check_repaired(case: Case, repair: pu.Repair, epsilon: float, delta: Fractio
             for name in case.protected:
                 assert sample.association(decomposition.term, name) < epsilon
     assert repair.program.size <= case.program.size
-    said = [key(value) for value in sample.values(case.term)]
-    now = [key(value) for value in sample.values(repair.program.term)]
-    pairs = list(zip(said, now, sample.weights, strict=True))
-    agreement = mass_of([w for old, new, w in pairs if old == new]) / sample.total
-    constants = [mass_of([w for old, _, w in pairs if old == v]) / sample.total for v in set(said)]
+    before = [key(value) for value in sample.values(case.term)]
+    after = [key(value) for value in sample.values(repair.program.term)]
+    rows = list(zip(before, after, sample.weights, strict=True))
+    agreement = mass_of([w for old, new, w in rows if old == new]) / sample.total
+    constants = [mass_of([w for old, _, w in rows if old == v]) / sample.total for v in set(before)]
     assert agreement >= max(constants)
     assert repair.used.after == pytest.approx(float(agreement))
 
@@ -99,28 +99,28 @@ def repaired_forest(seed: int, epsilon: float, delta: float) -> pu.Repair:
 def test_sums_of_trees_are_repaired(seed):
     repair = repaired_forest(seed, 0.05, 0.05)
     reference = defined(repair.after.program, repair.after.population)
-    for found in repair.after.decompositions:
-        associations = reference.associations(found.expression)
-        for z, association in zip(found.associations, associations, strict=True):
-            influence = reference.influence(found.sites)
+    for decomposition in repair.after.decompositions:
+        associations = reference.associations(decomposition.expression)
+        for z, association in zip(decomposition.associations, associations, strict=True):
+            influence = reference.influence(decomposition.sites)
             assert association < 0.05 or influence <= 0.05, z
     assert repair.program.size <= repair.original.size
     assert repair.used.before == 1.0
 
 
-# Constants at positions, as the engine sees them without a program for each
+# Interventions: a program with constants at some positions, without building the changed program
 
 
-def counted(seed: int, wanted: Callable[[Term], bool]) -> int:
-    return sum(map(wanted, forest_case(seed).program.points.terms))
+def count_terms(seed: int, matches: Callable[[Term], bool]) -> int:
+    return sum(map(matches, forest_case(seed).program.points.terms))
 
 
-WITH_TESTS = [s for s in range(60) if counted(s, lambda t: isinstance(t, Compare | Member))]
-WITH_REPEATED_X = [s for s in range(100) if counted(s, lambda t: t == Var("x")) >= 4]
+WITH_TESTS = [s for s in range(60) if count_terms(s, lambda t: isinstance(t, Compare | Member))]
+WITH_REPEATED_X = [s for s in range(100) if count_terms(s, lambda t: t == Var("x")) >= 4]
 
 
 @pytest.mark.parametrize("seed", WITH_TESTS)
-def test_an_engine_knows_what_a_changed_program_would_say(seed):
+def test_interventions_compute_the_outputs_of_a_changed_program(seed):
     case = forest_case(seed)
     engine = measured(case.program, case.population)
     rng = np.random.default_rng(seed)
@@ -128,24 +128,25 @@ def test_an_engine_knows_what_a_changed_program_would_say(seed):
     inside = [p for p, t in enumerate(points.terms) if isinstance(t, Compare | Member)]
     sites = [Site(p) for p in inside if p == inside[0] or rng.random() < 0.4]
     new = {site: Const(bool(rng.random() < 0.5)) for site in sites}
-    assert new, "a case without tests shows nothing; take it out of the list"
+    assert new, "every case must contain a test"
     changed = engine.of(case.program.replaced(new))
-    assert WhatIf(engine).values_with(new).tolist() == pytest.approx(
+    assert Interventions(engine).values_with(new).tolist() == pytest.approx(
         changed.sample.outputs().tolist(), nan_ok=True
     )
 
 
 @pytest.mark.parametrize("seed", WITH_REPEATED_X)
-def test_an_engine_knows_what_is_left_of_a_variable(seed):
+def test_interventions_compute_the_influence_of_the_remaining_positions(seed):
     case = forest_case(seed)
     engine = measured(case.program, case.population)
     points = engine.points
     sites = [Site(p) for p, t in enumerate(points.terms) if t == Var("x")]
     new = dict.fromkeys(sites[::2], Const(1.0))
     changed = case.program.replaced(new)
-    there = [Site(p) for p, t in enumerate(changed.points.terms) if t == Var("x")]
-    expected = defined(changed, case.population).influence(there) if there else 0.0
-    assert WhatIf(engine).influence_after(sites[1::2], new) == pytest.approx(expected, abs=1e-12)
+    remaining = [Site(p) for p, t in enumerate(changed.points.terms) if t == Var("x")]
+    expected = defined(changed, case.population).influence(remaining) if remaining else 0.0
+    influence = Interventions(engine).influence_after(sites[1::2], new)
+    assert influence == pytest.approx(expected, abs=1e-12)
 
 
 # The paper's example
@@ -165,7 +166,7 @@ def adult() -> tuple[Any, ...]:
 
 def no_bare_variable(witness: pu.Witness) -> pu.Judgment | None:
     if isinstance(witness.expression, Var):
-        return pu.Judgment(True, "a variable by itself is not looked at here")
+        return pu.Judgment(True, "this test ignores bare variables")
     return None
 
 
@@ -201,7 +202,7 @@ def test_adult_with_bare_variables():
 # Certificates
 
 
-def test_a_certificate_speaks_of_the_model_that_is_handed_out():
+def test_a_certificate_is_about_the_repaired_model():
     rng = np.random.default_rng(0)
     rooms = rng.integers(1, 5, 300).astype(float)
     people = pd.DataFrame(
@@ -227,7 +228,7 @@ def test_a_certificate_speaks_of_the_model_that_is_handed_out():
 
 
 def test_a_repair_that_makes_all_outputs_equal_is_measured_by_decisions() -> None:
-    """Squared change is undefined there, and the search must not stop for it."""
+    """Squared change is undefined there. The search must not stop."""
     x = np.arange(80) % 2
     data = {"x": x, "y": x, "v": np.arange(80) % 5, "z": x}
     program = pu.Program.parse("ite(x <= 0, 1.5, 2.5) * ite(y <= 5, 1, 2) + ite(v <= 9, 0, 1)")

@@ -27,6 +27,18 @@ def tables(draw, largest=6):
     return np.array(draw(st.lists(row, min_size=height, max_size=height)), dtype=np.int64)
 
 
+def promised(entry, min_cell):
+    """The range of values that one printed cell states."""
+    if isinstance(entry, int):
+        return entry, entry
+    if entry == f"<{min_cell}":
+        return 0, min_cell - 1
+    if entry == "withheld":
+        return 0, None
+    low, high = entry.replace(",", "").split(" to ")
+    return int(low), int(high)
+
+
 def possible_values(printed, cell, min_cell):
     """What a reader of the printed table knows of a cell: its least and its largest value.
 
@@ -34,11 +46,7 @@ def possible_values(printed, cell, min_cell):
     """
     cells = printed["cells"]
     height, width = len(cells), len(cells[0])
-    bounds = [
-        (entry, entry) if isinstance(entry, int) else (0, min_cell - 1 if "<" in entry else None)
-        for line in cells
-        for entry in line
-    ]
+    bounds = [promised(entry, min_cell) for line in cells for entry in line]
     across = np.kron(np.eye(height), np.ones(width))
     down = np.kron(np.ones(height), np.eye(width))
     totals = [*printed["row_totals"], *printed["column_totals"]]
@@ -68,9 +76,20 @@ def check(counts, min_cell):
             if entry == f"<{min_cell}":
                 assert (low, high) == (0, min_cell - 1)
             else:
-                assert entry == "withheld"
+                assert entry == "withheld" or " to " in entry
                 assert high - low + 1 >= min_cell
+    if printed["cells"] and len(printed["rows"]) == height and len(printed["columns"]) == width:
+        check_ranges(printed["cells"], counts, min_cell)
     return printed
+
+
+def check_ranges(cells, counts, min_cell):
+    """Every printed cell is true of the count behind it."""
+    for line, true in zip(cells, counts.tolist(), strict=True):
+        for entry, count in zip(line, true, strict=True):
+            low, high = promised(entry, min_cell)
+            assert low <= count
+            assert high is None or count <= high
 
 
 @given(tables(), st.integers(2, 9))
@@ -89,11 +108,11 @@ def test_in_large_tables_too(seed):
 @pytest.mark.parametrize(
     ("counts", "cells"),
     [
-        ([[3, 90], [60, 70]], [["<5", "withheld"], ["withheld", "withheld"]]),
-        ([[0, 500], [600, 0]], [["<5", "withheld"], ["withheld", "<5"]]),
+        ([[3, 90], [60, 70]], [["<5", "89 to 93"], ["59 to 63", "67 to 71"]]),
+        ([[0, 500], [600, 0]], [["<5", "496 to 500"], ["596 to 600", "<5"]]),
         ([[3, 500], [600, 1]], [["withheld", "withheld"], ["withheld", "withheld"]]),
         ([[5, 90], [60, 70]], [[5, 90], [60, 70]]),
-        ([[3, 90, 80], [60, 70, 50]], [["<5", 90, "withheld"], ["withheld", 70, "withheld"]]),
+        ([[3, 90, 80], [60, 70, 50]], [["<5", 90, "79 to 83"], ["59 to 63", 70, "47 to 51"]]),
         ([[4, 4], [4, 4]], [["withheld", "withheld"], ["withheld", "withheld"]]),
     ],
 )
@@ -105,9 +124,9 @@ def test_what_is_printed(counts, cells):
 def test_the_rectangle_that_hides_least_is_taken():
     counts = np.array([[3, 90, 80], [60, 70, 50], [7, 300, 9]])
     assert printed_cells(counts, 5) == [
-        ["<5", 90, "withheld"],
+        ["<5", 90, "79 to 83"],
         [60, 70, 50],
-        ["withheld", 300, "withheld"],
+        ["6 to 10", 300, "6 to 10"],
     ]
 
 
@@ -126,17 +145,25 @@ def test_lines_put_together_hold_enough_rows_and_every_line_is_there(totals, min
         assert all(sum(totals[line] for line in some) >= min_cell for some in lines)
 
 
+def test_ranges_follow_from_what_is_printed():
+    """Other counts behind the same printed table give the same ranges."""
+    counts = np.array([[3, 19_713], [12_230, 353], [1_250, 256], [7_376, 205]])
+    shifted = counts + np.array([[-2, 2], [0, 0], [2, -2], [0, 0]])
+    assert printed_cells(counts, 5) == printed_cells(shifted, 5)
+    assert printed_cells(counts, 5)[2] == ["1,249 to 1,253", "253 to 257"]
+
+
 def test_a_rare_value_is_not_named():
     counts = np.array([[20, 30], [2, 1], [30, 20], [1, 1]])
     printed = printed_table(counts, ["'a'", "'Ann'", "'b'", "'Bob'"], ["false", "true"], 5)
-    assert printed["rows"] == ["'a'", "'b'", "2 other values taken together"]
+    assert printed["rows"] == ["'a'", "'b'", "2 other values together"]
     assert printed["row_totals"] == [50, 50, 5]
 
 
 def test_a_long_table_is_cut():
     printed = printed_table(np.full((300, 2), 9), [str(i) for i in range(300)], ["a", "b"], 5)
     assert len(printed["rows"]) == 21
-    assert printed["rows"][-1] == "280 other values taken together"
+    assert printed["rows"][-1] == "280 other values together"
     assert printed["cells"][-1] == [280 * 9, 280 * 9]
 
 

@@ -72,11 +72,11 @@ def test_the_answer_the_groups_and_the_thresholds():
     assert "The model uses a proxy for pregnant and a proxy for promised." in shown.text
     heads, first, second = shown.rows
     assert heads == [
-        "the model looks at",
-        "protected",
+        "the model uses",
+        "protected attribute",
         "association",
         "influence",
-        "around it",
+        "related",
         "id",
     ]
     assert first[:4] == ["the value of vitamins", "pregnant", "1.000", "0.500"]
@@ -96,14 +96,14 @@ def test_the_same_numbers_as_all_witnesses_give():
 def test_where_nothing_is_found_the_nearest_are_shown():
     shown = read(audited(delta=0.9))
     assert "No proxy use of pregnant was found at these thresholds." in shown.text
-    assert shown.rows[0][0] == "nearest to proxy use"
+    assert shown.rows[0][0] == "closest to proxy use"
     assert "0.400 influence" in shown.rows[1][-1]
 
 
 def test_what_is_not_settled_is_told():
     shown = read(audited(delta=0.9, variables=False))
     assert "but not everything could be settled" in shown.text
-    assert "Not settled:" in shown.text
+    assert "Undecided:" in shown.text
     assert "were not measured" in shown.text
 
 
@@ -133,9 +133,9 @@ def test_a_repair():
     done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant")
     shown = read(done)
     assert "Repaired: " in shown.text
-    assert shown.rows[0][:3] == ["replaced", "by", "because of"] or "whole program" in shown.text
+    assert shown.rows[0][:3] == ["replaced", "with", "because of"] or "whole program" in shown.text
     assert "agreement 1.0000 before" in shown.text
-    assert "What is below these limits is still used." in shown.text
+    assert "The model may still use computations below them." in shown.text
 
 
 def test_nothing_to_repair():

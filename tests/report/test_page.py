@@ -17,10 +17,10 @@ import proxyuse as pu
 from proxyuse.errors import FileError
 from proxyuse.lang.nodes import Compare, Const, Ite, Relation, Var
 from proxyuse.lang.positions import Position
+from proxyuse.page.location import conditions, operands
 from proxyuse.page.model_drawing import tree_drawing
 from proxyuse.page.page import page_text
-from proxyuse.page.places import conditions, operands
-from proxyuse.page.shown import all_visible, words
+from proxyuse.page.untrusted_text import all_visible, words
 from tests.command_line import run
 
 SCRIPT = "<script>alert(1)</script>"
@@ -124,7 +124,7 @@ def test_the_first_screen_has_the_answer(page: str, elements: Elements) -> None:
     assert "400 rows" in text
     assert "confirmed" in text
     assert "not judged" in text
-    assert page.index("Look at ") < page.index('id="picture"')
+    assert page.index("Start here") < page.index('id="picture"')
 
 
 def test_every_number_that_can_be_asked_about_has_an_answer(elements: Elements) -> None:
@@ -206,9 +206,9 @@ def test_words_escape() -> None:
 def test_without_witnesses_it_says_what_comes_nearest() -> None:
     text = "".join(Elements(page_text(small_audit(epsilon=0.99))).text)
     assert "No proxy use of pregnant was found at these thresholds." in text
-    assert "Nearest to proxy use" in text
-    assert "there is no witness on these rows" in text
-    assert "One by one" not in text
+    assert "Closest to proxy use" in text
+    assert "these rows have no witness" in text
+    assert "Witnesses in detail" not in text
 
 
 def test_judgments_are_told_with_their_reason() -> None:
@@ -245,7 +245,7 @@ def test_a_repair_is_told(tmp_path: Path) -> None:
     path = done.to_html(tmp_path / "report.html")
     page = path.read_text("utf-8")
     text = " ".join("".join(Elements(page).text).split())
-    assert "What was replaced by what, and why" in text
+    assert "Replacements and their reasons" in text
     assert done.certificate.hash in page
     assert f"{done.used.after:.4f}" in text
     assert "Step 1" in text
@@ -268,7 +268,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         ("ite(a in {'x', 'y'}, 0, b)", "2", ["a is none of 'x', 'y' or missing"]),
         ("ite(a in {'x', 'y'}, b, 0)", "1", ["a is one of 'x', 'y'"]),
         ("ite(a == 1, 0, 1)", "0", []),
-        ("ite(a + b >= 1, c, 1)", "1", ["a + b >= 1 holds"]),
+        ("ite(a + b >= 1, c, 1)", "1", ["a + b >= 1 is true"]),
     ],
 )
 def test_the_way_to_a_place_is_told_in_words(text: str, position: str, shown: list[str]) -> None:

@@ -87,7 +87,7 @@ def test_a_line_shows_its_witness(opened: Opened, report: str) -> None:
     line.locator("td.num").first.click()
     assert page.evaluate("heard") == [{"protected": int(index or ""), "id": id_}]
     section = page.locator(f"#witness-{index}-{id_}")
-    assert "chosen" in (section.get_attribute("class") or "")
+    assert "selected" in (section.get_attribute("class") or "")
     assert section.locator("h4", has_text="In the model").is_visible()
     assert line.get_attribute("aria-current") == "true"
 

@@ -17,7 +17,7 @@ import pytest
 import proxyuse as pu
 from proxyuse.lang.nodes import Compare, Const, Ite, Relation, Term, Var
 from proxyuse.page.page import page_text
-from proxyuse.page.shown import visible
+from proxyuse.page.untrusted_text import visible
 from proxyuse.report.document import document
 from proxyuse.report.junit import junit
 from proxyuse.report.sarif import sarif

@@ -116,7 +116,7 @@ def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, told: dict[st
     assert red > blue + 60
     assert opaque > 200
     count = page.locator(".picture-count").inner_text()
-    assert count.startswith(f"{witnesses} computations above both")
+    assert count.startswith(f"{witnesses} computations above both thresholds")
 
 
 def test_pointing_at_a_point_tells_its_figures_and_draws_nothing_anew(
@@ -185,8 +185,8 @@ def test_points_are_found_and_selected_by_keyboard(page: Page, told: dict[str, A
     page.locator("#picture-find").focus()
     page.keyboard.type("husband")
     matching = sum("husband" in term for term in told["columns"]["term"])
-    assert page.locator(".picture-found-count").inner_text() == f"{matching} computations found"
-    assert page.locator("#picture-found [role=option]").count() == matching
+    assert page.locator(".picture-results-count").inner_text() == f"{matching} matches"
+    assert page.locator("#picture-results [role=option]").count() == matching
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     active = page.locator("#picture-find").get_attribute("aria-activedescendant")
@@ -194,18 +194,18 @@ def test_points_are_found_and_selected_by_keyboard(page: Page, told: dict[str, A
     assert page.locator(f"#{active}").get_attribute("aria-selected") == "true"
     page.keyboard.press("Enter")
     assert page.evaluate("heard")[0]["id"] == wanted
-    assert page.locator("#picture-found").is_hidden()
+    assert page.locator("#picture-results").is_hidden()
 
 
 def test_thresholds_move_by_keys_and_are_not_the_audited_ones(page: Page, told: dict[str, Any]):
-    slider = page.get_by_role("slider", name="Try another threshold of association")
+    slider = page.get_by_role("slider", name="Try another association threshold")
     before = page.locator(".picture-count").inner_text()
     slider.focus()
     page.keyboard.press("Home")
     above = sum(value > told["delta"] for value in told["columns"]["influence"])
     assert slider.get_attribute("aria-valuenow") == "0"
     text = page.locator(".picture-count").inner_text()
-    assert text.startswith(f"{above} computations above both")
+    assert text.startswith(f"{above} computations above both thresholds")
     assert f"{above} computations" in (slider.get_attribute("aria-valuetext") or "")
     assert "audited" in page.locator(".picture-trying").inner_text()
     page.keyboard.press("ArrowRight")
@@ -217,7 +217,7 @@ def test_thresholds_move_by_keys_and_are_not_the_audited_ones(page: Page, told: 
 
 @pytest.mark.parametrize(("name", "across", "up"), [("association", -80, 0), ("influence", 0, -90)])
 def test_thresholds_can_be_dragged(page: Page, name: str, across: int, up: int):
-    slider = page.get_by_role("slider", name=f"Try another threshold of {name}")
+    slider = page.get_by_role("slider", name=f"Try another {name} threshold")
     before = float(slider.get_attribute("aria-valuenow") or "nan")
     box = slider.bounding_box()
     assert box is not None
@@ -263,7 +263,7 @@ def test_the_wheel_zooms_and_all_can_be_shown_again(page: Page, told: dict[str, 
     page.wait_for_function(
         f"([x, y]) => Math.abs(({PLACE})('{id_}')[0] - x) > 5", arg=before, timeout=5000
     )
-    page.get_by_role("button", name="Show all of the picture").click()
+    page.get_by_role("button", name="Reset zoom").click()
     assert page.evaluate(PLACE, id_) == pytest.approx(before, abs=0.5)
     page.locator(".picture-plot").focus()
     page.keyboard.press("+")
@@ -278,14 +278,14 @@ def test_before_and_after_lie_over_each_other(opened: Opened, told: dict[str, An
     page = opened(page_of(told))
     page.wait_for_selector("#picture[data-drawn]")
     before, after = told["columns"], told["after"]
-    joined = sum(was >= 0 for was in after["was"])
+    joined = sum(number >= 0 for number in after["previous"])
     drawn = page.evaluate(SERIES)
     assert joined > 0
     assert drawn["moved"] == 3 * joined  # two ends and a gap
     assert drawn["after-points"] + drawn["after-diamond"] == len(after["id"])
     count = page.locator(".picture-count").inner_text()
     assert count.startswith(
-        f"{sum(before['witness'][0])} computations above both before the repair, "
+        f"{sum(before['witness'][0])} computations above both thresholds before the repair, "
         f"{sum(after['witness'][0])} after it"
     )
     page.get_by_role("radio", name="After").check()
@@ -329,7 +329,7 @@ def test_on_paper_the_picture_is_as_wide_as_a_page(page: Page, told: dict[str, A
 def test_names_from_data_stay_text(page: Page):
     assert page.locator("#picture img").count() == 0
     page.locator("#picture-find").fill("onerror")
-    assert page.locator("#picture-found [role=option]").count() > 0
+    assert page.locator("#picture-results [role=option]").count() > 0
     page.keyboard.press("Enter")
     assert "<img src=x" in page.locator(".picture-details .picture-term").inner_text()
     assert page.locator("#picture img").count() == 0
@@ -401,7 +401,7 @@ def test_of_many_points_at_one_place_those_that_look_the_same_are_drawn_once(
     page.wait_for_selector("#picture[data-drawn='8000']")
     assert len(page.evaluate(DRAWN)) == 100  # each place has computations of one size
     said = page.locator(".picture-drawn").inner_text()
-    assert said == "8,000 points drawn, those at one place as one marker"
+    assert said == "8,000 points drawn, overlapping ones as one marker"
     page.locator("#picture-find").fill("a")
     assert len(page.evaluate(DRAWN)) == 200  # those found lie above the others
 
@@ -410,7 +410,11 @@ def test_a_program_without_computations_gives_an_empty_picture(opened: Opened):
     audit = pu.audit(pu.Program.parse("lambda x . 1"), {"x": [1, 2], "z": [0, 1]}, "z")
     page = opened(page_of(points(audit, document(audit))))
     page.wait_for_selector("#picture[data-drawn='0']")
-    assert page.locator(".picture-count").inner_text().startswith("0 computations above both")
+    assert (
+        page.locator(".picture-count")
+        .inner_text()
+        .startswith("0 computations above both thresholds")
+    )
 
 
 @pytest.mark.parametrize(

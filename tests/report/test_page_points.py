@@ -138,7 +138,7 @@ def test_a_repaired_program_stands_beside_the_one_before():
     before, after = told["columns"], told["after"]
     assert len(after["id"]) == len(repair.after.decompositions)
     assert sum(before["witness"][0]) > sum(after["witness"][0]) == 0
-    was = dict(zip(after["term"], after["was"], strict=True))
+    was = dict(zip(after["term"], after["previous"], strict=True))
     root = str(repair.after.program.term)
     assert before["term"][was[root]] == str(program.term)
     kept = [(before["term"][b], term) for term, b in was.items() if b >= 0 and term != root]

@@ -238,7 +238,7 @@ def test_a_row_is_one_observation_whatever_its_weight():
 
 def test_counts_must_be_whole():
     frame, weights, _ = weighted_and_repeated()
-    with pytest.raises(pu.ProxyUseError, match="whole numbers"):
+    with pytest.raises(pu.ProxyUseError, match="integer weights"):
         pu.audit(
             pu.Program.parse(PROGRAM),
             frame,
@@ -375,7 +375,7 @@ def test_sampled_influence_is_less_sure():
 def test_no_level_is_too_small(alpha):
     data = {"v": [1, 0] * 100, "z": [1, 0] * 100}
     program = pu.Program.parse("ite(v == 1, 'a', 'b')")
-    found = pu.audit(program, data, "z", 0.5, 0.1, validity=pu.Confirmation(alpha))
+    found = pu.audit(program, data, "z", 0.5, 0.1, validity=pu.Confirmation(alpha=alpha))
     assert all(0 <= of(w).association_interval[0] < 1 for w in found.witnesses)
 
 

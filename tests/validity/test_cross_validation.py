@@ -15,8 +15,8 @@ from proxyuse.auditing import Audit
 from proxyuse.data.population import Population
 from proxyuse.measure.association.measures.cramers_v import CramersV
 from proxyuse.program import Program
+from proxyuse.settings import CrossValidation
 from proxyuse.validity.cross_validation import strata_of, validation_rows
-from proxyuse.validity.options import CrossValidation
 from proxyuse.verdict import Verdict
 from tests.measure.agreement import defined
 

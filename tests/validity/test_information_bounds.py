@@ -62,6 +62,21 @@ def test_the_joint_entropy_is_corrected_for_every_value_of_both_sides() -> None:
     assert 4 * error < 0.004
 
 
+def test_the_lower_bound_divides_by_the_corrected_entropy() -> None:
+    """At level 1/2 the spread is 0: the bound is the corrected ratio with unseen cells added.
+
+    Five values that agree in each of 100 rows: log(2) / 2 observations that were possibly missed
+    fall into the 20 cells off the diagonal, and Miller and Madow add 8 / 200 to the entropy.
+    """
+    table = np.diag(np.full(5, 20.0))
+    with_unseen = table + np.log(2) / 2 / 20 * (1 - np.eye(5))
+    information, entropy = information_and_entropy(with_unseen)
+    chance = expected_by_chance(table)
+    expected = (information - chance) / (entropy + chance + 8 / 200)
+    lower = information_bounds(Sample(table, table), level=0.5).lower
+    assert lower == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("agreement", [0.1, 0.15, 0.2])
 def test_the_upper_bound_covers_a_weak_association(agreement: float) -> None:
     """The ``z^2 / 2nH`` term: without it, 100 rows exclude the truth in 15% of samples, not 5%."""

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.detect.budget import Budget
 from proxyuse.errors import DataError
 from proxyuse.measure.association.measures.adjusted_mutual_information import (
     AdjustedMutualInformation,
@@ -17,7 +16,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.association.row_sets import row_codes
-from proxyuse.validity.options import CORRECTIONS, Permutation
+from proxyuse.settings import CORRECTIONS, Budget, Permutation
 from proxyuse.validity.permutations.shuffles import Shuffles
 from proxyuse.validity.permutations.test import permutations_needed, permute
 from proxyuse.verdict import Verdict
@@ -168,7 +167,7 @@ def test_rows_keep_their_weights(correction):
     answer = permute(evidence, Permutation(199, correction))
     ((_, z),) = evidence.engine.sample.protected
     shuffles = Shuffles([z], 0)
-    (permuted,), (observed,) = shuffles.drawn(range(199)), shuffles.as_they_are()
+    (permuted,), (observed,) = shuffles.drawn(range(199)), shuffles.unpermuted()
     seen = set()
     for witness in evidence.witnesses:
         x = evidence.engine.sample.association_support(witness.expression)
@@ -187,7 +186,7 @@ def test_rows_keep_their_weights(correction):
     plain = permute(evidence_of(protected=["z"]), Permutation(199, correction))
     assert {said.p_value for said in plain.validities.values()} != seen
     assert any("kept their weights" in remark for remark in answer.remarks)
-    with pytest.raises(DataError, match="whole number"):
+    with pytest.raises(DataError, match="integer weights"):
         permute(evidence, Permutation(199, correction, weights="counts"))
 
 

@@ -340,19 +340,28 @@ def test_options_reach_the_ways(folder, capsys):
         ),
         (
             ("--validity", "confirm", "--splits", "3"),
-            "--splits is an option of --validity cross-validation; add that or leave --splits out",
+            "--splits is an option of --validity cross-validation; add that, or remove --splits",
         ),
-        (("--seed", "3"), "--seed is an option of --validity confirm or --validity permutation or"),
+        (("--seed", "3"), "--seed is an option of --validity confirm, --validity permutation or"),
         (
             ("--validity", "cross-validation", "--exact-p-values"),
             "--exact-p-values is an option of",
         ),
-        (("--confirmed-only",), "--confirmed-only is an option of --validity confirm or"),
-        (("--validity", "confirm", "--alpha", "2"), "validity by confirm: alpha is 2.0"),
-        (("--validity", "confirm", "--validity", "confirm"), "'confirm' twice"),
-        (("--validity", "guess"), "invalid choice: 'guess'"),
-        (("--validity", "cross-validation", "--at-least", "11"), "more than the 10 splits"),
-        (("--association", "nmi"), "invalid choice: 'nmi'"),
+        (("--confirmed-only",), "--confirmed-only is an option of --validity confirm, --validity"),
+        (
+            ("--validity", "confirm", "--alpha", "2"),
+            "--alpha: expected a number above 0 and below 1, got 2",
+        ),
+        (("--validity", "confirm", "--validity", "confirm"), "'confirm' is given twice"),
+        (
+            ("--validity", "guess"),
+            "or 'cross-validation', or a list of different names, got 'guess'",
+        ),
+        (
+            ("--validity", "cross-validation", "--at-least", "11"),
+            "at most the number of splits, 10, got 11",
+        ),
+        (("--association", "nmi"), "'cramers-v' or 'squared-correlation', got 'nmi'"),
     ],
 )
 def test_options_that_do_not_belong_are_refused_before_files_are_read(folder, words, told, capsys):
@@ -364,7 +373,7 @@ def test_options_that_do_not_belong_are_refused_before_files_are_read(folder, wo
 def test_the_project_file_asks_too_and_the_command_line_goes_first(folder, capsys):
     Path("proxyuse.toml").write_text(
         "model = 'weak.txt'\ndata = 'people.csv'\nprotected = 'z'\n"
-        f"epsilon = {EPSILON}\n[validity]\nways = 'cross-validation'\nsplits = 3\n"
+        f"epsilon = {EPSILON}\n[validity]\nmethods = 'cross-validation'\nsplits = 3\n"
         "confirmed_only = true\n"
     )
     out, _ = run("audit", "--json", "--quiet", code=0, capsys=capsys)

@@ -73,7 +73,7 @@ def test_attributes_are_permuted_together(sizes, few, monkeypatch):
         assert sorted(zip(*codes, strict=True)) == before
         arrangements.add(str(codes))
     assert len(arrangements) == 5
-    unpermuted = Shuffles(given, 3).as_they_are()
+    unpermuted = Shuffles(given, 3).unpermuted()
     assert [row_codes(each[0], 200).tolist() for each in unpermuted] == [
         z.codes.tolist() for z in given
     ]
@@ -156,7 +156,7 @@ def written_out(given, codes, permutations, seed=0, weights=None):
 
     drawn = Shuffles(given, seed)
     scale = Scale.fitted(informations(drawn.others(CALIBRATION)))
-    observed = threshold(informations(drawn.as_they_are()))
+    observed = threshold(informations(drawn.unpermuted()))
     permuted = informations(drawn.drawn(range(permutations)))
     scores, those = scale.scores(observed)[:, 0], scale.scores(permuted)
     order = np.argsort(-scores, kind="stable")

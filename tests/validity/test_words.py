@@ -6,8 +6,6 @@ import pytest
 
 from proxyuse.output.validity_words import describe_validity, share_confirmed
 from proxyuse.validity.content import figures
-from proxyuse.validity.named_options import Wanted
-from proxyuse.validity.options import CrossValidation, Permutation
 from proxyuse.verdict import Validity, Verdict
 
 LIMITS = {"epsilon": 0.1, "delta": 0.05}
@@ -151,17 +149,3 @@ def test_numbers_are_rounded_to_the_careful_side():
         "association_high": 0.2001, "influence_low": 0.3, "influence_high": 0.7,
         "corrected_association": None, "confirmations": 3, "splits": 10,
     }  # fmt: skip
-
-
-def test_options_by_name_go_to_the_ways_they_belong_to():
-    asked = Wanted(
-        ("permutation", "cross-validation"), seed=3, alpha=0.01, exact_p_values=True,
-        correction="holm", validation_share=0.3,
-    )  # fmt: skip
-    permutation, splits = asked.methods() or ()
-    assert permutation == Permutation(correction="holm", seed=3, alpha=0.01, exact=True)
-    assert splits == CrossValidation(seed=3, share=0.3)
-    assert asked.stray() == []
-    assert Wanted(confirmed_only=True).stray() == ["confirmed_only"]
-    assert Wanted(splits=3).over(Wanted(("confirm",), splits=9)) == Wanted(("confirm",), splits=3)
-    assert Wanted().methods() is None

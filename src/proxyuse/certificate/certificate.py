@@ -16,8 +16,9 @@ from typing import Any
 
 from proxyuse.auditing import Audit
 from proxyuse.certificate.content import FORMAT, VERSION, content_of
-from proxyuse.certificate.hashes import content_hash
+from proxyuse.certificate.recorded_settings import settings_from
 from proxyuse.errors import DataError, FileError
+from proxyuse.hashes import content_hash
 from proxyuse.io.json_schema import first_mistake
 from proxyuse.io.reading import unreadable
 from proxyuse.io.writing import written
@@ -181,8 +182,15 @@ def _foreign(found: object) -> str | None:
 
 
 def mistake_in(content: object) -> str | None:
-    """Where and how a content does not fit the schema; None if it fits."""
-    return _foreign(content) or first_mistake(content, schema())
+    """Return where and how a content does not fit the schema; None if it fits."""
+    if mistake := _foreign(content) or first_mistake(content, schema()):
+        return mistake
+    assert isinstance(content, Mapping)
+    try:
+        settings_from(content["settings"])
+    except DataError as error:
+        return str(error)
+    return None
 
 
 @cache
@@ -195,7 +203,7 @@ def schema() -> dict[str, Any]:
 
 def describe(content: Mapping[str, Any]) -> str:
     """A certificate in words."""
-    program, data, thresholds = content["program"], content["data"], content["thresholds"]
+    program, data, settings = content["program"], content["data"], content["settings"]
     names = ", ".join(z["name"] for z in content["protected"])
     lines = [
         content["claim"],
@@ -203,7 +211,7 @@ def describe(content: Mapping[str, Any]) -> str:
         f"program    {program['size']:,} nodes, hash {program['hash']}",
         f"data       {data['rows']:,} rows, hash {data['hash']}",
         f"protected  {names}",
-        f"thresholds association >= {thresholds['epsilon']:g}, influence > {thresholds['delta']:g}",
+        f"thresholds association >= {settings['epsilon']:g}, influence > {settings['delta']:g}",
         f"measured   {content['decompositions']:,} decompositions",
     ]
     if content["unsettled"]:

@@ -6,69 +6,36 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from proxyuse.auditing import Audit
 from proxyuse.certificate.compare import NOTHING, Difference
-from proxyuse.certificate.hashes import program_hash
+from proxyuse.certificate.recorded_settings import settings_from
 from proxyuse.data.table import Table
-from proxyuse.detect.budget import BUDGET_KEYS, Budget
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
+from proxyuse.hashes import program_hash
 from proxyuse.judge.judgment import Judgment
 from proxyuse.lang.nodes import Precision
 from proxyuse.lang.text import term_text
 from proxyuse.measure.association.protocol import Association, AssociationLike
 from proxyuse.measure.association.registry import association_from, built_in_association
-from proxyuse.measure.influence import (
-    Influence,
-    QuantitativeInputInfluence,
-    Sampling,
-    SquaredChange,
-)
+from proxyuse.measure.influence import INFLUENCES
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.decisions import Decision, Positive, Threshold, TopK
 from proxyuse.notes import NoteKind
 from proxyuse.program import Program
+from proxyuse.settings import Influence
 
 ORIGINAL = "original_program_hash"
 _JUDGED = ("judged", "violations", "claim")
 _ELSEWHERE = ("program", "data", "protected", "front", "witnesses", *_JUDGED)
 _UNCHECKED = ("hash", "proxyuse", "date", "repaired")
-_LOSSES = (QuantitativeInputInfluence().name, SquaredChange().name)
 
 
 def arguments(content: Mapping[str, Any], *, program: bool) -> dict[str, Any]:
-    """What an audit is asked for; a program has its decision in it."""
-    said, thresholds = content["settings"], content["thresholds"]
-    sampling = said["sampling"]
-    return {
-        "epsilon": thresholds["epsilon"],
-        "delta": thresholds["delta"],
-        "missing_protected": said["missing_protected"],
-        "sampling": None
-        if sampling is None
-        else Sampling(sampling["alpha"], sampling["beta"], int(sampling["seed"])),
-        "max_support": int(said["max_support"]),
-        "bins": None if said["bins"] is None else int(said["bins"]),
-        "budget": Budget(**{name: int(said["budget"][name]) for name in BUDGET_KEYS}),
-        "all_sets": said["all_sets"],
-        "measure": said["measure"],
-        "exact": said["exact"],
-        "variables": said["variables"],
-        "decision": None if program else _decision(said["decision"]),
-        "opaque": said["opaque"],
-    }
-
-
-def _decision(said: Mapping[str, Any] | None) -> Decision | None:
-    if said is None:
-        return None
-    if said["kind"] == "positive":
-        return Positive(said["class"])
-    if said["at"] is None:
-        raise DataError("the certificate's decision lacks the entry 'at'; ask for it again")
-    if said["kind"] == "top":
-        return TopK(int(said["at"]), said["class"])
-    return Threshold(said["at"], said["class"])
+    """Return the settings as keywords of `audit`. A program already includes its decision."""
+    settings = msgspec.structs.asdict(settings_from(content["settings"]))
+    return settings | {"decision": None} if program else settings
 
 
 def measures(
@@ -77,9 +44,7 @@ def measures(
     """The measures that are named; one that is not proxyuse's own must be given."""
     own = built_in_association(content["measures"]["association"])
     likeness = association_from(own if association is None else association)
-    losses: list[Influence] = [QuantitativeInputInfluence(), SquaredChange()]
-    if influence is not None:
-        losses = [influence]
+    losses = INFLUENCES if influence is None else (influence,)
     named = content["measures"]
     loss = next((loss for loss in losses if loss.name == named["influence"]), None)
     if likeness.name != named["association"]:
@@ -228,7 +193,7 @@ def stated_only(content: Mapping[str, Any], model: object, original: object) -> 
         told.append("influence was estimated from pairs of rows; the exact values are not known")
     if built_in_association(content["measures"]["association"]) is None:
         told.append("the association is the caller's own measure, known here by its name alone")
-    if content["measures"]["influence"] not in _LOSSES:
+    if content["measures"]["influence"] not in {measure.name for measure in INFLUENCES}:
         told.append("the influence is the caller's own measure, known here by its name alone")
     if content["without_influence"]:
         told.append(

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit, asked
-from proxyuse.certificate.hashes import data_hash, program_hash
+from proxyuse.auditing import Audit
 from proxyuse.certificate.pareto import pareto_front
+from proxyuse.certificate.recorded_settings import recorded
 from proxyuse.data.population import Population
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness
-from proxyuse.judge.judgment import Judgment, Oracle
-from proxyuse.lang.build import const
-from proxyuse.models.decisions import Decision, Positive, Threshold, TopK
+from proxyuse.hashes import data_hash, program_hash
+from proxyuse.judge.judgment import Judgment, Oracle, judgment_of
 from proxyuse.notes import NoteKind
-from proxyuse.request import Settings
 
 FORMAT = "proxyuse certificate"
 VERSION = 1
 MOST_TEXT = 4000  # characters of one computation; its id is that of all of it
-_MOST_SUPPORT = 2**53
 
 
 def content_of(
@@ -40,7 +36,7 @@ def content_of(
     date: str | None = None,
 ) -> dict[str, Any]:
     """All entries of a certificate but its hash."""
-    judged = [asked(oracle, witness) for witness in audit.witnesses]
+    judged = [judgment_of(oracle, witness) for witness in audit.witnesses]
     violations = sum(said is None or not said.appropriate for said in judged)
     association, influence = audit.measures
     return {
@@ -54,11 +50,10 @@ def content_of(
             "size": audit.program.size,
             "text": str(audit.program),
         },
-        "data": _data(audit.population, audit.settings),
+        "data": _data(audit.population),
         "protected": [{"name": z.name, "column": z.source} for z in audit.population.protected],
-        "thresholds": {"epsilon": float(audit.epsilon), "delta": float(audit.delta)},
         "measures": {"association": association, "influence": influence},
-        "settings": settings_content(audit.settings),
+        "settings": recorded(audit.settings),
         "complete": audit.complete,
         "unsettled": [str(item) for item in audit.unsettled],
         "notes": [
@@ -97,51 +92,17 @@ def _claim(violations: int, witnesses: int, audit: Audit) -> str:
     )
 
 
-def _data(population: Population, settings: Settings) -> dict[str, Any]:
-    sources = {z.source for z in population.protected if z.source is not None}
-    named = {*population.columns, *sources}
+def _data(population: Population) -> dict[str, Any]:
+    sources = [z.source for z in population.protected] + [population.weights_source]
     weighted = bool((population.weights != 1).any())
     return {
         "hash": data_hash(population),
         "rows": population.n_rows,
         "total_weight": population.total,
-        "columns": sorted(named | ({settings.weights} if settings.weights else set())),
-        "weighted": weighted or settings.weights is not None,
-        "weights": settings.weights,
+        "columns": sorted({*population.columns, *filter(None, sources)}),
+        "weighted": weighted or population.weights_source is not None,
+        "weights": population.weights_source,
     }
-
-
-def settings_content(settings: Settings) -> dict[str, Any]:
-    """What was asked for, fit for JSON."""
-    most = settings.max_support
-    return {
-        "missing_protected": settings.missing_protected,
-        "sampling": None if settings.sampling is None else asdict(settings.sampling),
-        "max_support": int(most) if most < _MOST_SUPPORT else _MOST_SUPPORT,
-        "bins": None if settings.bins is None else int(settings.bins),
-        "budget": asdict(settings.budget),
-        "all_sets": settings.all_sets,
-        "measure": settings.measure,
-        "exact": settings.exact,
-        "variables": settings.variables,
-        "decision": _decision(settings.decision),
-        "opaque": settings.opaque,
-    }
-
-
-def _decision(decision: Decision | None) -> dict[str, Any] | None:
-    match decision:
-        case Threshold(probability, positive):
-            return {"kind": "threshold", "at": float(probability), "class": _label(positive)}
-        case Positive(label):
-            return {"kind": "positive", "at": None, "class": _label(label)}
-        case TopK(k, positive):
-            return {"kind": "top", "at": int(k), "class": _label(positive)}
-    return None
-
-
-def _label(label: object) -> object:
-    return None if label is None else const(label).value
 
 
 def _front(audit: Audit) -> list[dict[str, Any]]:

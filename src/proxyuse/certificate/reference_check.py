@@ -22,9 +22,14 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.measure.association.protocol import Association, for_weights
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Influence, QuantitativeInputInfluence, SquaredChange
+from proxyuse.measure.influence import (
+    QuantitativeInputInfluence,
+    SquaredChange,
+    draw_pairs,
+)
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
+from proxyuse.settings import Influence
 
 SMALL = 2_000_000  # rows times decompositions up to which all are measured
 MOST_COST = 1_000_000_000  # values computed for the influences of a sample, about
@@ -117,7 +122,7 @@ class _Check:
             audit.program,
             population,
             loss=_loss(influence),
-            pairs=asked.sampling.draw(population.weights) if asked.sampling else None,
+            pairs=draw_pairs(asked.sampling, population.weights) if asked.sampling else None,
             association=_formula(self.association),
             **options,
         )

@@ -27,15 +27,15 @@ from proxyuse.certificate.claims import (
 )
 from proxyuse.certificate.compare import Difference, differences
 from proxyuse.certificate.content import content_of
-from proxyuse.certificate.hashes import content_hash
 from proxyuse.certificate.reference_check import Remeasured, remeasured
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.progress import Clock, ProgressCallback
 from proxyuse.errors import Canceled, DataError, ProxyUseError
+from proxyuse.hashes import content_hash
 from proxyuse.judge.judgment import Oracle
 from proxyuse.measure.association.protocol import AssociationLike
-from proxyuse.measure.influence import Influence
 from proxyuse.program import Program
+from proxyuse.settings import Influence
 
 SAMPLE = 200
 _SHOWN = 5

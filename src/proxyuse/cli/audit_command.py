@@ -3,57 +3,51 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import shlex
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, audit
+from msgspec.structs import asdict, astuple, replace
+
+from proxyuse.auditing import Audit, audit
 from proxyuse.certificate.certificate import certify
-from proxyuse.cli.budget_option import budget_from
 from proxyuse.cli.data_files import LoadedData, load_data
+from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, given, refuse_repeated
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
-from proxyuse.cli.validity_options import wanted
 from proxyuse.errors import DataError, FileError
 from proxyuse.io.writing import check_writable, make_folder, written
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
 from proxyuse.models.boosted import predicts_probability
-from proxyuse.models.decisions import Threshold
 from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.models.registry import input_names, is_named
+from proxyuse.options import listed, options_of
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
+from proxyuse.project_settings import ProjectOptions, ValidityTable, methods_with
 from proxyuse.report.answer import answer, exit_code
-from proxyuse.report.disclosure import check_min_cell
-from proxyuse.report.document import MIN_CELL, document
+from proxyuse.report.document import document
 from proxyuse.report.junit import junit
 from proxyuse.report.markdown import markdown
 from proxyuse.report.remarks import without_small_counts
 from proxyuse.report.sarif import sarif
 from proxyuse.report.saved import as_text
 from proxyuse.report.spreadsheet import csv_text
-
-FROM_PROJECT = (
-    "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
-    "epsilon", "delta", "association", "min_cell", "missing_protected", "threads", "time_limit",
-    "policy", "judgments",
-)  # fmt: skip
-"""Options that the project file can set."""
+from proxyuse.settings import AuditKeywords, Threshold
 
 
 def run(options: argparse.Namespace) -> int:
     """Audit, write the outputs and print the result; see `main` for the exit codes."""
     project = settings(options)
     _make_output_folders(options, project)
-    check_outputs(project, (*vars(project.output).values(), options.certificate))
-    records = None if project.judgments is None else Records.open(project.judgments)
-    policy = None if project.policy is None else read_policy(project.policy)
+    check_outputs(project, (*astuple(project.output), options.certificate))
+    records = None if project.options.judgments is None else Records.open(project.options.judgments)
+    policy = None if project.options.policy is None else read_policy(project.options.policy)
     audit_result, result = audited_files(options, project, records, policy)
     certificate = None
     if options.certificate is not None:
@@ -74,11 +68,11 @@ def audited_files(
     options: argparse.Namespace, project: Project, records: Records | None, policy: Policy | None
 ) -> tuple[Audit, dict[str, Any]]:
     """Read the files and audit; return the audit and the result document."""
-    assert project.model is not None
+    assert project.options.model is not None
     with bar(options.quiet) as progress:
         progress.stage("reading the model")
-        model = load_model(project.model, trust_pickle=options.trust_pickle)
-        threshold = options.decision_threshold
+        model = load_model(project.options.model, trust_pickle=options.trust_pickle)
+        threshold = project.options.decision_threshold
         if threshold is None and predicts_probability(model.model):
             threshold = 0.5
         audit_result, data = audited(project, model, threshold, progress)
@@ -88,119 +82,122 @@ def audited_files(
         result = document(
             audit_result,
             about=description,
-            min_cell=min_cell(project),
+            min_cell=project.options.min_cell,
             oracle=first_of(
                 records, policy
             ),  # a judgment on one witness takes precedence over the rules
-            confirmed_only=bool(project.validity.confirmed_only),
+            confirmed_only=project.validity.confirmed_only,
         )
     return audit_result, result
 
 
-def settings(options: argparse.Namespace) -> Project:
+def settings(arguments: argparse.Namespace) -> Project:
     """Return the options: those of the command line, then those of the project file."""
-    file = read_project(options.project) if options.project else find_project(Path.cwd())
-    values = {
-        name: getattr(options, name)
-        for name in FROM_PROJECT
-        if getattr(options, name, None) is not None  # `repair` has no time limit
-    }
-    if "protected" in values:
-        values["protected"] = tuple(values["protected"])
-    project = replace(file or Project(Path.cwd() / "proxyuse.toml"), **values)
-    kinds = {kind: "output" if kind == "json" else kind for kind in vars(project.output)}
-    outputs = {
-        kind: getattr(options, name, None) for kind, name in kinds.items()
-    }  # of `audit` only
-    chosen = {kind: path for kind, path in outputs.items() if path is not None}
-    project = replace(project, output=replace(project.output, **chosen))
-    project = replace(project, validity=wanted(options, project.validity))
-    if options.budget:
-        project = replace(project, budget=budget_from(options.budget, project.budget))
+    file = read_project(arguments.project) if arguments.project else find_project(Path.cwd())
+    project = file or Project(Path.cwd() / "proxyuse.toml")
+    validity = ValidityTable()  # `repair` does not test whether witnesses are real
+    if hasattr(arguments, f"{VALIDITY}.methods"):
+        own = ValidityTable(given(arguments, VALIDITY))
+        validity = own.over(project.validity)
+        _check_stray(own, validity)
+    project = Project(
+        project.path,
+        _merged(project.options, given(arguments, OPTIONS)),
+        validity,
+        replace(project.output, **given(arguments, OUTPUT)),
+    )
+    options = project.options
     for name in ("model", "data", "protected"):
-        if not getattr(project, name):
+        if not getattr(options, name):
             raise FileError(
                 f"missing --{name}; pass it, or write a proxyuse.toml with model, data and "
                 "protected"
             )
-    if (project.protected_data is None) != (project.key is None):
+    if (options.protected_data is None) != (options.key is None):
         raise FileError("--protected-data and --key belong together; pass both or neither")
-    if project.target in project.protected:  # type: ignore[operator]
+    if options.target in options.protected:  # type: ignore[operator]
         raise FileError(
-            f"{project.target!r} is both the target and a protected attribute; remove it from one"
+            f"{options.target!r} is both the target and a protected attribute; remove it from one"
         )
-    _check_numbers(project, options.decision_threshold)
     return project
 
 
-def _check_numbers(project: Project, decision_threshold: float | None) -> None:
-    """Check numbers before reading files, which can take a while."""
-    check_min_cell(min_cell(project))
-    for name, share in (("epsilon", project.epsilon), ("delta", project.delta)):
-        if share is not None and not 0 <= share <= 1:
-            raise DataError(f"--{name}: expected a number from 0 to 1, got {share:g}")
-    if decision_threshold is not None and not math.isfinite(decision_threshold):
-        raise DataError(f"--decision-threshold: expected a number, got {decision_threshold}")
-    if project.threads is not None and project.threads < 1:
-        raise DataError(f"--threads: expected 1 or more, got {project.threads}")
-    if project.time_limit is not None and not 0 < project.time_limit < math.inf:
-        raise DataError(f"--time-limit: expected more than 0 seconds, got {project.time_limit:g}")
+def _merged(options: ProjectOptions, values: dict[str, Any]) -> ProjectOptions:
+    """Replace options by those of the command line; of a table, only the keys in it."""
+    for option in options_of(ProjectOptions):
+        if option.items is not None and option.key in values:
+            start = getattr(options, option.name) or option.items()
+            pairs = [pair for table in values[option.key] for pair in table.items()]
+            refuse_repeated(option.flag, [key for key, _ in pairs])
+            values[option.key] = replace(start, **dict(pairs))
+    return replace(options, **values)
 
 
-def min_cell(project: Project) -> int:
-    """Return the smallest number of rows that is shown."""
-    return MIN_CELL if project.min_cell is None else project.min_cell
+def _check_stray(own: ValidityTable, merged: ValidityTable) -> None:
+    """Raise an error for an option of a method that is not requested."""
+    refuse_repeated("--validity", own.names)
+    used = ValidityTable({**own.values, "methods": merged.names})
+    if merged.confirmed_only:
+        used.values["confirmed_only"] = True
+    if stray := used.stray():
+        flag = f"--{stray[0].replace('_', '-')}"
+        methods = listed([f"--validity {name}" for name in methods_with(stray[0])])
+        raise FileError(f"{flag} is an option of {methods}; add that, or remove {flag}")
+    _ = merged.methods  # raises an error for options that contradict each other
+
+
+def audit_keywords(options: ProjectOptions, names: Iterable[str]) -> dict[str, Any]:
+    """Return the thresholds and the named options as keywords of `audit` or `repair`."""
+    return {name: getattr(options, name) for name in ("epsilon", "delta", *names)}
 
 
 def audited(
     project: Project, model: LoadedModel, threshold: float | None, progress: Bar
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
-    data = read_rows(project, progress)
+    data = read_rows(project, progress, model.model)
     progress.stage("translating the model")
-    X, protected, weights = model_inputs(model.model, data, project)
+    X, protected, weights = model_inputs(model.model, data, project.options)
     result = audit(
         model.model,
         X,
         protected,
-        EPSILON if project.epsilon is None else project.epsilon,
-        DELTA if project.delta is None else project.delta,
-        weights=weights,
-        missing_protected=project.missing_protected or "refuse",
-        association=project.association,
-        decision=None if threshold is None else Threshold(threshold),
-        budget=project.budget,
-        threads=project.threads,
-        time_limit=project.time_limit,
-        progress=progress,
+        **audit_keywords(project.options, AuditKeywords.__annotations__)
+        | {
+            "weights": weights,
+            "decision": None if threshold is None else Threshold(threshold),
+            "progress": progress,
+        },
     )
     check_rows(result.population.n_rows, project)  # the audit may have dropped some
-    methods = project.validity.methods()
-    if methods is not None:
+    if methods := project.validity.methods:
         progress.stage("testing whether the witnesses are real")
         result = result.validated(methods)
     return result, data
 
 
-def read_rows(project: Project, progress: Bar) -> LoadedData:
+def read_rows(project: Project, progress: Bar, model: object) -> LoadedData:
     """Read the data and check that it can be audited."""
-    assert project.data is not None
-    assert project.protected is not None
+    assert project.options.data is not None
+    assert project.options.protected is not None
     progress.stage("reading the data")
     data = load_data(
-        project.data,
-        protected=project.protected,
-        target=project.target,
-        weights=project.weights,
-        where=project.where,
-        protected_data=project.protected_data,
-        key=project.key,
+        project.options.data,
+        protected=project.options.protected,
+        target=project.options.target,
+        weights=project.options.weights_column,
+        where=project.options.where,
+        protected_data=project.options.protected_data,
+        key=project.options.key,
+        text=text_columns(model),
     )
     _check_values(data, project)
     return data
 
 
-def model_inputs(model: Any, data: LoadedData, project: Project) -> tuple[Any, dict[str, Any], Any]:
+def model_inputs(
+    model: Any, data: LoadedData, options: ProjectOptions
+) -> tuple[Any, dict[str, Any], Any]:
     """Return the columns for the model, the protected attributes and the weights.
 
     A model that was fitted with column names picks its columns. Any other model gets all columns
@@ -208,7 +205,7 @@ def model_inputs(model: Any, data: LoadedData, project: Project) -> tuple[Any, d
     """
     if isinstance(model, Program) or is_named(model):
         return data.frame, data.protected, data.weights
-    excluded = {*(project.protected or ()), project.target, project.weights, project.key}
+    excluded = {*(options.protected or ()), options.target, options.weights, options.key}
     X = data.frame[[name for name in data.frame.columns if name not in excluded]]
     expected = len(input_names(model, None))
     if X.shape[1] != expected:
@@ -227,9 +224,9 @@ def model_inputs(model: Any, data: LoadedData, project: Project) -> tuple[Any, d
 
 def check_rows(n_rows: int, project: Project) -> None:
     """Raise an error if there are fewer rows than may be reported on."""
-    if n_rows < min_cell(project):
+    if n_rows < project.options.min_cell:
         raise DataError(
-            f"fewer rows than --min-cell ({min_cell(project)}) remain, so the result could "
+            f"fewer rows than --min-cell ({project.options.min_cell}) remain, so the result could "
             "identify people; audit more rows"
         )
 
@@ -238,10 +235,10 @@ def _check_values(data: LoadedData, project: Project) -> None:
     """Check the number of rows, and that protected attributes are present and not constant."""
     n_rows = len(data.frame)
     check_rows(n_rows, project)
-    missing_is_a_value = project.missing_protected == "category"
+    missing_is_a_value = project.options.missing_protected == "category"
     for name, source in data.protected.items():
         values = data.frame[source] if isinstance(source, str) else source
-        if project.missing_protected in (None, "refuse") and values.isna().any():
+        if project.options.missing_protected == "refuse" and values.isna().any():
             raise DataError(
                 f"the protected attribute {name!r} is missing in "
                 f"{'every row' if values.isna().all() else 'some rows'}; drop these rows with "
@@ -275,12 +272,12 @@ def about(
                 for path, digest in data.sha256.items()
             ],
             "rows_read": data.n_read,
-            "where": project.where,
-            "weights": project.weights,
-            "target": project.target,
+            "where": project.options.where,
+            "weights": project.options.weights,
+            "target": project.options.target,
         },
         "notes": [
-            *(without_small_counts(note, min_cell(project)) for note in data.notes),
+            *(without_small_counts(note, project.options.min_cell) for note in data.notes),
             *_model_notes(model, threshold),
         ],
     }
@@ -322,9 +319,9 @@ def oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
 
 def _make_output_folders(options: argparse.Namespace, project: Project) -> None:
     """Create the folders of the outputs that the project file names."""
-    for kind, path in vars(project.output).items():
-        option = "output" if kind == "json" else kind
-        if path is not None and getattr(options, option, None) is None:
+    chosen = given(options, OUTPUT)
+    for kind, path in asdict(project.output).items():
+        if path is not None and kind not in chosen:
             make_folder(path.parent)
 
 
@@ -339,9 +336,10 @@ def check_outputs(
     outputs : the output files.
     more : another input file.
     """
+    options = project.options
     inputs = (
-        project.model, project.data, project.protected_data, project.path, project.policy,
-        project.judgments, more,
+        options.model, options.data, options.protected_data, options.policy, options.judgments,
+        project.path, more,
     )  # fmt: skip
     uses = {os.path.realpath(path): "this audit reads" for path in inputs if path is not None}
     for path in outputs:

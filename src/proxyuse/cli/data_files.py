@@ -7,7 +7,7 @@ it. This module knows nothing of models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,7 @@ def load_data(
     where: str | None = None,
     protected_data: str | Path | None = None,
     key: str | None = None,
+    text: Collection[str] = (),
 ) -> LoadedData:
     r"""Read the data of an audit from files.
 
@@ -81,6 +82,8 @@ def load_data(
         Says which row of `protected_data` belongs to a row of `data`. Keys are compared as they
         are written (``007`` is not ``7``); in a CSV file the column stays text. Each key stands
         in `protected_data` once; rows of `data` may share one, and each needs one that is there.
+    text : columns that are text if `data` is a CSV file, whatever they look like. LightGBM
+        replaces spaces in names with ``_``, so such a name matches too.
 
     Raises
     ------
@@ -112,7 +115,8 @@ def load_data(
         if protected_data is None:
             for name in names:
                 _check_columns(source, {"protected": name})
-        reading = source.read(key=key)
+        texts = [name for name in source.names if {name, name.replace(" ", "_")} & {*text}]
+        reading = source.read(key=key, text=texts)
     frame, keys, notes = reading.frame, reading.keys, [*reading.notes]
     attributes: dict[str, Any] = {name: name for name in names}
     files = {data: source.sha256}

@@ -22,13 +22,12 @@ from proxyuse.io.writing import check_writable
 from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
-from proxyuse.output.words import count
 from proxyuse.report.answer import exit_code, text_table
 from proxyuse.report.document import figure
 from proxyuse.report.verdicts import exit_code_of
 from proxyuse.report.witness_page import Pages
-from proxyuse.report.wording import one_line, shortened
 from proxyuse.verdict import counts
+from proxyuse.words import count, one_line, shortened
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")
@@ -39,7 +38,7 @@ MAX_NAME_WIDTH = 24
 def run(options: argparse.Namespace) -> int:
     """Audit, ask and record; the exit code is that of an audit with the new judgments."""
     project = settings(options)
-    if project.judgments is None:
+    if project.options.judgments is None:
         raise FileError(
             "missing --judgments; pass the file for the judgments, which is created if missing: "
             "--judgments judgments.jsonl"
@@ -48,17 +47,17 @@ def run(options: argparse.Namespace) -> int:
         raise FileError("--json needs --list, because judging is interactive")
     if options.by is not None and not options.by.strip():
         raise FileError("--by is empty; pass a name, or omit --by to be asked for it")
-    records = Records.open(project.judgments)
+    records = Records.open(project.options.judgments)
     if not options.list:
-        _check_appendable(project.judgments)
-    policy = None if project.policy is None else read_policy(project.policy)
+        _check_appendable(project.options.judgments)
+    policy = None if project.options.policy is None else read_policy(project.options.policy)
     audit, document = audited_files(options, project, records, policy)
     if options.json:
         print_json(document)
         return exit_code(document)
     oracle = first_of(records, policy)
     assert oracle is not None
-    only = bool(project.validity.confirmed_only)
+    only = project.validity.confirmed_only
     session = ReviewSession(audit, records, oracle, Pages(audit, document), options.by, only)
     remarks = [] if document["validity"] is None else document["validity"]["remarks"]
     for note in [*document["about"]["notes"], *remarks]:

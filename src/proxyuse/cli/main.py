@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 import proxyuse
-from proxyuse.cli.options import add_commands
+from proxyuse.cli.options import add_commands, refuse_unknown_words
 from proxyuse.cli.printing import harmless
 from proxyuse.errors import ProxyUseError
 
@@ -56,9 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"proxyuse {proxyuse.__version__}")
-    add_commands(parser)
+    words = sys.argv[1:] if arguments is None else arguments
+    add_commands(parser, words)
     _prepare_streams()
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        refuse_unknown_words(parser, options.command, unknown)
     if options.command is None:
         parser.print_help()
         return USAGE_ERROR

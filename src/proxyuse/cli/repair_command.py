@@ -16,15 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from proxyuse.auditing import DELTA, EPSILON, Audit, audit
+from proxyuse.auditing import Audit, audit
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.audit_command import (
     about,
+    audit_keywords,
     check_outputs,
     check_rows,
-    min_cell,
     model_inputs,
     oracle_notes,
     read_rows,
@@ -41,8 +42,8 @@ from proxyuse.judge.records import Records
 from proxyuse.lang.evaluate import Array
 from proxyuse.models.boosted import predicts_probability
 from proxyuse.models.checks import model_rows, predictions
-from proxyuse.models.decisions import Threshold
 from proxyuse.models.files import LoadedModel, load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.models.save_model import format_for, model_bytes, read_again
 from proxyuse.program import Program
 from proxyuse.project import Project
@@ -50,6 +51,7 @@ from proxyuse.repairing.repair import Repair, repair
 from proxyuse.repairing.search import SearchBudget
 from proxyuse.report.repair_document import repair_document, repair_exit_code
 from proxyuse.report.repair_text import repair_answer, repair_markdown
+from proxyuse.settings import RepairKeywords, Threshold
 
 BUDGETS = {
     "quick": SearchBudget(orders=1, programs=0, branches=1, undo=0),
@@ -74,18 +76,12 @@ class Work:
     def arguments(self, model: object, threshold: float | None) -> dict[str, Any]:
         """Return the arguments that `audit` and `repair` share."""
         project = self.project
-        X, protected, weights = model_inputs(model, self.data, project)
-        return {
+        X, protected, weights = model_inputs(model, self.data, project.options)
+        return audit_keywords(project.options, RepairKeywords.__annotations__) | {
             "X": X,
             "protected": protected,
-            "epsilon": EPSILON if project.epsilon is None else project.epsilon,
-            "delta": DELTA if project.delta is None else project.delta,
             "weights": weights,
-            "missing_protected": project.missing_protected or "refuse",
-            "association": project.association,
             "decision": None if threshold is None else Threshold(threshold),
-            "budget": project.budget,
-            "threads": project.threads,
             "progress": self.progress,
         }
 
@@ -121,19 +117,19 @@ def run(options: argparse.Namespace) -> int:
     """Repair, write the files and print the result; the exit code is 3 if it is incomplete."""
     project = settings(options)
     _check_options(options, project)
-    records = None if project.judgments is None else Records.open(project.judgments)
-    policy = None if project.policy is None else read_policy(project.policy)
+    records = None if project.options.judgments is None else Records.open(project.options.judgments)
+    policy = None if project.options.policy is None else read_policy(project.options.policy)
     with bar(options.quiet) as progress:
         progress.stage("reading the model")
-        assert project.model is not None
-        model = load_model(project.model, trust_pickle=options.trust_pickle)
+        assert project.options.model is not None
+        model = load_model(project.options.model, trust_pickle=options.trust_pickle)
         form = format_for(options.repaired, model, allow_pickle=options.pickle)
         _check_files(options, project, form)
         _rehearse(model, form, options.repaired)
-        threshold = options.decision_threshold
+        threshold = project.options.decision_threshold
         if threshold is None and predicts_probability(model.model):
             threshold = 0.5
-        data = read_rows(project, progress)
+        data = read_rows(project, progress, model.model)
         oracle = first_of(records, policy)  # single judgments come before rules
         work = Work(options, project, model, data, oracle, threshold, progress)
         done = _repaired(work)
@@ -165,7 +161,11 @@ def _check_options(options: argparse.Namespace, project: Project) -> None:
         raise DataError(f"--holdout-share: expected a number between 0 and 1, got {share:g}")
     if options.seed < 0:
         raise DataError(f"--seed: expected 0 or more, got {options.seed}")
-    if project.target is None and options.utility not in (None, "agreement", "mean-squared-error"):
+    if project.options.target is None and options.utility not in (
+        None,
+        "agreement",
+        "mean-squared-error",
+    ):
         raise DataError(
             f"--utility {options.utility} needs the true outcomes; name their column with --target"
         )
@@ -200,7 +200,7 @@ def _rehearse(model: LoadedModel, form: str, path: Path) -> None:
 
 
 def _notes(options: argparse.Namespace, project: Project) -> list[str]:
-    if options.holdout is not None and project.weights is not None:
+    if options.holdout is not None and project.options.weights is not None:
         return ["hold-out rows are not weighted"]
     return []
 
@@ -212,7 +212,7 @@ def _repaired(work: Work) -> Repair:
     project, options = work.project, work.options
     arguments = work.arguments(work.model.model, work.threshold)
     utility = None if options.utility is None else options.utility.replace("-", " ")
-    y = None if project.target is None else work.data.frame[project.target]
+    y = None if project.options.target is None else work.data.frame[project.options.target]
     if utility == "agreement":
         y = None
     work.progress.stage("auditing and repairing")
@@ -241,23 +241,25 @@ def _holdout(work: Work, needs_y: bool) -> Any:
         return held
     if options.holdout is None:
         return None
-    frame = read_table(options.holdout)
-    if project.where is not None:
-        frame = frame[np.asarray(Program.parse(project.where).predict(frame) == 1)]
+    frame = read_table(options.holdout, text=text_columns(work.model.model))
+    if project.options.where is not None:
+        frame = frame[np.asarray(Program.parse(project.options.where).predict(frame) == 1)]
         frame = frame.reset_index(drop=True)
     check_rows(len(frame), project)
-    if project.target is not None and project.target not in frame.columns:
-        raise FileError(f"{options.holdout} lacks the target column {project.target!r}")
+    if project.options.target is not None and project.options.target not in frame.columns:
+        raise FileError(f"{options.holdout} lacks the target column {project.options.target!r}")
     rows = replace(work.data, frame=frame, protected={}, weights=None)
     X, _, _ = model_inputs(
-        work.model.model, rows, replace(project, protected=_present(project, frame))
+        work.model.model,
+        rows,
+        msgspec.structs.replace(project.options, protected=_present(project, frame)),
     )
-    return (X, frame[project.target]) if needs_y else X
+    return (X, frame[project.options.target]) if needs_y else X
 
 
-def _present(project: Project, frame: Any) -> tuple[str, ...]:
-    """Return the protected attributes that are columns of a table."""
-    return tuple(name for name in project.protected or () if name in frame.columns)
+def _present(project: Project, frame: Any) -> tuple[str, ...] | None:
+    """Return the protected attributes that are columns of a table; None if there are none."""
+    return tuple(name for name in project.options.protected or () if name in frame.columns) or None
 
 
 # The model
@@ -297,7 +299,7 @@ def _candidates(work: Work, done: Repair, form: str) -> Iterator[Made]:
 def _running(done: Repair, why: str) -> Made:
     from proxyuse.models.program_estimator import program_estimator
 
-    original = done.given
+    original = done.original_model
     if isinstance(original, Program):
         return Made(program_estimator(done.program), False, "the input is a program, not a model")
     return Made(program_estimator(done.program, original), False, why)
@@ -313,7 +315,7 @@ def _content(work: Work, made: Made, form: str, path: Path) -> bytes:
 
 def _check_same(made: Any, again: Any, work: Work, done: Repair) -> None:
     """Raise an error if the loaded model predicts differently from the saved one."""
-    X, _, _ = model_inputs(again, work.data, work.project)
+    X, _, _ = model_inputs(again, work.data, work.project.options)
     before, after = (_predicted(model, X, done) for model in (made, again))
     same = before.shape == after.shape and bool(
         np.all((before == after) | ((before != before) & (after != after)))  # NaN equals NaN
@@ -367,7 +369,11 @@ def _results(
     if options.report is not None:
         names["report"] = options.report.name
     document = repair_document(
-        done, written=names, after=checked.audit, about=description, min_cell=min_cell(work.project)
+        done,
+        written=names,
+        after=checked.audit,
+        about=description,
+        min_cell=work.project.options.min_cell,
     )
     if options.report is not None:
         files[options.report] = _report(work, done, document, description)
@@ -383,7 +389,11 @@ def _report(work: Work, done: Repair, document: dict[str, Any], description: dic
 
     about = {**description, "written": document["written"]}
     return page_text(
-        done.before, about=about, min_cell=min_cell(work.project), oracle=work.oracle, repair=done
+        done.before,
+        about=about,
+        min_cell=work.project.options.min_cell,
+        oracle=work.oracle,
+        repair=done,
     )
 
 
@@ -395,9 +405,9 @@ def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:
         lines.append("- write a certificate to verify later: add --certificate certificate.json")
     else:
         words = ["proxyuse", "verify", str(options.certificate), "--model", str(checked.path)]
-        words += ["--data", str(project.data)]
+        words += ["--data", str(project.options.data)]
         for name in ("target", "where", "protected_data", "key", "policy", "judgments"):
-            value = getattr(project, name)
+            value = getattr(project.options, name)
             if value is not None:
                 words += [f"--{name.replace('_', '-')}", str(value)]
         words += ["--trust-pickle"] * (checked.form == "pickle")

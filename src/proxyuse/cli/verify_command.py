@@ -6,10 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from proxyuse.certificate.certificate import Certificate
 from proxyuse.certificate.verification import Verification, verify
 from proxyuse.cli.audit_command import model_inputs
 from proxyuse.cli.data_files import load_data
+from proxyuse.cli.declared_options import OPTIONS, given
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.errors import FileError
@@ -17,19 +20,21 @@ from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
 from proxyuse.models.files import load_model
+from proxyuse.models.native_categories import text_columns
 from proxyuse.program import Program
-from proxyuse.project import Project
+from proxyuse.project_settings import ProjectOptions
 
 NOT_VERIFIED = 1
 
 
 def run(options: argparse.Namespace) -> int:
     """Verify and print; the exit code is 0 if everything was verified, otherwise 1."""
-    if (options.protected_data is None) != (options.key is None):
+    declared = ProjectOptions(**given(options, OPTIONS))
+    if (declared.protected_data is None) != (declared.key is None):
         raise FileError("--protected-data and --key belong together; pass both or neither")
     certificate = Certificate.read(options.certificate)
-    records = None if options.judgments is None else Records.open(options.judgments)
-    policy = None if options.policy is None else read_policy(options.policy)
+    records = None if declared.judgments is None else Records.open(declared.judgments)
+    policy = None if declared.policy is None else read_policy(declared.policy)
     with bar(options.quiet) as progress:
         progress.stage("reading the model")
         model = load_model(
@@ -38,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         if options.program is not None and not isinstance(model, Program):
             raise FileError(f"{options.program} is a model, not a program; pass it with --model")
         progress.stage("reading the data")
-        X, protected, weights = _rows(options, certificate, model)
+        X, protected, weights = _rows(options.data, declared, certificate, model)
         progress.stage("repeating the audit")
         result = verify(
             certificate,
@@ -49,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             oracle=first_of(records, policy),
             seed=options.seed,
             everything=options.everything,
-            threads=options.threads,
+            threads=declared.threads,
             progress=progress,
         )
     if options.json:
@@ -59,28 +64,23 @@ def run(options: argparse.Namespace) -> int:
     return 0 if result.ok else NOT_VERIFIED
 
 
-def _rows(options: argparse.Namespace, certificate: Certificate, model: object) -> Any:
+def _rows(path: Path, options: ProjectOptions, certificate: Certificate, model: object) -> Any:
     """Return the columns for the model, the protected attributes and the weights."""
     names = tuple(z["column"] or z["name"] for z in certificate.content["protected"])
     certified = certificate.content["data"]["weights"]
-    weights = certified or options.weights
+    weights = certified or options.weights_column
     data = load_data(
-        options.data,
+        path,
         protected=names,
         target=options.target,
         weights=weights,
         where=options.where,
         protected_data=options.protected_data,
         key=options.key,
+        text=text_columns(model),
     )
-    project = Project(
-        Path("proxyuse.toml"),
-        protected=names,
-        target=options.target,
-        weights=weights,
-        key=options.key,
-    )
-    X, columns, mass = model_inputs(model, data, project)
+    options = replace(options, protected=names, weights=weights)
+    X, columns, mass = model_inputs(model, data, options)
     protected = {}
     for z, values in zip(certificate.content["protected"], columns.values(), strict=True):
         separate = z["column"] is None and isinstance(values, str)

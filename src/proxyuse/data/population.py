@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from proxyuse.data.columns import Column, Kind, as_column
 from proxyuse.data.table import Table
 from proxyuse.errors import DataError, KindError
 from proxyuse.notes import Note, NoteKind
+from proxyuse.settings import MissingProtected, Settings
 
 _MAX_WEIGHT = 1e100
 
@@ -53,6 +54,8 @@ class Population:
         Notes on dropped rows and missing values.
     kept : ndarray of bool, optional
         Mask of the original rows that remain; None if all do.
+    weights_source : str or None
+        The column of the data that holds the weights; None if there is none.
     total : float
         The sum of the weights, correctly rounded.
     whole_weights : bool
@@ -73,6 +76,7 @@ class Population:
     protected: tuple[Protected, ...]
     notes: tuple[Note, ...] = ()
     kept: npt.NDArray[np.bool_] | None = None
+    weights_source: str | None = None
 
     total: float = field(init=False)
     whole_weights: bool = field(init=False)
@@ -126,7 +130,7 @@ class Population:
         weights: object = None,
         variables: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
-        missing_protected: Literal["refuse", "drop", "category"] = "refuse",
+        missing_protected: MissingProtected = "refuse",
         threads: int = 1,
     ) -> Population:
         """Build a population from data.
@@ -150,11 +154,7 @@ class Population:
         threads : int
             The number of threads that convert columns.
         """
-        if missing_protected not in ("refuse", "drop", "category"):
-            raise DataError(
-                'missing_protected: expected "refuse", "drop" or "category", '
-                f"got {missing_protected!r}"
-            )
+        Settings(missing_protected=missing_protected)  # raises an error for another value
         table = Table.of(X, names)
         if table.n_rows == 0:
             raise DataError("the data has no rows; pass at least one")
@@ -183,7 +183,14 @@ class Population:
                 f"weights: {mass.min():g} to {mass.max():g} is too wide a range for exact sums; "
                 "scale them, e.g. so that their mean is 1"
             )
-        return cls(columns, mass, attributes, tuple(notes), None if keep.all() else keep)
+        return cls(
+            columns,
+            mass,
+            attributes,
+            tuple(notes),
+            None if keep.all() else keep,
+            str(weights) if is_name(weights) else None,
+        )
 
 
 def _selected(table: Table, names: Sequence[str]) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Detection: from a program and its measures to witnesses of proxy use."""
+"""Detection: measures the computations of a program and finds the witnesses of proxy use."""

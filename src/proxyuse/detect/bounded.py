@@ -1,6 +1,6 @@
-"""Decompositions that were not measured because a bound shows that they are no witnesses.
+"""Decompositions that were not measured, because a bound shows that they are not witnesses.
 
-There may be millions of them, so they are columns; one is made when it is asked for.
+There can be millions, so they are stored in columns. Objects are created on demand.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class BoundedDecomposition:
 
     Attributes
     ----------
-    expression, site : the computation, and where it stands.
-    reach : share of rows that evaluate it.
-    bound : no less than its influence.
+    expression, site : the computation and its position.
+    reach : the share of rows that evaluate it.
+    bound : an upper bound on its influence.
     """
 
     program: Program
@@ -40,10 +40,9 @@ class BoundedDecomposition:
 
 
 class Bounded(Sequence[BoundedDecomposition]):
-    """Every subtree and every test of a forest, at its position, with its bound.
+    """Every subtree and every test of a forest at its position, with its bound.
 
-    Subtrees come first, then tests, each in order of the trees. What was measured as well is
-    among them.
+    Subtrees come first, then tests, each in order of the trees. Measured ones are included.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class Bounded(Sequence[BoundedDecomposition]):
 
     @property
     def computations(self) -> int:
-        """How many distinct tests there are, and subtrees at most."""
+        """The number of distinct tests plus the largest possible number of distinct subtrees."""
         return len(self.test_associations) + len(self.reach)
 
     def __len__(self) -> int:

@@ -1,6 +1,6 @@
-"""Measured decompositions in columns; an object for one of them is made when it is asked for.
+"""Measured decompositions in columns. Objects are created on demand.
 
-A large model has tens of thousands of decompositions of which a handful are looked at.
+A large model has tens of thousands of decompositions, and users look at a handful.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Position, Site, sites_id
-from proxyuse.lang.text import shortened
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.program import Program
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """A computation inside a program, at some of its positions, with what was measured.
+    """A computation inside a program, at some of its positions, with its measures.
 
     Attributes
     ----------
     expression : the computation p1, as a term.
-    sites : its positions, as numbers of program points.
-    associations : for each protected attribute, the association with it.
-    influence : on the decisions; None if it was not needed: it cannot be a witness.
-    reach : share of rows that evaluate one of the positions.
-    error : how far an influence that was drawn may be off; 0 if it was counted.
+    sites : its positions, as program points.
+    associations : the association with each protected attribute.
+    influence : the influence on the decisions; None if the computation cannot be a witness and its
+        influence was not measured.
+    reach : the share of rows that evaluate at least one of the positions.
+    error : the error bound of a sampled influence; 0 if the influence is exact.
     """
 
     program: Program
@@ -45,7 +46,7 @@ class Decomposition:
 
     @cached_property
     def tables(self) -> dict[str, JointTable]:
-        """For each protected attribute, the joint table with it."""
+        """The joint table with each protected attribute."""
         return {table.protected: table for table in self._joint(self.expression)}
 
     @cached_property
@@ -55,12 +56,12 @@ class Decomposition:
 
     @property
     def positions(self) -> tuple[Position, ...]:
-        """Where the computation stands."""
+        """The positions of the computation."""
         return tuple(self.program.points.position(site) for site in self.sites)
 
     @property
     def occurrences(self) -> int:
-        """At how many positions it is replaced."""
+        """The number of positions at which it is replaced."""
         return len(self.sites)
 
     @property
@@ -79,15 +80,15 @@ class Decomposition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """What was measured of some computations, in columns.
+    """The measures of some computations, in columns.
 
     Attributes
     ----------
-    terms, associations : by computation; associations with each protected attribute.
-    owners : whose each decomposition is, in order of the computations.
-    sites, influences, reaches : by decomposition; influence is NaN where it was not needed.
-    errors : by decomposition, how far an influence that was drawn may be off; 0 where it was
-        counted. None if all were counted.
+    terms, associations : per computation; associations with each protected attribute.
+    owners : per decomposition, the index of its computation, in ascending order.
+    sites, influences, reaches : per decomposition; influence is NaN where it was not needed.
+    errors : per decomposition, the error bound of a sampled influence; 0 where it is exact. None if
+        all are exact.
     """
 
     terms: Sequence[Term]
@@ -100,13 +101,13 @@ class Measures:
 
     @classmethod
     def empty(cls, attributes: int) -> Measures:
-        """No decomposition, for some number of protected attributes."""
+        """No decompositions, for a number of protected attributes."""
         none = np.zeros(0)
         return cls((), np.zeros((0, attributes)), none.astype(np.intp), [], none, none)
 
     @classmethod
     def stacked(cls, parts: Sequence[Measures]) -> Measures:
-        """Parts that have no computation in common, one after the other."""
+        """Concatenate parts that share no computation."""
         firsts = np.cumsum([0, *(len(part.terms) for part in parts)])
         owners = [part.owners + first for part, first in zip(parts, firsts, strict=False)]
         errors = [
@@ -124,9 +125,9 @@ class Measures:
 
     @classmethod
     def joined(cls, parts: Sequence[Measures]) -> Measures:
-        """All parts. A computation that several have is listed once, with all its positions.
+        """Merge parts. A computation that is in several parts is listed once, with all positions.
 
-        It is written as in the first part that has it.
+        Its text is that of the first part that has it.
         """
         if len(parts) == 1:
             return parts[0]
@@ -134,16 +135,16 @@ class Measures:
         terms: list[Term] = []
         associations: list[Array] = []
         rows: dict[tuple[int, tuple[Site, ...]], tuple[int, int]] = {}
-        for part, some in enumerate(parts):
-            digests = [term.digest for term in some.terms]
-            for place, digest in enumerate(digests):
+        for number, part in enumerate(parts):
+            digests = [term.digest for term in part.terms]
+            for index, digest in enumerate(digests):
                 if digest not in numbers:
                     numbers[digest] = len(terms)
-                    terms.append(some.terms[place])
-                    associations.append(some.associations[place])
-            for place, owner in enumerate(some.owners.tolist()):
-                key = numbers[digests[owner]], tuple(sorted(some.sites[place]))
-                rows.setdefault(key, (part, place))
+                    terms.append(part.terms[index])
+                    associations.append(part.associations[index])
+            for index, owner in enumerate(part.owners.tolist()):
+                key = numbers[digests[owner]], tuple(sorted(part.sites[index]))
+                rows.setdefault(key, (number, index))
         owners = np.array([number for number, _ in rows], dtype=np.intp)
         order = np.argsort(owners, kind="stable")
         kept = list(rows.values())
@@ -152,9 +153,9 @@ class Measures:
             terms,
             np.array(associations).reshape(len(terms), parts[0].associations.shape[1]),
             owners[order],
-            [parts[part].sites[place] for part, place in chosen],
-            np.array([parts[part].influences[place] for part, place in chosen], dtype=float),
-            np.array([parts[part].reaches[place] for part, place in chosen], dtype=float),
+            [parts[part].sites[index] for part, index in chosen],
+            np.array([parts[part].influences[index] for part, index in chosen], dtype=float),
+            np.array([parts[part].reaches[index] for part, index in chosen], dtype=float),
         )
 
 
@@ -163,9 +164,9 @@ class Decompositions(Sequence[Decomposition]):
 
     Attributes
     ----------
-    associations : by decomposition and protected attribute.
-    influences : by decomposition; NaN where not needed.
-    sites, reaches : by decomposition.
+    associations : per decomposition and protected attribute.
+    influences : per decomposition; NaN where not needed.
+    sites, reaches : per decomposition.
     """
 
     def __init__(
@@ -188,23 +189,23 @@ class Decompositions(Sequence[Decomposition]):
 
     @property
     def errors(self) -> Array:
-        """How far the influence of each may be off because it was drawn; 0 if it was counted."""
+        """The error bound of each sampled influence; 0 for exact influences."""
         errors = self._measures.errors
         return np.zeros(len(self)) if errors is None else errors
 
     @property
     def owners(self) -> Array:
-        """The number of the computation of each decomposition."""
+        """The index of the computation of each decomposition."""
         return self._measures.owners
 
     @property
     def computations(self) -> Sequence[Term]:
-        """The distinct computations; each has one association, at however many positions."""
+        """The distinct computations. Each has one association, whatever its positions."""
         return self._measures.terms
 
     @property
     def tested(self) -> int:
-        """How many distinct computations could have been witnesses, measured or bounded."""
+        """The number of distinct computations that were measured or bounded."""
         return len(self._measures.terms) + self._bounded
 
     @property
@@ -213,54 +214,54 @@ class Decompositions(Sequence[Decomposition]):
         terms = self._measures.terms
         return [terms[owner] for owner in self._measures.owners.tolist()]
 
-    def place(self, term: Term) -> int:
-        """Where a computation stands among all of them."""
-        known = self._indices.get(id(term))
-        return self._places[term.digest] if known is None else known
+    def index_of(self, term: Term) -> int:
+        """The index of a computation among the distinct computations."""
+        index = self._index_by_identity.get(id(term))
+        return self._index_by_digest[term.digest] if index is None else index
 
     @cached_property
-    def _indices(self) -> dict[int, int]:
-        """By identity: the digest of a large term takes a look at all of it."""
+    def _index_by_identity(self) -> dict[int, int]:
+        """Faster than by digest, which reads the whole of a large term."""
         return {id(term): index for index, term in enumerate(self.computations)}
 
     @cached_property
-    def _places(self) -> dict[bytes, int]:
-        return {term.digest: place for place, term in enumerate(self.computations)}
+    def _index_by_digest(self) -> dict[bytes, int]:
+        return {term.digest: index for index, term in enumerate(self.computations)}
 
     @property
     def occurrences(self) -> Array:
-        """For each computation, at how many single positions it stands."""
-        alone = np.array([len(sites) == 1 for sites in self._measures.sites], dtype=np.float64)
-        counts = np.bincount(self._measures.owners, alone, minlength=len(self.computations))
-        together = np.zeros(len(self.computations), dtype=np.intp)
+        """The number of positions of each computation."""
+        singles = np.array([len(sites) == 1 for sites in self._measures.sites], dtype=np.float64)
+        counts = np.bincount(self._measures.owners, singles, minlength=len(self.computations))
+        largest = np.zeros(len(self.computations), dtype=np.intp)
         sizes = [len(sites) for sites in self._measures.sites]
-        np.maximum.at(together, self._measures.owners, sizes)
-        return np.maximum(counts.astype(np.intp), together)
+        np.maximum.at(largest, self._measures.owners, sizes)
+        return np.maximum(counts.astype(np.intp), largest)
 
     def __len__(self) -> int:
         return len(self.influences)
 
     @overload
-    def __getitem__(self, place: int) -> Decomposition: ...
+    def __getitem__(self, index: int) -> Decomposition: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Decomposition]: ...
+    def __getitem__(self, index: slice) -> list[Decomposition]: ...
 
-    def __getitem__(self, place: int | slice) -> Decomposition | list[Decomposition]:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
+    def __getitem__(self, index: int | slice) -> Decomposition | list[Decomposition]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
         measures = self._measures
-        influence = float(self.influences[place])
+        influence = float(self.influences[index])
         return Decomposition(
             self.program,
-            measures.terms[measures.owners[place]],
-            tuple(measures.sites[place]),
-            dict(zip(self.protected, self.associations[place].tolist(), strict=True)),
+            measures.terms[measures.owners[index]],
+            tuple(measures.sites[index]),
+            dict(zip(self.protected, self.associations[index].tolist(), strict=True)),
             None if influence != influence else influence,
-            float(measures.reaches[place]),
+            float(measures.reaches[index]),
             self._joint,
-            0.0 if measures.errors is None else float(measures.errors[place]),
+            0.0 if measures.errors is None else float(measures.errors[index]),
         )
 
     def __repr__(self) -> str:

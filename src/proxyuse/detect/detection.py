@@ -1,8 +1,8 @@
-"""Find every decomposition of a program that is a witness, or say what was not settled.
+"""Measures every decomposition of a program that can be a witness, and records what is unsettled.
 
-For each computation the joint tables are made once; for each listed set of its positions, its
-influence. See `candidates`, `occurrences` and `partial_sums` for what is listed, what is excluded
-by a bound, and what is searched when there is too much of it.
+Builds the joint tables once per computation, and measures the influence of each listed set of its
+positions. `candidates`, `occurrences` and `partial_sums` define what is listed, what a bound
+excludes, and what is searched when there is too much to list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from proxyuse.detect.bounded import Bounded
-from proxyuse.detect.budget import Budget
 from proxyuse.detect.candidates import (
     Candidate,
     Candidates,
@@ -30,7 +29,7 @@ from proxyuse.detect.occurrences import measure_occurrences, near
 from proxyuse.detect.operators import OVERHEAD, Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
-from proxyuse.detect.results import Detection, Measure, Unsettled
+from proxyuse.detect.results import Detection, Unsettled
 from proxyuse.detect.sentences import (
     drawn_note,
     drawn_variable_note,
@@ -48,23 +47,17 @@ from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
+from proxyuse.settings import Settings
 
 
 def detect(
     engine: Measurement,
     program: Program,
     association: Association,
+    settings: Settings,
     *,
-    epsilon: float,
-    delta: float,
-    budget: Budget,
-    all_sets: bool = False,
-    measure: Measure = "needed",
-    exact: bool = False,
-    variables: bool = True,
     clock: Clock | None = None,
     known: dict[bytes, Array] | None = None,
-    all_subsets: bool = False,
     strict: bool = False,
     appropriate: Callable[[Term], bool] | None = None,
 ) -> Detection:
@@ -72,7 +65,7 @@ def detect(
 
     Costs the tables of each computation and the influence of each listed set of positions. Of
     partial sums, minimal witnesses are listed, or irreducible ones where they are searched, or
-    with `all_subsets` all of them; see `search_partial_sums`, also for `appropriate`. With
+    with `all_sets` all of them; see `search_partial_sums`, also for `appropriate`. With
     `strict`, partial sums and sets of occurrences that are searched and not exhausted count as
     unsettled.
 
@@ -81,9 +74,8 @@ def detect(
     listed that may be witnesses.
     """
     detector = _Detector(
-        engine, program, association, epsilon, delta, budget, all_sets, measure, exact,
-        variables, clock or Clock(None), known, all_subsets, strict, appropriate,
-    )  # fmt: skip
+        engine, program, association, settings, clock or Clock(None), known, strict, appropriate
+    )
     return detector.run()
 
 
@@ -92,23 +84,16 @@ class _Detector:
     engine: Measurement
     program: Program
     association: Association
-    epsilon: float
-    delta: float
-    budget: Budget
-    all_sets: bool
-    measure: Measure
-    exact: bool
-    variables: bool
+    settings: Settings
     clock: Clock
     known: dict[bytes, Array] | None
-    all_subsets: bool
     strict: bool
     appropriate: Callable[[Term], bool] | None
     parts: list[Measures] = field(default_factory=list)
     unsettled: dict[tuple[str, str], Unsettled] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     listing: Listing = field(init=False)
-    in_time: InTime | None = None  # what a time limit left of the listing
+    in_time: InTime | None = None  # the measurements within a time limit
     operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
     bounded: Bounded | None = None
     searched: list[str] = field(default_factory=list)
@@ -116,15 +101,15 @@ class _Detector:
 
     @cached_property
     def candidates(self) -> Candidates:
-        """The computations of the program, all of them."""
-        listed = self.budget.subsets if self.all_subsets else 0
-        return candidates_of(self.program, self.variables, listed)
+        """All computations of the program."""
+        listed = self.settings.budget.subsets if self.settings.all_sets else 0
+        return candidates_of(self.program, self.settings.variables, listed)
 
     @cached_property
     def forest(self) -> ForestEngine | None:
-        """The engine of a program that is a large forest, whose terms are bounded first."""
-        small = len(self.program.points) <= self.budget.positions
-        if self.measure == "all" or self.all_sets or self.all_subsets or small:
+        """The engine of a large forest, whose terms are bounded first; None for other programs."""
+        small = len(self.program.points) <= self.settings.budget.positions
+        if self._measures_everything or small:
             return None
         engines = (e for e in self.engine.engines if isinstance(e, ForestEngine))
         forest = next(engines, None) or ForestEngine.of(self.engine.sample)
@@ -132,7 +117,7 @@ class _Detector:
 
     @property
     def _measures_everything(self) -> bool:
-        return self.measure == "all" or self.all_sets
+        return self.settings.measure == "all" or self.settings.all_sets
 
     def run(self) -> Detection:
         with self.clock.until_deadline():
@@ -146,8 +131,8 @@ class _Detector:
                 del self.operators[0]
         if self.clock.stopped:
             self._stop()
-        left_out = self.candidates.left_out if self.forest is None else []
-        for candidate in left_out:
+        excluded = self.candidates.excluded if self.forest is None else []
+        for candidate in excluded:
             sites = tuple(candidate.sites)
             self._leave_open("positions", candidate.term, sites, len(sites))
         if self.open_sets:
@@ -156,7 +141,7 @@ class _Detector:
         parts = self.parts or [Measures.empty(len(self.engine.protected_names))]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
         joined = self._with_errors(joined)
-        found = Decompositions(
+        decompositions = Decompositions(
             self.program,
             self.engine.protected_names,
             joined,
@@ -164,16 +149,17 @@ class _Detector:
             0 if self.bounded is None else self.bounded.computations,
         )
         return Detection(
-            found,
+            decompositions,
             tuple(self.unsettled.values()),
             tuple(self.notes),
             tuple(self.searched),
-            self.forest is not None or (bool(self.candidates.operators) and not self.all_subsets),
+            self.forest is not None
+            or (bool(self.candidates.operators) and not self.settings.all_sets),
             self.bounded,
         )
 
     def _with_errors(self, measures: Measures) -> Measures:
-        """Add the errors of influences that were estimated, and say how they were."""
+        """Add the error bounds of sampled influences, and a note about them."""
         estimates = self.engine.drawn
         if not estimates:
             return measures
@@ -181,13 +167,13 @@ class _Detector:
         pairs = zip(drawn, measures.owners.tolist(), measures.sites, strict=True)
         listed = [(estimate, owner, sites) for estimate, owner, sites in pairs if estimate]
         for estimate, owner, sites in listed:
-            suspicious = measures.associations[owner].max() >= self.epsilon
+            suspicious = measures.associations[owner].max() >= self.settings.epsilon
             if suspicious and not estimate.settled:
                 self._leave_open("influences", measures.terms[owner], tuple(sites), 1)
         if listed:
             self.notes.append(drawn_note([estimate for estimate, _, _ in listed]))
         errors = np.zeros(len(drawn)) if measures.errors is None else measures.errors.copy()
-        errors += [0.0 if one is None else one.error for one in drawn]
+        errors += [0.0 if estimate is None else estimate.error for estimate in drawn]
         return replace(measures, errors=errors)
 
     def _measure(self, listing: Listing) -> None:
@@ -200,7 +186,7 @@ class _Detector:
             return
         associations = self._associations(listing.terms)
         self.clock.done = start + len(listing.terms)
-        suspicious = associations.max(axis=1) >= self.epsilon
+        suspicious = associations.max(axis=1) >= self.settings.epsilon
         owners, sites, influences, reaches = self._columns(listing, suspicious)
         order = np.argsort(owners, kind="stable")
         self.parts.append(
@@ -216,70 +202,69 @@ class _Detector:
         self.clock.done = self.clock.total
 
     def _associations(self, terms: Sequence[Term]) -> Array:
-        """Of each computation with each protected attribute; what is known is not asked again."""
+        """The association of each computation with each protected attribute, cached in `known`."""
         if self.known is None:
             return self.engine.associations(terms, self.association)
         new = tuple(term for term in terms if term.digest not in self.known)
-        found = self.engine.associations(new, self.association) if new else ()
-        self.known.update((term.digest, row) for term, row in zip(new, found, strict=True))
+        measured = self.engine.associations(new, self.association) if new else ()
+        self.known.update((term.digest, row) for term, row in zip(new, measured, strict=True))
         rows = [self.known[term.digest] for term in terms]
         return np.array(rows).reshape(len(terms), len(self.engine.protected_names))
 
     def _columns(self, listing: Listing, suspicious: Array) -> Columns:
-        """The influences that are asked for."""
+        """The decompositions of a listing with their influences and reaches."""
         if self.known is not None:
             return self._measure_some(listing, suspicious)
         return self._measure_all(listing, suspicious)
 
     def _measure_some(self, listing: Listing, suspicious: Array) -> Columns:
-        """Only what may be a witness."""
-        asked = np.flatnonzero(suspicious)
-        some = [listing.candidates[i] for i in asked.tolist()]
-        chosen = Listing(some, self.program.points)
-        owners, sites, influences, reaches = self._measure_all(chosen, suspicious[asked])
-        return asked[owners], sites, influences, reaches
+        """Measure only computations that may be witnesses."""
+        chosen = np.flatnonzero(suspicious)
+        some = Listing([listing.candidates[i] for i in chosen.tolist()], self.program.points)
+        owners, sites, influences, reaches = self._measure_all(some, suspicious[chosen])
+        return chosen[owners], sites, influences, reaches
 
     def _measure_all(self, listing: Listing, suspicious: Array) -> Columns:
-        """Each position by itself, and the sets of those of repeated computations."""
+        """Measure each position alone, and sets of positions of repeated computations."""
         influences = self._influences(listing, suspicious)
         reaches = self.engine.reaches(listing.sites)
         more: list[tuple[int, tuple[Site, ...], float, float]] = []
         entangled = listing.entangled
-        if self.all_sets:
+        if self.settings.all_sets:
             entangled = sorted(listing.entangled + listing.apart)
         else:
-            for place in listing.apart:
-                own = listing.sites_of(place)
-                sites = listing.candidates[place].arrangement(self.program.points).together
+            for index in listing.apart:
+                own = listing.sites_of(index)
+                sites = listing.candidates[index].arrangement(self.program.points).together
                 influence = math.fsum(influences[own])
-                if near(influence, self.delta):
+                if near(influence, self.settings.delta):
                     influence = self.engine.influence(sites)
-                more.append((place, sites, influence, math.fsum(reaches[own])))
-        for place in entangled:
+                more.append((index, sites, influence, math.fsum(reaches[own])))
+        for index in entangled:
             self.clock.tick()
-            candidate = listing.candidates[place]
-            own = listing.sites_of(place)
-            sets = self._occurrences(candidate, influences[own], bool(suspicious[place]))
+            candidate = listing.candidates[index]
+            own = listing.sites_of(index)
+            sets = self._occurrences(candidate, influences[own], bool(suspicious[index]))
             more += [
-                (place, sites, influence, self._reach(candidate, sites, reaches[own]))
+                (index, sites, influence, self._reach(candidate, sites, reaches[own]))
                 for sites, influence in sets.items()
             ]
         return (
             np.concatenate([listing.owners, [row[0] for row in more]]).astype(np.intp),
-            [*listing.alone, *(row[1] for row in more)],
+            [*listing.single_sets, *(row[1] for row in more)],
             np.array([*influences, *(row[2] for row in more)], dtype=np.float64),
             np.array([*reaches, *(row[3] for row in more)], dtype=np.float64),
         )
 
     def _influences(self, listing: Listing, suspicious: Array) -> Sequence[float]:
-        """The influence at each position; NaN where it is not needed and takes long.
+        """The influence at each position; NaN where it is not needed and expensive.
 
-        In a large program even what is cheap at one position takes long at all of them.
+        In a large program, even influences that are cheap one by one are expensive together.
         """
         if self._measures_everything:
             return self.engine.influences(listing.sites)
         needed = suspicious[listing.owners]
-        if len(listing.sites) <= self.budget.positions:
+        if len(listing.sites) <= self.settings.budget.positions:
             return self.engine.influences(listing.sites, needed.tolist())
         result = np.full(len(listing.sites), math.nan)
         chosen = np.flatnonzero(needed)
@@ -299,17 +284,18 @@ class _Detector:
         self, candidate: Candidate, singles: Sequence[float], suspicious: bool
     ) -> dict[tuple[Site, ...], float]:
         """The influence of sets of occurrences of a repeated computation."""
+        budget, all_sets = self.settings.budget, self.settings.all_sets
         measured = measure_occurrences(
             self.engine,
             candidate.arrangement(self.program.points),
             singles,
-            delta=self.delta,
+            delta=self.settings.delta,
             settle=suspicious,
-            all_sets=self.all_sets,
-            budget=self.budget.subsets if self.all_sets else self.budget.occurrences,
+            all_sets=all_sets,
+            budget=budget.subsets if all_sets else budget.occurrences,
             needed=suspicious or self._measures_everything,
         )
-        if self.all_sets and not measured.all_listed:
+        if all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)
             count = len(candidate.sites)
             self.notes.append(
@@ -319,19 +305,19 @@ class _Detector:
             sites = tuple(candidate.sites)
             disjoint = candidate.arrangement(self.program.points).disjoint
             bound = self.engine.occurrence_bound(sites) if disjoint else 1.0
-            if bound > self.delta:
+            if bound > self.settings.delta:
                 self.open_sets.append((candidate.term, len(sites), bound))
-            if bound > self.delta and self.strict:
+            if bound > self.settings.delta and self.strict:
                 self._leave_open("occurrence sets", candidate.term, sites, measured.unmeasured)
         return measured.influences
 
     # Partial sums
 
     def _search_sums(self, operator: Operator) -> None:
-        """Find witnesses among the subsets of an operator's operands."""
+        """Find witnesses among the operand subsets of an operator."""
         text = self.program.brief(operator.term)
-        if self.all_subsets:
-            if operator.subsets <= self.budget.subsets:
+        if self.settings.all_sets:
+            if operator.subsets <= self.settings.budget.subsets:
                 return  # they are all listed
             missing = f"not all {operator.subsets:,} partial sums of `{text}` are listed"
             self.notes.append(Note(NoteKind.NOT_LISTED, missing))
@@ -341,15 +327,15 @@ class _Detector:
             engine,
             operator,
             self.association,
-            epsilon=self.epsilon,
-            delta=self.delta,
+            epsilon=self.settings.epsilon,
+            delta=self.settings.delta,
             screen=self._screen,
             budget=SumBudget(
-                min(most.screened, self.budget.subsets * rows),
-                min(most.measured // operators, self.budget.subsets * (rows + OVERHEAD)),
-                min(most.bounded, self.budget.search * rows),
-                self.budget.subsets,
-                followed=self.budget.grow,
+                min(most.screened, self.settings.budget.subsets * rows),
+                min(most.measured // operators, self.settings.budget.subsets * (rows + OVERHEAD)),
+                min(most.bounded, self.settings.budget.search * rows),
+                self.settings.budget.subsets,
+                followed=self.settings.budget.grow,
             ),
             name="the score" if self._one_operator else f"`{text}`",
             singles=self._singles(operator),
@@ -381,7 +367,7 @@ class _Detector:
         )
 
     def _singles(self, operator: Operator) -> dict[int, tuple[Array, float]]:
-        """What is known of the operands of an operator that stands in one place."""
+        """The known measures of the operands of an operator with one position, by step."""
         if len(operator.points) > 1:
             return {}
         associations, influences = self._known_singles
@@ -406,17 +392,17 @@ class _Detector:
         }
 
     def _list(self, sums: Sequence[PartialSum]) -> None:
-        """List partial sums with what was measured of them."""
+        """List partial sums with their measures."""
         if sums:
-            sites = [positions for found in sums for positions in found.positions]
-            counts = [len(found.positions) for found in sums]
+            sites = [positions for partial in sums for positions in partial.positions]
+            counts = [len(partial.positions) for partial in sums]
             self.parts.append(
                 Measures(
-                    tuple(found.term for found in sums),
-                    np.array([found.associations for found in sums]),
+                    tuple(partial.term for partial in sums),
+                    np.array([partial.associations for partial in sums]),
                     np.repeat(np.arange(len(sums)), counts),
                     sites,
-                    np.array([i for found in sums for i in found.influences]),
+                    np.array([i for partial in sums for i in partial.influences]),
                     np.array([self.engine.reach(positions) for positions in sites]),
                 )
             )
@@ -424,17 +410,17 @@ class _Detector:
     # Forests
 
     def _measure_forest(self, engine: ForestEngine) -> None:
-        """Measure the terms of a large forest that can be witnesses, and what stands above."""
+        """Measure the terms of a large forest that can be witnesses, and the terms above it."""
         points = self.program.points
         self._measure(listing_of(points, engine.plan.points_above(points)))
         result = measure_forest(
             self.engine,
             engine,
             self.association,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            variables=self.variables,
-            exact=self.exact,
+            epsilon=self.settings.epsilon,
+            delta=self.settings.delta,
+            variables=self.settings.variables,
+            exact=self.settings.exact,
             tick=self.clock.tick,
         )
         self.bounded = result.bounded
@@ -443,34 +429,34 @@ class _Detector:
         self.notes += [drawn_variable_note(self.program, *drawn) for drawn in result.drawn]
         self.open_sets += result.open
         self.searched += forest_sentences(engine)
-        if not self.variables:
+        if not self.settings.variables:
             self._leave_open("variables", self.program.term, (Site(0),), 1)
             self.notes.append(Note(NoteKind.NOT_LISTED, "variables were not measured, as asked"))
 
     # A time limit
 
     def _measure_in_time(self, listing: Listing) -> None:
-        """Measure computations, and keep what was measured before the time limit."""
-        found = measure_in_time(
+        """Measure computations until the time limit, and keep the finished measurements."""
+        in_time = measure_in_time(
             listing,
             self.program.points,
             attributes=len(self.engine.protected_names),
-            epsilon=self.epsilon,
+            epsilon=self.settings.epsilon,
             associations=self._associations,
             measure=self._columns,
         )
-        owners, sites, influences, reaches = found.columns
+        owners, sites, influences, reaches = in_time.columns
         kept, owners = np.unique(owners, return_inverse=True)
         if len(kept):
             terms = tuple(listing.terms[i] for i in kept.tolist())
-            associations = found.associations[kept]
+            associations = in_time.associations[kept]
             self.parts.append(Measures(terms, associations, owners, sites, influences, reaches))
-        self.in_time, self.listing = found, listing
-        if found.stopped:
+        self.in_time, self.listing = in_time, listing
+        if in_time.stopped:
             raise OutOfTime
 
     def _stop(self) -> None:
-        """Name what the time limit left open, the most important first."""
+        """Record what the time limit left unsettled, the most important first."""
         remaining: list[int] = []
         text = "some computations were not measured"
         if self.in_time is not None:

@@ -1,19 +1,19 @@
-"""Terms of a forest: bound all of them, measure those that can be a witness.
+"""Terms of a forest: bounds all of them, and measures those that can be witnesses.
 
-A fully grown forest has millions of decompositions, and next to none of them can be a witness. The
-cheapest reasons come first:
+A fully grown forest has millions of decompositions, and hardly any of them can be a witness. The
+cheapest checks come first:
 
-1. *Reach and margin.* A position changes no more rows than pass it, and of those only rows whose
-   leads it can move far enough (one pass over the rows, for all positions).
-2. *Association.* Tests and variables below epsilon are no witnesses, wherever they stand.
-3. *Margins of several positions.* A test at many nodes changes no more rows than those it meets in
-   enough trees (one more pass, for all tests that are left).
-4. *Association of subtrees*, for the few that are left.
-5. *Influence*, for what is left.
+1. *Reach and margin.* A position can change only rows that pass it, and only if it can overcome
+   their margin (one pass over the rows, for all positions).
+2. *Association.* Tests and variables below epsilon are not witnesses at any position.
+3. *Margins of several positions.* A test at many nodes can change only rows that meet it in enough
+   trees (one more pass, for all remaining tests).
+4. *Association of subtrees*, for the few that remain.
+5. *Influence*, for the rest.
 
-Everything that is a witness is measured; everything else keeps the bound that settled it
-(`Bounded`). Equal subtrees are grouped by a 64-bit hash. Two different subtrees with one hash would
-be bounded together, which is no error, and are told apart before they are measured.
+Every witness is measured; everything else keeps the bound that settled it (`Bounded`). Equal
+subtrees are grouped by a 64-bit hash. Different subtrees with the same hash are bounded together,
+which is still correct, and are separated before they are measured.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SiteColumn
 from proxyuse.measure.association.protocol import Association
-from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.forests.drawing import drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.pair_sampling import drawn_influence
 from proxyuse.measure.forests.split_associations import split_associations
 from proxyuse.measure.forests.subtrees import equal_subtrees
+from proxyuse.measure.pair_sampling import DrawnInfluence
 
 EXACT_WORK = 1 << 29
-"""Rows times nodes up to which the influence of a variable is counted, not drawn."""
+"""Rows times nodes up to which the influence of a variable is exact rather than sampled."""
 
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One measured computation: where it was measured, and what was found there."""
+    """One measured computation, with the measures of each set of positions."""
 
     term: Term
     associations: Array
@@ -54,7 +54,7 @@ class Row:
     errors: list[float] = field(default_factory=list)
 
     def add(self, sites: SiteColumn, influence: float, reach: float, error: float = 0) -> None:
-        """Note the influence through some positions."""
+        """Add the measures of a set of positions."""
         self.sites.append(sites)
         self.influences.append(influence)
         self.reaches.append(reach)
@@ -63,14 +63,15 @@ class Row:
 
 @dataclass(slots=True, eq=False)
 class ForestTerms:
-    """What was measured of the terms of a forest.
+    """The measured and bounded terms of a forest.
 
     Attributes
     ----------
     rows : the measured computations.
     bounded : all others, with the bounds that settle them.
-    drawn : influences that were drawn instead of counted, with their term.
-    open : occurrence sets between one and all positions that no bound excludes, by term.
+    drawn : influences that were sampled instead of computed exactly, with their term.
+    open : terms with sets of some, but not all, positions that no bound excludes, with the number
+        of positions and the bound.
     """
 
     rows: list[Row]
@@ -104,10 +105,10 @@ def measure_forest(
     exact: bool = False,
     tick: Callable[[int], None] = lambda steps: None,
 ) -> ForestTerms:
-    """Measure every term of a forest that can be a witness, at each position and at all of them.
+    """Measure every term of a forest that can be a witness, at each position and at all together.
 
-    Costs two or three passes of all rows through all trees, and for each computation that is left
-    a pass of the rows it can change through the trees it stands in.
+    Takes two or three passes of all rows through all trees. Each remaining computation takes a pass
+    of the rows it can change through the trees that contain it.
     """
     return _Forest(
         measurement, engine, association, epsilon, delta, variables, exact, tick
@@ -141,18 +142,18 @@ class _Forest:
         self.by_test = split_associations(
             self.plan, engine.codes, sample.weights, sample.attributes, association
         )
-        self._tests_that_can_be_missing()
+        self._measure_tests_that_can_be_missing()
         self.suspicious = self.by_test.max(axis=1) >= epsilon
         self.inner = terms_inside_tests(self.plan)
         for item in self.inner:
             if item.test >= 0:  # measured with its other positions
                 self.suspicious[item.test] = False
 
-    def _tests_that_can_be_missing(self) -> None:
-        """Take the associations of tests that have a third value from their values.
+    def _measure_tests_that_can_be_missing(self) -> None:
+        """Measure the associations of tests with a third value from their values.
 
-        A comparison holds or not. A variable or a combination of tests may also be missing, which
-        acts as false and yet is another value.
+        A comparison is true or false. A variable or a combination of tests can also be missing.
+        A missing value takes the same branch as false, but is a different value.
         """
         tests = self.plan.forest.tests
         others = [n for n, s in enumerate(tests.shapes) if not isinstance(s, Compare | Member)]
@@ -183,9 +184,9 @@ class _Forest:
         return SiteColumn(np.sort(self.plan.points_of(nodes)) + past)
 
     def _influence(self, target: Target) -> tuple[float, float]:
-        """Influence and reach of a computation at some nodes.
+        """The influence and reach of a computation at some nodes.
 
-        At one node, a variable acts as its test does, and is not counted again.
+        At one node, a variable has the same effect as its test, so it is computed once.
         """
         self.tick(0)
         self.measurement.methods[self.engine.method] += 1
@@ -222,13 +223,13 @@ class _Forest:
             influence, share = self._influence(Target("test", at))
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._sites("test", at), influence, share)
-            self._leave_sets(row, len(at), int(near[index]) / self.engine.total)
+            self._record_open_sets(row, len(at), int(near[index]) / self.engine.total)
 
     def _repeated_tests(self) -> Array:
-        """The tests at several nodes that are associated and not settled by the simplest bounds.
+        """The associated tests at several nodes that the simplest bounds do not settle.
 
-        Spread over several nodes, a test may matter although it does at none of them: a row
-        counts at each, and in each tree leads move by as much as they can below one node.
+        A test at several nodes may be influential even if no single node is: a row can meet it at
+        each of them, and each tree can move the row's margin by as much as its widest node.
         """
         forest = self.plan.forest
         counts = np.bincount(forest.test, minlength=len(forest.tests))
@@ -262,15 +263,15 @@ class _Forest:
                     self._variable(row, item.nodes, near, reaches[number])
                 elif near > self.delta:
                     self._inner_term(row, item, near)
-            if not row.sites:  # what is inside tests is listed, measured or not
+            if not row.sites:  # computations inside tests are always listed
                 row.add(SiteColumn(item.points), math.nan, reaches[number])
             self.rows["inner", number] = row
 
     def _variable(self, row: Row, nodes: Array, bound: float, reach: float) -> None:
         """Measure a variable that no bound excludes."""
         for node in nodes[self.near_test[nodes] > self.limit].tolist():
-            alone = np.array([node])
-            row.add(self._sites("variable", alone), *self._influence(Target("variable", alone)))
+            single = np.array([node])
+            row.add(self._sites("variable", single), *self._influence(Target("variable", single)))
         if len(nodes) == 1:
             return
         sites = self._sites("variable", nodes)
@@ -282,23 +283,23 @@ class _Forest:
         else:
             self.drawn.append((row.term, drawn))
             row.add(sites, drawn.influence, reach, drawn.error)
-        self._leave_sets(row, len(nodes), bound)
+        self._record_open_sets(row, len(nodes), bound)
 
     def _inner_term(self, row: Row, item: InnerTerm, bound: float) -> None:
-        """Measure a part of an expression that tests look at; it acts through these tests."""
+        """Measure part of an expression inside tests, which has its influence through them."""
         measurement = self.measurement
         for point in item.points[self.near_test[item.nodes] > self.limit].tolist():
             self.tick(0)
-            alone = SiteColumn(np.array([point]))
-            row.add(alone, measurement.influence(alone), measurement.reach(alone))
+            single = SiteColumn(np.array([point]))
+            row.add(single, measurement.influence(single), measurement.reach(single))
         if len(item.points) > 1:
             self.tick(0)
             together = SiteColumn(item.points)
             row.add(together, measurement.influence(together), measurement.reach(together))
-            self._leave_sets(row, len(item.points), bound)
+            self._record_open_sets(row, len(item.points), bound)
 
-    def _leave_sets(self, row: Row, positions: int, bound: float) -> None:
-        """Note that sets between one and all positions may be witnesses, if they may."""
+    def _record_open_sets(self, row: Row, positions: int, bound: float) -> None:
+        """Record the term if a set of some, but not all, positions may be a witness."""
         if positions > 2 and max(row.influences) <= self.delta < bound:
             self.open.append((row.term, positions, bound))
 
@@ -306,29 +307,29 @@ class _Forest:
 
     def _subtrees(self) -> None:
         groups = self.engine.equal_subtrees
-        # Where a subtree stands once, its own bound settles it; where it stands more often, it may
-        # matter although it does at none of its places.
+        # The bound of a single position settles a subtree with one position. Several positions
+        # together may be influential even if none is alone.
         counts = np.bincount(groups)
-        most = np.where(
+        bounds = np.where(
             counts == 1, np.bincount(groups, self.near_subtree), np.bincount(groups, self.passed)
         )
         moves = np.bincount(groups, self.plan.extremes.span)
-        chosen = (most > self.limit) & ((counts == 1) | (moves >= self.min_margin))
+        chosen = (bounds > self.limit) & ((counts == 1) | (moves >= self.min_margin))
         nodes = np.flatnonzero(chosen[groups])
         nodes = nodes[np.argsort(groups[nodes], kind="stable")]
         starts = np.flatnonzero(np.diff(groups[nodes], prepend=-1))
-        same: list[Array] = []
+        equal: list[Array] = []
         for part in np.split(nodes, starts)[1:]:
             if len(part) == 1:
-                same.append(part)
+                equal.append(part)
             elif self.engine.bound_of(part) > self.delta:
-                same += equal_subtrees(self.plan, part)
-        first = np.array([nodes[0] for nodes in same], dtype=np.int64)
+                equal += equal_subtrees(self.plan, part)
+        first = np.array([nodes[0] for nodes in equal], dtype=np.int64)
         associations = self.engine.subtree_associations(first, self.association, self.epsilon)
-        for nodes in sorted(same, key=lambda nodes: int(nodes[0])):
-            found = associations[int(nodes[0])]
-            if found.max() >= self.epsilon:
-                self._subtree(nodes, found)
+        for nodes in sorted(equal, key=lambda nodes: int(nodes[0])):
+            own = associations[int(nodes[0])]
+            if own.max() >= self.epsilon:
+                self._subtree(nodes, own)
 
     def _subtree(self, nodes: Array, associations: Array) -> None:
         term = self.plan.forest.term(int(nodes[0]))
@@ -339,5 +340,5 @@ class _Forest:
         if len(nodes) > 1:
             influence, reach = self._influence(Target("subtree", nodes))
             row.add(self._sites("subtree", nodes), influence, reach)
-            self._leave_sets(row, len(nodes), self.engine.bound_of(nodes))
+            self._record_open_sets(row, len(nodes), self.engine.bound_of(nodes))
         self.rows["subtree", int(nodes[0])] = row

@@ -2,9 +2,9 @@
 
 At each step a path adds the operand that most increases the correlation of the sum with the
 protected attribute. A path starts at the best operand or at the best pair, because two operands
-may say together what neither says alone. Correlations come from the Gram matrix of the operands,
-on at most a few thousand rows if there are many operands: candidates are measured exactly on all
-rows afterwards.
+together may be associated where neither is alone. Correlations come from the Gram matrix of the
+operands, on at most a few thousand rows if there are many operands. Candidates are then measured
+exactly on all rows.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments, centered_rows
 
 WORK = 2**32
-"""Products of two values that a Gram matrix may take: about half a second."""
+"""Limit on the multiplications for a Gram matrix: about half a second."""
 
 LEAST_ROWS = 2048
 MOST_TARGETS = 16
 MOST_COORDINATES = 16
 EACH = 12
-"""Prefixes up to this size are all candidates; from there on, sizes grow by a fifth."""
+"""All prefixes up to this size are candidates. Beyond it, sizes grow by a fifth."""
 
 SWAPS = 16
 RESTARTS = 8
-"""Paths that avoid an operand of a witness, to find others."""
+"""Paths that avoid an operand of a known witness, to find other witnesses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Path:
     allowed: Array
 
     def sets(self, largest: int) -> Iterator[tuple[int, ...]]:
-        """Sets of 2 up to `largest` operands: prefixes, and the best one after local swaps."""
+        """Sets of 2 to `largest` operands: prefixes, and the best prefix after local swaps."""
         order = [*self.start, *self.moments.forward(self.start, self.sign, self.allowed)]
         sizes = _sizes(min(largest, len(order)))
         for size in sizes:
@@ -61,8 +61,8 @@ class Proposals:
 
     Attributes
     ----------
-    moments : one for each target and coordinate of the operands.
-    avoided : operands of witnesses that later paths leave out, one at a time.
+    moments : one per target and coordinate of the operands.
+    avoided : operands of known witnesses. Later paths avoid them, one at a time.
     """
 
     moments: Sequence[Moments]
@@ -72,10 +72,10 @@ class Proposals:
     def of(
         cls, values: Callable[[int], Array], count: int, support: Support, weights: Array
     ) -> Proposals:
-        """Proposals for `count` operands; `values` gives those of one operand.
+        """Proposals for `count` operands. `values` returns the values of one operand.
 
-        Each operand is evaluated once. O(k^2) time and O(k) memory per row that is used, for
-        each coordinate of a vector.
+        Evaluates each operand once. Takes O(k^2) time and O(k) memory per row, for each coordinate
+        of a vector.
         """
         n_rows = len(weights)
         used = min(n_rows, max(LEAST_ROWS, WORK // max(1, count * count)))
@@ -94,17 +94,17 @@ class Proposals:
         return cls(moments)
 
     def avoid(self, subset: Sequence[int]) -> None:
-        """Look for witnesses without one operand or the other of a set."""
+        """Add later paths that avoid each operand of a set in turn."""
         self.avoided += [index for index in subset if index not in self.avoided]
 
     def paths(self, allowed: Array) -> Iterator[Path]:
         """Paths from the best operand and the best pair, then those that avoid operands."""
         yield from self._paths(allowed)
-        at = 0
-        while at < min(len(self.avoided), RESTARTS):
+        restarts = 0
+        while restarts < min(len(self.avoided), RESTARTS):  # the caller adds to it meanwhile
             narrowed = allowed.copy()
-            narrowed[self.avoided[at]] = False
-            at += 1
+            narrowed[self.avoided[restarts]] = False
+            restarts += 1
             yield from self._paths(narrowed)
 
     def _paths(self, allowed: Array) -> Iterator[Path]:
@@ -120,7 +120,7 @@ class Proposals:
 
 
 def _sizes(largest: int) -> list[int]:
-    """Which prefixes are candidates.
+    """The sizes of the prefixes that are candidates.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _sizes(largest: int) -> list[int]:
 
 
 def _targets(support: Support, weights: Array) -> list[Array]:
-    """What a sum may correlate with: the number itself, and each value against the rest."""
+    """The targets of the correlation: the number itself, and each value against the rest."""
     masses = support.masses(weights)
     targets: list[Array] = []
     numeric = support.values.dtype != np.int32

@@ -1,18 +1,16 @@
-"""A computation that stands at several places: which set of them matters most?
+"""Computations with several positions: finds the most influential set of positions.
 
-Every set of disjoint occurrences is a decomposition of its own, all with the same association.
-Listed are each occurrence, all of them together, and the strongest set found if it is another
-one. It is looked for where the association passes its threshold: with all of the budget if none
-of the others has the influence to be a witness, and with little effort if one has.
+Every set of disjoint occurrences is a decomposition, and all have the same association. The listed
+sets are each occurrence, all of them together, and the strongest set if it is a different one. The
+search for the strongest set runs only if the association reaches epsilon. It uses the full budget
+if no listed set is a witness, and a small one otherwise.
 
-The strongest set needs no enumeration of all 2^k where occurrences lie in one ite. Take an ite
-with all of them inside it, and fix which ones in its guard are chosen. A pair of row and new
-value then takes a branch that the occurrences in the branches have no say in, so what is chosen
-in one branch does not matter for the pairs that take the other: influence is a sum of a part
-that depends on the choice in one branch and a part that depends on the choice in the other.
-Each branch is maximized by itself, for each choice in the guard. For a variable that stands
-once in each guard of a full tree of depth d that is 4^d sets in place of 2^(2^d). Occurrences
-that meet elsewhere (in a sum, a conjunction) are enumerated.
+Where all occurrences are inside one ite, the strongest set does not need all 2^k sets. Fix the
+chosen occurrences in the guard. Which branch a pair of row and new value takes then no longer
+depends on the branches, so the choice in one branch does not affect the pairs that take the other:
+influence is a sum of one part per branch. Each branch is maximized separately, for each choice in
+the guard. For a variable that is once in each guard of a full tree of depth d, that is 4^d sets
+instead of 2^(2^d). Occurrences that meet elsewhere (in a sum or a conjunction) are enumerated.
 """
 
 from __future__ import annotations
@@ -26,20 +24,20 @@ from proxyuse.lang.nodes import Ite
 from proxyuse.lang.positions import Points, Site
 from proxyuse.measure.engine import Measurement
 
-EFFORT_WHEN_FOUND = 32
+BUDGET_WITH_WITNESS = 32
 SiteSet = frozenset[Site]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """How the occurrences of a computation lie to each other; a matter of the program alone.
+    """How the occurrences of a computation relate to each other. Depends only on the program.
 
     Attributes
     ----------
     sites : the occurrences.
-    together : all of them, sorted; where some overlap, the first ones that do not.
-    apart : whether any two lie in different branches of an ite, none in its guard, so that no row
-        reaches two of them: influences and reaches add up, and the strongest set are all.
+    together : all occurrences, sorted. Of overlapping ones, only the first.
+    apart : whether any two occurrences are in different branches of an ite, so that no row reaches
+        both. Influences and reaches then add up, and the strongest set is all of them.
     """
 
     sites: tuple[Site, ...]
@@ -65,8 +63,8 @@ class Measured:
 
     Attributes
     ----------
-    influences : by the sites of the set, sorted.
-    unmeasured : how many sets may still pass the threshold without having been measured.
+    influences : the influence of each set, keyed by its sorted sites.
+    unmeasured : the number of sets that were not measured and may exceed delta.
     all_listed : whether every set of disjoint occurrences is among the influences.
     """
 
@@ -86,20 +84,20 @@ def measure_occurrences(
     budget: int,
     needed: bool = True,
 ) -> Measured:
-    """Measure the sets of occurrences that are listed, and settle the others if asked to.
+    """Measure the listed sets of occurrences, and settle the others if requested.
 
     Parameters
     ----------
-    singles : the influence through each occurrence alone.
-    settle : whether it matters if some set has more influence than `delta`.
+    singles : the influence of each occurrence alone.
+    settle : whether to find out if some set has an influence above `delta`.
     all_sets : measure every set.
-    budget : how many sets may be measured beyond the listed ones.
-    needed : whether to measure even what takes long; otherwise an influence may be NaN.
+    budget : the number of sets that may be measured beyond the listed ones.
+    needed : whether to compute expensive influences. Otherwise an influence may be NaN.
 
     Notes
     -----
-    Costs one influence for all together, at most about `budget` more, and one bound. Where the
-    occurrences lie in different branches their influences add up and cost nothing.
+    Takes one influence for all occurrences together, about `budget` more at most, and one bound.
+    If the occurrences are in different branches, their influences add up at no cost.
     """
     points, sites, apart = engine.points, arrangement.sites, arrangement.apart
     alone = dict(zip(sites, singles, strict=True))
@@ -123,10 +121,10 @@ def measure_occurrences(
         listed |= {chosen: influence(chosen) for chosen in _disjoint_sets(points, sites)}
         result.all_listed = True
     elif settle and not apart and not _excluded(engine, arrangement, listed, singles, delta):
-        most = max(*singles, *listed.values())
-        effort = min(budget, EFFORT_WHEN_FOUND) if most > delta else budget
-        strongest, exact = _strongest(points, arrangement, influence, effort)
-        if influence(strongest) > most:
+        largest = max(*singles, *listed.values())
+        allowed = min(budget, BUDGET_WITH_WITNESS) if largest > delta else budget
+        strongest, exact = _strongest(points, arrangement, influence, allowed)
+        if influence(strongest) > largest:
             listed[strongest] = influence(strongest)
         if not exact and influence(strongest) <= delta:
             result.unmeasured = _set_count(len(sites)) - len(sites) - len(known)
@@ -141,9 +139,9 @@ def _excluded(
     singles: Sequence[float],
     delta: float,
 ) -> bool:
-    """Whether a bound shows that no set has the influence to be a witness.
+    """Whether a bound shows that no set can be a witness.
 
-    It costs about as much as a few influences, so of few sets all are measured instead.
+    The bound costs as much as a few influences, so few sets are measured instead.
     """
     few = len(arrangement.sites) <= 3
     if few or not arrangement.disjoint or max(*singles, *listed.values()) > delta:
@@ -152,9 +150,9 @@ def _excluded(
 
 
 def near(total: float, delta: float) -> bool:
-    """Whether a sum of influences lies too near to the threshold to be trusted.
+    """Whether a sum of influences is too close to the threshold to be trusted.
 
-    There the last bit counts, and sums have rounded more than once.
+    Rounding in the sum could put it on the wrong side.
     """
     return abs(total - delta) < 1e-9
 
@@ -171,14 +169,14 @@ def _in_different_branches(points: Points, ordered: Sequence[Site]) -> bool:
 
 
 def _set_count(sites: int) -> int:
-    """How many non-empty sets there are."""
+    """The number of non-empty sets."""
     return (1 << sites) - 1
 
 
 def _together(points: Points, sites: Iterable[Site]) -> SiteSet:
-    """All sites; where some overlap, the first of them in order that do not.
+    """All sites. Of overlapping sites, only the first in order.
 
-    Points of one term never overlap: a term is not inside itself.
+    Points of one term never overlap, because a term is not inside itself.
     """
     subsets = [site for site in sites if site.operands]
     if not subsets:
@@ -204,7 +202,7 @@ def _strongest(
     influence: Callable[[SiteSet], float],
     budget: int,
 ) -> tuple[SiteSet, bool]:
-    """The set with the largest influence, and whether it is so for certain."""
+    """The set with the largest influence, and whether that is certain."""
     sites, disjoint = arrangement.sites, arrangement.disjoint
     if disjoint and 2 * len(sites) <= budget:  # any plan costs at least as much
         plan = _plan(points, arrangement.together)
@@ -221,15 +219,15 @@ def _climb(
     influence: Callable[[SiteSet], float],
     budget: int,
 ) -> SiteSet:
-    """Add or take out one occurrence at a time while that raises influence."""
+    """Hill climbing: add or remove one occurrence at a time while that raises the influence."""
     sites = arrangement.sites
     together = frozenset(arrangement.together)
     best = max([together, *(frozenset([site]) for site in sites)], key=influence)
     while budget >= len(sites):
         budget -= len(sites)
         steps = [best ^ {site} for site in sites]
-        fitting = [s for s in steps if s and len(_together(points, s)) == len(s)]
-        better = max(fitting, key=influence, default=best)
+        disjoint = [s for s in steps if s and len(_together(points, s)) == len(s)]
+        better = max(disjoint, key=influence, default=best)
         if influence(better) <= influence(best):
             break
         best = better
@@ -238,9 +236,9 @@ def _climb(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How to maximize over some occurrences, no deeper than there are occurrences.
+    """A way to maximize over some occurrences; its depth is at most their number.
 
-    `guard` is enumerated; for each choice there, each of `branches` is maximized by itself.
+    Enumerates the sets in `guard`. For each, maximizes each of `branches` separately.
     """
 
     guard: tuple[Site, ...]
@@ -249,7 +247,7 @@ class _Plan:
 
 
 def _plan(points: Points, sites: tuple[Site, ...]) -> _Plan:
-    """Split at the lowest point that has all sites below it, if that is an ite."""
+    """Split at the lowest common point of all sites, if it is an ite."""
     meeting = _lowest_common(points, sites)
     if len(sites) > 1 and isinstance(points.terms[meeting], Ite):
         guard, then, otherwise = (
@@ -271,7 +269,7 @@ def _lowest_common(points: Points, sites: tuple[Site, ...]) -> int:
 
 
 def _best(plan: _Plan, fixed: SiteSet, influence: Callable[[SiteSet], float]) -> SiteSet:
-    """The choice among the plan's occurrences that is strongest beside the fixed ones."""
+    """The plan's occurrences that have the most influence together with the fixed ones."""
     best: SiteSet = frozenset()
     value = -1.0
     for size in range(len(plan.guard) + 1):
@@ -279,7 +277,7 @@ def _best(plan: _Plan, fixed: SiteSet, influence: Callable[[SiteSet], float]) ->
             chosen = frozenset(guard)
             for branch in plan.branches:
                 chosen |= _best(branch, fixed | frozenset(guard), influence)
-            found = influence(fixed | chosen)
-            if found > value:
-                best, value = chosen, found
+            candidate = influence(fixed | chosen)
+            if candidate > value:
+                best, value = chosen, candidate
     return best

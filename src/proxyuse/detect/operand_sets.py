@@ -1,14 +1,14 @@
-"""One set of operands of an operator: its values, its positions, its measures."""
+"""Sets of operands of one operator: their values, positions and measures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from proxyuse.detect.occurrences import Arrangement
-from proxyuse.detect.operators import Operator, PartialSum
+from proxyuse.detect.operators import Operator, PartialSum, disjoint_copies
 from proxyuse.lang.evaluate import Array, truth_of
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term, children
 from proxyuse.lang.positions import Site
@@ -17,7 +17,7 @@ from proxyuse.measure.bounds.screen import SLACK, Screen
 from proxyuse.measure.engine import Measurement
 
 Operands = tuple[int, ...]
-"""Operands of one operator, numbered in written order, in which the program combines them."""
+"""Operands of one operator, numbered in written order: the order in which they are combined."""
 
 
 class OperandSets:
@@ -25,12 +25,12 @@ class OperandSets:
 
     Attributes
     ----------
-    steps, parts : of each operand, its step in canonical order, and its term.
-    count : how many operands there are.
-    screen : None where no screen applies to the operands.
-    seen : the sets that were asked for, with their measures unless a screen excludes them.
-    exact : how many sets were measured exactly.
-    work : how many values of operands were combined.
+    steps, parts : the step of each operand in canonical order, and its term.
+    count : the number of operands.
+    screen : the screen; None if no screen applies to the operands.
+    seen : the measures of the requested sets; None for those that a screen excludes.
+    exact : the number of sets measured exactly.
+    work : the number of operand values combined.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class OperandSets:
         self._singles = singles
         self._elsewhere = elsewhere
         earlier: dict[bytes, int] = {}
-        self.twins = [-1] * self.count  # the operand before it that is equal
+        self.previous_equal = [-1] * self.count  # the last equal operand before each operand
         for index, part in enumerate(self.parts):
-            self.twins[index] = earlier.get(part.digest, -1)
+            self.previous_equal[index] = earlier.get(part.digest, -1)
             earlier[part.digest] = index
 
     @property
     def numeric(self) -> bool:
-        """Whether the operands are one number or truth value per row."""
+        """Whether the operands are one number or boolean per row."""
         return all(self.engine.values(part).ndim == 1 for part in self.parts)
 
     def values(self, index: int) -> Array:
-        """The values of one operand on all rows: numbers, or truth values as numbers; kept."""
+        """The values of one operand on all rows as numbers, cached. False is 0, true is 1."""
         if index not in self._values:
             values = self.engine.values(self.parts[index])
             if isinstance(self.operator.term, And | Or):
@@ -82,7 +82,7 @@ class OperandSets:
         return self._values[index]
 
     def combined(self, subset: Operands) -> Array:
-        """The operator over some operands, combined as the program does it."""
+        """The operator applied to some operands, in the order of the program."""
         self.work += len(subset) * self.engine.n_rows
         combine = {Add: np.add, And: np.minimum, Or: np.maximum, Mul: np.multiply}
         operation = combine[type(self.operator.term)]
@@ -92,14 +92,15 @@ class OperandSets:
                 operation(total, self.values(index), out=total)
         return total
 
-    def first_of_equals(self, subset: Operands) -> bool:
-        """Whether a set takes the first ones among equal operands; others are the same term."""
-        return all(self.twins[index] < 0 or self.twins[index] in subset for index in subset)
+    def is_first_of_equals(self, subset: Operands) -> bool:
+        """Whether a set has the first of equal operands. Other sets are the same term again."""
+        previous = self.previous_equal
+        return all(previous[index] < 0 or previous[index] in subset for index in subset)
 
     def single(self, index: int) -> tuple[Array, float]:
         """The associations and the influence of one operand at this operator.
 
-        The influence of an operand whose associations are too small to matter may be 0 or NaN.
+        The influence may be 0 or NaN if the associations are below epsilon.
         """
         known = self._singles.get(self.steps[index])
         if known is not None:
@@ -114,25 +115,26 @@ class OperandSets:
             sets.append(tuple(Site(point) for point in below))
         return associations, max(self.engine.influence(sites) for sites in sets)
 
-    def passes(self, found: PartialSum, attribute: int) -> bool:
+    def passes(self, subset: PartialSum, attribute: int) -> bool:
         """Whether a set is a witness."""
-        return bool(found.associations[attribute] >= self.epsilon and found.influence > self.delta)
+        associated = subset.associations[attribute] >= self.epsilon
+        return bool(associated and subset.influence > self.delta)
 
     def witness(self, subset: Operands, attribute: int) -> PartialSum | None:
-        """The measures of a set if it is a witness. Screens it first; measures each set once."""
+        """The measures of a set if it is a witness. Screens first, and measures each set once."""
         subset = tuple(sorted(subset))
         if subset not in self.seen:
             self.tick(0)
             excluded = self.screen is not None and self._screened_out(self.screen, subset)
             self.seen[subset] = None if excluded else self.measured(subset)
-        found = self.seen[subset]
-        return found if found is not None and self.passes(found, attribute) else None
+        measures = self.seen[subset]
+        return measures if measures is not None and self.passes(measures, attribute) else None
 
     def _screened_out(self, screen: Screen, subset: Operands) -> bool:
         return bool(screen.bounds(self.combined(subset), self.epsilon).max() < self.epsilon - SLACK)
 
     def measured(self, subset: Operands, every: bool = False) -> PartialSum:
-        """Measure a set; influences only where an association reaches epsilon, or for `every`."""
+        """Measure a set. Skips the influence if no association reaches epsilon, unless `every`."""
         self.tick(1)
         self.exact += 1
         engine, points = self.engine, self.operator.points
@@ -142,7 +144,10 @@ class OperandSets:
         if not every and associations.max(initial=0.0) < self.epsilon:
             return PartialSum(steps, term, associations, (), ())
         own = [Site(point, steps) for point in points]
-        more = [Site(point, equal) for point in points for equal in self._equal_sets(subset)]
+        wanted = Counter(self.parts[index].digest for index in subset)
+        digests = (part.digest for part in self.parts)
+        copies = disjoint_copies(wanted, zip(self.steps, digests, strict=True))
+        more = [Site(point, copy) for point in points for copy in copies]
         sites = list(dict.fromkeys([*own, *more, *self._elsewhere(term)]))
         sets: list[tuple[Site, ...]] = [(site,) for site in own]
         if len(sites) > 1:
@@ -150,14 +155,3 @@ class OperandSets:
             sets += [together] if len(together) > 1 else []
         influences = tuple(engine.influence(sites) for sites in sets)
         return PartialSum(steps, term, associations, tuple(sets), influences)
-
-    def _equal_sets(self, subset: Operands) -> Iterator[tuple[int, ...]]:
-        """Disjoint sets of operands that equal a set, itself included, as steps."""
-        wanted = Counter(self.parts[index].digest for index in subset)
-        copies: dict[bytes, list[int]] = {digest: [] for digest in wanted}
-        for step, part in zip(self.steps, self.parts, strict=True):
-            if part.digest in copies:
-                copies[part.digest].append(step)
-        for turn in range(min(len(copies[digest]) // n for digest, n in wanted.items())):
-            chosen = (copies[digest][turn * n : (turn + 1) * n] for digest, n in wanted.items())
-            yield tuple(sorted(step for some in chosen for step in some))

@@ -1,7 +1,9 @@
-"""Operators with many subsets of operands: what is asked about them, and what is answered."""
+"""Operators with many operand subsets, the limits on searching them, and the results."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from proxyuse.lang.evaluate import Array
@@ -9,28 +11,28 @@ from proxyuse.lang.nodes import Add, And, Mul, Or, Term
 from proxyuse.lang.positions import Site
 
 OVERHEAD = 1 << 12
-"""Rows that take as long as the fixed cost of measuring one set."""
+"""The fixed cost of measuring one set, in rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class SumBudget:
-    """How much work one operator may take. Each figure counts sets times rows.
+    """Limits on the work for one operator. Most limits count sets times rows.
 
-    A set that is measured costs as much as `OVERHEAD` rows even if there are few.
+    Measuring a set costs at least as much as `OVERHEAD` rows.
 
     Attributes
     ----------
-    screened : to exhaust the subsets by screening. The default allows 5,496 subsets at 48,842
+    screened : exhausting the subsets by screening. The default allows 5,496 subsets at 48,842
         rows, so 12 operands, in about 1.5 s.
-    measured : to exhaust them where no screen applies, and to measure those that a screen cannot
-        exclude. With its influence, a set takes between 0.2 and 1 microseconds per row.
-    bounded : to exclude sets of operands by monotone bounds.
-    listed : subsets that are listed at most if all of them are requested, whatever the rows.
-    searched : to measure candidates in a search, for each protected attribute. A search that has
-        spent it still reduces what it found, and starts no other path.
-    combined : to add up operands in a search: operands times rows, about a second by default.
-    followed : sets that a search may measure for each protected attribute, however many rows
-        there are; 0 searches none.
+    measured : exhausting the subsets where no screen applies, and measuring those that a screen
+        cannot exclude. A set takes 0.2 to 1 microseconds per row, including its influence.
+    bounded : excluding sets of operands by monotone bounds.
+    listed : the most subsets listed if all are requested, whatever the number of rows.
+    searched : measuring candidates in a search, per protected attribute. When it is spent, the
+        search reduces the witnesses it has and starts no new path.
+    combined : adding up operands in a search, in operands times rows; about a second by default.
+    followed : sets that a search may always measure per protected attribute, whatever the number
+        of rows. 0 turns the search off.
     """
 
     screened: int = 2**28
@@ -48,20 +50,20 @@ class Operator:
 
     Attributes
     ----------
-    points : where it stands; equal operators count as one.
+    points : the points of the operator. Equal operators are one `Operator`.
     steps : its non-constant operands, as steps in canonical order.
-    alone : whether each subset of its operands stands in one place only: not at another operator
-        too, nor twice at this one because two operands are equal.
+    unique : whether each subset of its operands has only one position. It would have more if
+        another operator shared it, or if two operands were equal.
     """
 
     term: Add | Mul | And | Or
     points: tuple[int, ...]
     steps: tuple[int, ...]
-    alone: bool
+    unique: bool
 
     @property
     def subsets(self) -> int:
-        """How many subsets of two or more, but not all, operands there are."""
+        """The number of subsets of two or more operands, but not all."""
         return subset_count(len(self.steps))
 
 
@@ -72,11 +74,12 @@ class PartialSum:
     Attributes
     ----------
     steps : the operands, as steps in canonical order.
-    term : the operator over them.
-    associations : with each protected attribute.
-    positions : sets of positions: each position at the operator by itself, and all positions
-        together, those of equal terms elsewhere included. No two positions of a set overlap.
-    influences : through each set of positions; empty if the associations are too small to matter.
+    term : the operator applied to them.
+    associations : the association with each protected attribute.
+    positions : sets of positions: each position at the operator alone, and all positions together,
+        including those of equal terms elsewhere. The positions of a set do not overlap.
+    influences : the influence through each set of positions; empty if the associations are below
+        epsilon.
     """
 
     steps: tuple[int, ...]
@@ -87,22 +90,22 @@ class PartialSum:
 
     @property
     def influence(self) -> float:
-        """The largest influence through one of the sets of positions; 0 if not measured."""
+        """The largest influence through any of the sets of positions; 0 if not measured."""
         return max(self.influences, default=0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialSums:
-    """What is known of the partial sums of one operator.
+    """The partial sums of one operator.
 
     Attributes
     ----------
-    witnesses : minimal ones if `exhausted`, otherwise irreducible ones, smaller ones first.
-    listed : every subset, if all of them were requested and the budget allowed it.
-    measured : how many subsets were measured or screened.
-    subsets : how many there are.
+    witnesses : the minimal witnesses if `exhausted`, otherwise irreducible ones; smaller first.
+    listed : every subset, if all were requested and the budget allowed it.
+    measured : the number of subsets measured or screened.
+    subsets : the number of subsets.
     exhausted : whether every minimal witness is among the witnesses.
-    searched : one sentence that says how far the search got; empty if `exhausted`.
+    searched : one sentence on the extent of the search; empty if `exhausted`.
     """
 
     witnesses: tuple[PartialSum, ...]
@@ -114,7 +117,7 @@ class PartialSums:
 
 
 def subset_count(operands: int) -> int:
-    """How many subsets have at least two operands and not all.
+    """The number of subsets of at least two operands, but not all.
 
     Examples
     --------
@@ -122,3 +125,40 @@ def subset_count(operands: int) -> int:
     [0, 0, 0, 3, 10, 25]
     """
     return max(0, (1 << operands) - operands - 2)
+
+
+def disjoint_copies(
+    wanted: Counter[bytes], operands: Iterable[tuple[int, bytes]]
+) -> list[tuple[int, ...]]:
+    """The disjoint sets of operands that equal a multiset of operands.
+
+    Parameters
+    ----------
+    wanted : the digests of the multiset.
+    operands : the step and the digest of each operand of an operator.
+
+    Returns
+    -------
+    The steps of each set, sorted.
+
+    Examples
+    --------
+    >>> operands = enumerate([b"x", b"y", b"x", b"x", b"y"])
+    >>> disjoint_copies(Counter([b"x", b"y"]), operands)
+    [(0, 1), (2, 4)]
+    """
+    copies: dict[bytes, list[int]] = {digest: [] for digest in wanted}
+    for step, digest in operands:
+        if digest in copies:
+            copies[digest].append(step)
+    sets = min(len(copies[digest]) // count for digest, count in wanted.items())
+    return [
+        tuple(
+            sorted(
+                step
+                for digest, count in wanted.items()
+                for step in copies[digest][number * count : (number + 1) * count]
+            )
+        )
+        for number in range(sets)
+    ]

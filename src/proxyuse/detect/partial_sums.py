@@ -4,21 +4,22 @@ A single operand and the whole operator are terms, and are measured as terms. Be
 2^k - k - 2 subsets of two or more operands. They are **exhausted** while subsets times rows fit a
 budget, and **searched** otherwise.
 
-Exhausted: every subset without a smaller witness inside it is screened (`measure.screen`), and
+Exhausted: every subset that contains no smaller witness is screened (`measure.bounds.screen`), and
 measured if the screen cannot exclude it. The result is every **minimal** witness: no smaller set,
-single operands included, is one. Bounds that are monotone in the set may settle an operator at
-once: no subset of some operands is a witness if they can move too few rows, or tell too little of
-the protected attribute, all together. A set's own influence is not monotone and excludes nothing.
+including single operands, is one. Monotone bounds may settle an operator at once: no subset of some
+operands is a witness if all of them together can change too few rows, or carry too little
+information about the protected attribute. A set's own influence is not monotone, so it excludes
+nothing.
 
-Searched: candidates are the prefixes of greedy paths (`measure.moments`). Each witness found is
-reduced until it is **irreducible**: dropping any one operand leaves no witness.
+Searched: candidates are the prefixes of greedy paths (`greedy`). Each witness is reduced until it
+is **irreducible**: dropping any one operand leaves no witness.
 
 For squared correlation with a numeric or binary protected attribute, a nonnegative least-squares
-fit bounds every partial sum, and may settle the space. For mutual information no such bound is
+fit bounds every partial sum, and may settle the space. For mutual information, no such bound is
 known.
 
-Sums of vectors are measured whole. Candidates for them come from each coordinate by itself.
-Booleans and the factors of a product are taken as numbers to find candidates.
+Sums of vectors are measured whole. Their candidates come from one coordinate at a time. To find
+candidates, booleans and the factors of a product are treated as numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from proxyuse.measure.association.measures.squared_correlation import SquaredCor
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments
-from proxyuse.measure.bounds.screen import MOST_OPERANDS, SLACK, Screen
+from proxyuse.measure.bounds.screen import MAX_OPERANDS, SLACK, Screen
 from proxyuse.measure.engine import Measurement
 
 Masks = list[tuple[int, int]]
@@ -77,21 +78,21 @@ def search_partial_sums(
 
     Parameters
     ----------
-    screen : bounds the association of a sum cheaply; None measures every set exactly.
-    name : how `searched` calls the operator.
-    singles : by step, the associations and the influence of single operands that are known;
-        others are measured.
-    elsewhere : the positions of a term at other places of the program.
+    screen : a cheap bound on the association of a sum. Without it, every set is measured exactly.
+    name : the name of the operator in `searched`.
+    singles : the known associations and influence of single operands, by step. Others are
+        measured.
+    elsewhere : returns the positions of a term elsewhere in the program.
     appropriate : whether a witness was judged appropriate. The search continues past it, to the
         sets that contain it.
     all_subsets : list every subset with all its measures.
-    tick : called often, may raise to stop.
+    tick : called often; may raise to stop.
 
     Notes
     -----
-    With k operands and n rows: exhausting costs a pass over the rows per subset and protected
-    attribute. Searching costs the values of each operand once, a Gram matrix on some of the rows
-    (O(k^2) time per row, O(k) memory per row), and a few hundred sums of up to k operands.
+    With k operands, exhausting takes a pass over the rows per subset and protected attribute.
+    Searching takes the values of each operand once, a Gram matrix on some of the rows (O(k^2) time
+    and O(k) memory per row), and a few hundred sums of up to k operands.
     """
     sets = OperandSets(
         engine, operator, measure, epsilon, delta, screen, singles or {},
@@ -102,7 +103,7 @@ def search_partial_sums(
 
 
 class _Search:
-    """One operator. Masks have a bit for each operand, in written order."""
+    """The search at one operator. Masks have one bit per operand, in written order."""
 
     def __init__(
         self, sets: OperandSets, budget: SumBudget, name: str, appropriate: Callable[[Term], bool]
@@ -113,17 +114,17 @@ class _Search:
         self.count, self.attributes = sets.count, sets.attributes
         self.everything = (1 << sets.count) - 1
         self.screened = 0
-        self.found: dict[Operands, PartialSum] = {}
-        self.witnesses: dict[int, list[int]] = {}  # by attribute; they block their supersets
+        self.witnesses: dict[Operands, PartialSum] = {}
+        self.blocking: dict[int, list[int]] = {}  # per attribute, witnesses block their supersets
 
     def list_all(self) -> PartialSums:
         """Every subset, smaller ones first; a search if there are too many."""
         if self.operator.subsets > self.budget.listed:
             return self.run()
-        everyone = range(self.count)
-        subsets = (s for size in range(2, self.count) for s in combinations(everyone, size))
+        operands = range(self.count)
+        subsets = (s for size in range(2, self.count) for s in combinations(operands, size))
         listed = [
-            self.sets.measured(s, every=True) for s in subsets if self.sets.first_of_equals(s)
+            self.sets.measured(s, every=True) for s in subsets if self.sets.is_first_of_equals(s)
         ]
         passing = [s for s in listed if any(self.sets.passes(s, a) for a in self.attributes)]
         return self._result(passing, len(listed), True, listed)
@@ -133,21 +134,21 @@ class _Search:
         if self.count < 3:
             return self._result([], 0, True)
         self._block_singles()
-        blocked = [_union(self.witnesses[a]) for a in self.attributes]
+        blocked = [_union(self.blocking[a]) for a in self.attributes]
         free = [self.everything & ~mask for mask in blocked]
-        open_ones = [a for a in self.attributes if free[a].bit_count() > 1]
-        if not open_ones or self._excluded(self.operator.steps) or self._certified(open_ones):
+        unsettled = [a for a in self.attributes if free[a].bit_count() > 1]
+        if not unsettled or self._excluded(self.operator.steps) or self._certified(unsettled):
             return self._result([], 0, True)
-        if self._exhausted(blocked, _union([free[a] for a in open_ones])):
+        if self._exhausted(blocked, _union([free[a] for a in unsettled])):
             measured = self.screened or self.sets.exact
-            return self._result(self.found.values(), measured, True)
+            return self._result(self.witnesses.values(), measured, True)
         remaining = self._remaining()
         if remaining is not None:
             self._measure(remaining, limited=False)
-            return self._result(self.found.values(), self.sets.exact, True)
-        for attribute in open_ones if self.budget.followed else ():
+            return self._result(self.witnesses.values(), self.sets.exact, True)
+        for attribute in unsettled if self.budget.followed else ():
             self._follow_paths(attribute, free[attribute])
-        return self._result(self.found.values(), len(self.sets.seen), False)
+        return self._result(self.witnesses.values(), len(self.sets.seen), False)
 
     def _result(
         self,
@@ -156,7 +157,7 @@ class _Search:
         exhausted: bool,
         listed: Sequence[PartialSum] = (),
     ) -> PartialSums:
-        ordered = sorted(witnesses, key=lambda found: (len(found.steps), found.steps))
+        ordered = sorted(witnesses, key=lambda witness: (len(witness.steps), witness.steps))
         sentence = "" if exhausted else self._sentence(measured)
         return PartialSums(
             tuple(ordered), tuple(listed), measured, self.operator.subsets, exhausted, sentence
@@ -178,22 +179,22 @@ class _Search:
         )
 
     def _block_singles(self) -> None:
-        """Sets that contain a witness are not minimal, unless it was judged appropriate."""
-        self.witnesses = {a: [] for a in self.attributes}
+        """Block the sets that contain a single witness, unless it was judged appropriate."""
+        self.blocking = {a: [] for a in self.attributes}
         for index, part in enumerate(self.sets.parts):
             associations, influence = self.sets.single(index)
             if influence > self.sets.delta and not self.appropriate(part):
                 for attribute in self.attributes:
                     if associations[attribute] >= self.sets.epsilon:
-                        self.witnesses[attribute].append(1 << index)
+                        self.blocking[attribute].append(1 << index)
 
     # All sets
 
     def _exhausted(self, blocked: Sequence[int], union: int) -> bool:
-        """Look at every set that may be a minimal witness, if the budget allows it."""
+        """Check every set that may be a minimal witness; False if the budget is too small."""
         work = (1 << union.bit_count()) * self.engine.n_rows
         if self.sets.screen is not None:
-            if work > self.budget.screened or self.count > MOST_OPERANDS:
+            if work > self.budget.screened or self.count > MAX_OPERANDS:
                 return False
             return self._measure(self._survivors(self.sets.screen, blocked))
         if work + (1 << union.bit_count()) * OVERHEAD > self.budget.measured:
@@ -210,64 +211,66 @@ class _Search:
         free = [i for i in range(self.count) if not all(mask >> i & 1 for mask in blocked)]
         operands = np.array([self.sets.values(index) for index in free])
         narrowed = [_mask(j for j, i in enumerate(free) if mask >> i & 1) for mask in blocked]
-        found: Masks = []
+        survivors: Masks = []
         parts = screen.subsets(self.operator.term, operands, narrowed, self.sets.epsilon)
         for part in parts:
             self.sets.tick(0)
-            found += [(_mask(i for j, i in enumerate(free) if m >> j & 1), a) for m, a in part]
+            survivors += [(_mask(i for j, i in enumerate(free) if m >> j & 1), a) for m, a in part]
         self.screened = subset_count(len(free)) + (len(free) < self.count)
-        return found
+        return survivors
 
     def _measure(self, sets: Masks, limited: bool = True) -> bool:
-        """Measure sets, smaller ones first, unless they contain a witness. Whether it was done."""
+        """Measure sets that contain no witness, smaller ones first; False if out of budget."""
         budget = self.budget.measured // (self.engine.n_rows + OVERHEAD)
         for mask, passing in sorted(sets, key=lambda pair: (pair[0].bit_count(), pair[0])):
             attributes = [
                 a
                 for a in self.attributes
-                if passing >> a & 1 and not any(w & mask == w for w in self.witnesses[a])
+                if passing >> a & 1 and not any(w & mask == w for w in self.blocking[a])
             ]
             subset = tuple(index for index in range(self.count) if mask >> index & 1)
-            if not attributes or mask == self.everything or not self.sets.first_of_equals(subset):
+            is_first = self.sets.is_first_of_equals(subset)
+            if not attributes or mask == self.everything or not is_first:
                 continue
             if limited and self.sets.exact >= budget:
                 return False
             measured = self.sets.seen[subset] = self.sets.measured(subset)
-            self._note(subset, measured, attributes)
+            self._keep_witness(subset, measured, attributes)
         return True
 
-    def _note(self, subset: Operands, measured: PartialSum, attributes: Sequence[int]) -> None:
-        """Keep a set if it is a witness; it blocks its supersets unless judged appropriate."""
+    def _keep_witness(
+        self, subset: Operands, measured: PartialSum, attributes: Sequence[int]
+    ) -> None:
+        """Keep a set if it is a witness. It blocks its supersets unless judged appropriate."""
         passing = [a for a in attributes if self.sets.passes(measured, a)]
         if passing:
-            self.found[subset] = measured
+            self.witnesses[subset] = measured
             if not self.appropriate(measured.term):
                 for attribute in passing:
-                    self.witnesses[attribute].append(_mask(subset))
+                    self.blocking[attribute].append(_mask(subset))
 
     # Bounds
 
     def _excluded(self, steps: Sequence[int]) -> bool:
         """Whether no subset of some operands can be a witness; monotone in the operands."""
         point = self.operator.points[0]
-        if self.operator.alone and self.engine.operands_bound(point, steps) <= self.sets.delta:
+        if self.operator.unique and self.engine.operands_bound(point, steps) <= self.sets.delta:
             return True
         return self.sets.measure.information_bound and all(
-            _tells_too_little(masses, self.sets.epsilon)
+            _has_too_little_information(masses, self.sets.epsilon)
             for masses in self.engine.operands_tables(point, steps)
         )
 
     def _remaining(self) -> Masks | None:
-        """The sets that bounds cannot exclude, or None if there are too many to know.
+        """The sets that bounds cannot exclude, or None if there are too many to visit.
 
-        Each set is visited once: from a set, operands before the last one taken out stay. Sets on
-        the stack count as visited: they will be.
+        Each set is visited once, because operands are removed in ascending order. Sets on the
+        stack count as visited.
         """
         budget = self.budget.bounded // max(1, self.engine.n_rows)
-        everyone = tuple(range(self.count))
-        found: Masks = []
+        remaining: Masks = []
         visited = 0
-        stack: list[tuple[Operands, int]] = [(everyone, 0)]
+        stack: list[tuple[Operands, int]] = [(tuple(range(self.count)), 0)]
         while stack:
             if visited + len(stack) > budget:
                 return None
@@ -275,16 +278,16 @@ class _Search:
             visited += 1
             if len(subset) < 2 or self._excluded([self.sets.steps[i] for i in subset]):
                 continue
-            found.append((_mask(subset), _mask(self.attributes)))
+            remaining.append((_mask(subset), _mask(self.attributes)))
             smaller = [(subset[:i] + subset[i + 1 :], i) for i in range(first, len(subset))]
-            stack += reversed(smaller)  # those with most subsets next, to know soon how many
-        return found
+            stack += reversed(smaller)  # largest first, to run out of budget early
+        return remaining
 
     def _certified(self, attributes: Sequence[int]) -> bool:
-        """Whether nonnegative least squares exclude every partial sum; see `Moments.certificate`.
+        """Whether nonnegative least squares excludes every partial sum; see `Moments.certificate`.
 
-        A bound for squared correlation with a number or two values only: what holds for each
-        category against the rest does not hold for all of them.
+        The bound holds for squared correlation with a number or two categories. With more
+        categories, one-vs-rest bounds do not bound the whole.
         """
         if not isinstance(self.sets.measure, SquaredCorrelation):
             return False
@@ -305,11 +308,11 @@ class _Search:
     # Search
 
     def _follow_paths(self, attribute: int, free: int) -> None:
-        """Look for witnesses of one protected attribute along greedy paths."""
+        """Search for witnesses of one protected attribute along greedy paths."""
         support = self.engine.protected[attribute][1]
         proposals = Proposals.of(self.sets.values, self.count, support, self.engine.weights)
-        # One of equal operands stands for all of them.
-        usable = [free >> i & 1 and twin < 0 for i, twin in enumerate(self.sets.twins)]
+        # The first of equal operands represents all of them.
+        usable = [free >> i & 1 and p < 0 for i, p in enumerate(self.sets.previous_equal)]
         budget = self.budget.searched // max(1, self.engine.n_rows)
         limit = self.sets.exact + max(self.budget.followed, budget)
         most_work = self.sets.work + self.budget.combined
@@ -323,25 +326,25 @@ class _Search:
                 if witness is None:
                     continue
                 if self.appropriate(witness.term):
-                    self._note(tuple(sorted(subset)), witness, [attribute])
+                    self._keep_witness(tuple(sorted(subset)), witness, [attribute])
                     continue
                 reduced = self._reduced(subset, attribute)
                 measured = self.sets.seen[reduced]
                 assert measured is not None
-                if reduced not in self.found:
+                if reduced not in self.witnesses:
                     proposals.avoid(reduced)
-                self._note(reduced, measured, [attribute])
+                self._keep_witness(reduced, measured, [attribute])
                 break
 
     def _reduced(self, subset: Operands, attribute: int) -> Operands:
-        """Drop operands while a witness is left: first many at once, in the end one by one."""
+        """Drop operands while the rest is a witness: many at once first, then one by one."""
         block = max(1, len(subset) // 2)
         while True:
             dropped, first = False, 0
             while first < len(subset):
                 smaller = subset[:first] + subset[first + block :]
-                found = self.sets.witness(smaller, attribute) if len(smaller) > 1 else None
-                if found is not None and not self.appropriate(found.term):
+                witness = self.sets.witness(smaller, attribute) if len(smaller) > 1 else None
+                if witness is not None and not self.appropriate(witness.term):
                     subset, dropped = smaller, True
                 else:
                     first += block
@@ -362,14 +365,14 @@ def _union(masks: Iterable[int]) -> int:
     return union
 
 
-def _tells_too_little(masses: Array, epsilon: float) -> bool:
-    """Whether the information about the protected attribute is below epsilon of its entropy."""
+def _has_too_little_information(masses: Array, epsilon: float) -> bool:
+    """Whether the mutual information is below epsilon times the protected attribute's entropy."""
     whole = entropy(masses.sum(axis=0))
     return epsilon > 0 and (whole == 0 or mutual_information(masses) + SLACK < epsilon * whole)
 
 
 def _numbers(support: Support) -> Array:
-    """The values of a protected attribute as numbers; of two categories, 0 and 1."""
+    """The values of a protected attribute as numbers. Two categories become 0 and 1."""
     if support.values.dtype == np.int32:
         return np.arange(len(support), dtype=np.float64)
     return np.asarray(support.middles, dtype=np.float64)

@@ -13,9 +13,9 @@ from proxyuse.errors import Canceled
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of detection: `done` of `total` measurements; a search may add some.
+    """The progress of detection: `done` of `total` measurements. A search may raise the total.
 
-    For each computation, its association is measured, and its influence at each position.
+    Each computation counts once for its association and once per position for its influence.
     """
 
     done: int
@@ -37,12 +37,12 @@ class Clock:
     ----------
     callback : called with a `Progress`; None for no reports.
     interval : seconds between two reports.
-    limit : seconds from now to the deadline; None for none.
-    now : the time in seconds.
+    limit : seconds from now to the deadline; None for no deadline.
+    now : returns the time in seconds.
 
     Attributes
     ----------
-    stopped : whether work ended at the deadline.
+    stopped : whether the work ended at the deadline.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Clock:
         self.total = 0
 
     def restarted(self) -> Clock:
-        """A clock whose time limit begins now; this one if it has no limit."""
+        """A clock whose time limit starts now. Without a limit, this clock."""
         if self.limit is None:
             return self
         return Clock(self._callback, self._interval, limit=self.limit, now=self._now)
 
     @contextmanager
     def until_deadline(self) -> Iterator[None]:
-        """End the work inside this block at the deadline; outside it, the deadline is ignored.
+        """End the work inside this block at the deadline. Outside, the deadline is ignored.
 
-        The deadline can therefore never interrupt work whose result is needed either way, such as
-        running the program once on all rows.
+        So the deadline never interrupts work whose result is always needed, such as running the
+        program once on all rows.
         """
         self._armed = self.limit is not None
         try:
@@ -86,7 +86,7 @@ class Clock:
             self._armed = False
 
     def tick(self, steps: int = 0) -> None:
-        """Count some steps, report if it is time to, and stop at the deadline."""
+        """Count some steps, report if a report is due, and stop at the deadline."""
         self.done += steps
         if self._callback is None and not self._armed:
             return

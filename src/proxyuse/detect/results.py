@@ -1,18 +1,14 @@
-"""What detection returns."""
+"""The result of detection."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
 
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.decompositions import Decompositions
 from proxyuse.lang.positions import Points, Position, Site
 from proxyuse.notes import Note
-
-Measure = Literal["needed", "all"]
-"""What is measured: everything that can be a witness, or everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +19,8 @@ class Unsettled:
     ----------
     what : ``operand subsets``, ``occurrence sets`` or ``positions``; ``computations`` if a time
         limit was reached.
-    term : the beginning of the operator's or the repeated term's text.
-    count : how many were not measured.
+    term : the text of the operator or repeated term, cut short.
+    count : the number of decompositions not measured.
     """
 
     what: str
@@ -35,7 +31,7 @@ class Unsettled:
 
     @property
     def positions(self) -> tuple[Position, ...]:
-        """Where the term stands."""
+        """The positions of the term."""
         return tuple(self._points.position(site) for site in self._sites)
 
     def __str__(self) -> str:
@@ -51,10 +47,10 @@ class Detection:
 
     Attributes
     ----------
-    searched : one sentence for each operator whose partial sums were searched, not exhausted.
-    selected : whether it depended on the rows which partial sums are listed.
-    bounded : what was not measured because a bound shows that it is no witness; None if
-        everything was measured.
+    searched : one sentence per operator whose partial sums were searched but not exhausted.
+    selected : whether the choice of listed partial sums depends on the rows.
+    bounded : the decompositions that a bound shows not to be witnesses; None if everything was
+        measured.
     """
 
     decompositions: Decompositions

@@ -1,7 +1,7 @@
-"""Measuring as much as a time limit allows, in the order in which it is most useful.
+"""Measures as much as a time limit allows, the most useful first.
 
-Small computations (columns and tests) come before large ones, and those whose association passes
-epsilon before the others, which cannot be witnesses. What was finished when time ran out is kept.
+Small computations (columns and tests) come before large ones. Computations whose association
+reaches epsilon come before the others, which cannot be witnesses. Finished measurements are kept.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points, Site
 
 Columns = tuple[Array, list[tuple[Site, ...]], Array, Array]
-"""Decompositions: whose they are, sites, influences, reaches."""
+"""Decompositions: the indices of their computations, sites, influences, reaches."""
 
 SMALL = 8
-"""Nodes of a computation that is measured first."""
+"""Computations of at most this many nodes are measured first."""
 
 PARTS = 8
-"""Parts in which computations of equal urgency are measured."""
+"""Computations of equal priority are measured in this many parts."""
 
 
 @dataclass(eq=False)
 class InTime:
-    """What was measured before the time limit.
+    """The measurements made before the time limit.
 
     Attributes
     ----------
-    associations : of each computation with each protected attribute; NaN where not known.
-    columns : the measured decompositions, by the number of the computation.
-    remaining : computations whose association passes epsilon, or is not known, and whose influence
-        was not measured: they may be witnesses.
+    associations : of each computation with each protected attribute; NaN where unknown.
+    columns : the measured decompositions.
+    remaining : computations that may be witnesses: their influence was not measured, and their
+        association reaches epsilon or is unknown.
     unneeded : computations whose influence was not measured, but whose association is below
         epsilon.
     stopped : whether the time limit was reached.
@@ -63,42 +63,42 @@ def measure_in_time(
     Parameters
     ----------
     listing : the computations.
-    points : of the program.
+    points : the points of the program.
     attributes : the number of protected attributes.
-    epsilon : the threshold of association.
+    epsilon : the association threshold.
     associations : measures the associations of some terms.
-    measure : measures the decompositions of some computations, given whether the association of
-        each passes epsilon.
+    measure : measures the decompositions of some computations; takes a listing and, for each
+        computation, whether its association reaches epsilon.
     """
     sizes = np.array([term.size for term in listing.terms], dtype=np.int64)
     known = np.full((len(sizes), attributes), np.nan)
     done = np.zeros(len(sizes), dtype=bool)
-    found: list[Columns] = []
+    columns: list[Columns] = []
 
-    def finish(places: Array) -> None:
-        for part in np.array_split(places, min(PARTS, max(1, len(places)))):
+    def finish(indices: Array) -> None:
+        for part in np.array_split(indices, min(PARTS, max(1, len(indices)))):
             if len(part):
                 some = Listing([listing.candidates[i] for i in part.tolist()], points)
                 suspicious = known[part].max(axis=1) >= epsilon
                 owners, sites, influences, reaches = measure(some, suspicious)
-                found.append((part[owners], sites, influences, reaches))
+                columns.append((part[owners], sites, influences, reaches))
                 done[part] = True
 
     stopped = False
     try:
-        for places in (np.flatnonzero(sizes <= SMALL), np.flatnonzero(sizes > SMALL)):
-            if len(places):
-                known[places] = associations([listing.terms[i] for i in places.tolist()])
-                strongest = known[places].max(axis=1)
+        for indices in (np.flatnonzero(sizes <= SMALL), np.flatnonzero(sizes > SMALL)):
+            if len(indices):
+                known[indices] = associations([listing.terms[i] for i in indices.tolist()])
+                strongest = known[indices].max(axis=1)
                 order = np.argsort(-strongest, kind="stable")
-                finish(places[order[strongest[order] >= epsilon]])
+                finish(indices[order[strongest[order] >= epsilon]])
         finish(np.flatnonzero(~done))
     except OutOfTime:
         stopped = True
-    below = known.max(axis=1) < epsilon  # False where not known
+    below = known.max(axis=1) < epsilon  # False where unknown
     return InTime(
         known,
-        _joined(found),
+        _joined(columns),
         np.flatnonzero(~done & ~below).tolist(),
         np.flatnonzero(~done & below).tolist(),
         stopped,
@@ -106,7 +106,7 @@ def measure_in_time(
 
 
 def _joined(parts: Sequence[Columns]) -> Columns:
-    """All parts, in the order of the computations."""
+    """All parts in one, in order of the computations."""
     if not parts:
         return np.zeros(0, np.intp), [], np.zeros(0), np.zeros(0)
     owners, influences, reaches = (np.concatenate([part[i] for part in parts]) for i in (0, 2, 3))

@@ -12,12 +12,12 @@ import numpy as np
 from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Points, Position, Site
-from proxyuse.lang.text import shortened
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.verdict import Validity
+from proxyuse.words import shortened
 
 ROUNDING = 1e-9
-"""Associations that are nearer than this are the same but for rounding."""
+"""Associations that differ by less are equal up to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Witness:
     protected : the protected attribute.
     explicit : whether the computation is the protected attribute itself, read by the program.
     group : the number of its group of nested witnesses; see `groups_of`.
-    validity : whether it would be there in the population too; None if that was not asked.
+    validity : whether it is real or chance; None if validity was not requested.
     """
 
     decomposition: Decomposition
@@ -50,22 +50,22 @@ class Witness:
 
     @property
     def positions(self) -> tuple[Position, ...]:
-        """Where it stands."""
+        """The positions of the computation."""
         return self.decomposition.positions
 
     @property
     def occurrences(self) -> int:
-        """At how many positions."""
+        """The number of positions."""
         return self.decomposition.occurrences
 
     @property
     def association(self) -> float:
-        """With the protected attribute."""
+        """The association with the protected attribute."""
         return self.decomposition.associations[self.protected]
 
     @property
     def influence(self) -> float:
-        """On the decisions."""
+        """The influence on the decisions."""
         influence = self.decomposition.influence
         assert influence is not None
         return influence
@@ -120,7 +120,7 @@ class Group:
 
     @property
     def number(self) -> int:
-        """The number of the group among those of its protected attribute."""
+        """The number of the group within its protected attribute."""
         return self.representative.group
 
     @property
@@ -130,7 +130,7 @@ class Group:
 
     @property
     def strongest(self) -> Witness:
-        """Of the witnesses with the largest association, but for rounding, the smallest."""
+        """The smallest of the witnesses with the largest association, up to rounding."""
         ordered = sorted(self.witnesses, key=strength)
         closest = ordered[0].association - ROUNDING
         return min((w for w in ordered if w.association > closest), key=lambda w: w.size)
@@ -145,20 +145,20 @@ def strength(witness: Witness) -> Strength:
 
 
 def groups_of(witnesses: Iterable[Witness]) -> list[Group]:
-    """Witnesses in groups of nested ones, the group of the strongest witness first."""
-    groups: dict[tuple[str, int], list[Witness]] = defaultdict(list)
+    """Groups of nested witnesses, the group of the strongest witness first."""
+    members_of: dict[tuple[str, int], list[Witness]] = defaultdict(list)
     for witness in sorted(witnesses, key=strength):
-        groups[witness.protected, witness.group].append(witness)
-    found = []
-    for members in groups.values():  # in order of the strongest of each
-        representative = min(members, key=lambda w: w.size)  # all others hold its term
+        members_of[witness.protected, witness.group].append(witness)
+    groups = []
+    for members in members_of.values():  # in order of their strongest member
+        representative = min(members, key=lambda w: w.size)  # all others contain its term
         others = (witness for witness in members if witness is not representative)
-        found.append(Group((representative, *others)))
-    return found
+        groups.append(Group((representative, *others)))
+    return groups
 
 
 def in_order(witnesses: Iterable[Witness]) -> list[Witness]:
-    """Witnesses group by group; see `groups_of`."""
+    """The witnesses in order of their groups; see `groups_of`."""
     return [witness for group in groups_of(witnesses) for witness in group.witnesses]
 
 
@@ -169,46 +169,47 @@ def find_witnesses(
     epsilon: float,
     delta: float,
 ) -> list[Witness]:
-    """The witnesses of protected attributes, in the order of `groups_of`.
+    """The witnesses of all protected attributes, in the order of `groups_of`.
 
-    A witness has ``association >= epsilon and influence > delta``. `sources` has for each
-    protected attribute the column it was taken from, if it was.
+    A witness has ``association >= epsilon and influence > delta``. `sources` has the column of
+    each protected attribute, or None if it is not a column.
     """
-    found: list[Witness] = []
+    witnesses: list[Witness] = []
     for protected, source in sources.items():
         associations = decompositions.associations[:, decompositions.protected.index(protected)]
         above = (associations >= epsilon) & (decompositions.influences > delta)
-        passing = [decompositions[int(place)] for place in np.flatnonzero(above)]
-        plain = [
+        passing = [decompositions[int(index)] for index in np.flatnonzero(above)]
+        ungrouped = [
             Witness(d, protected, isinstance(d.expression, Var) and d.expression.name == source, 0)
             for d in passing
         ]
-        plain.sort(key=strength)
-        numbers = _numbers([witness.decomposition for witness in plain])
-        found += [replace(w, group=number) for w, number in zip(plain, numbers, strict=True)]
-    return in_order(found)
+        ungrouped.sort(key=strength)
+        numbers = _group_numbers([witness.decomposition for witness in ungrouped])
+        pairs = zip(ungrouped, numbers, strict=True)
+        witnesses += [replace(witness, group=number) for witness, number in pairs]
+    return in_order(witnesses)
 
 
-def _numbers(ordered: Sequence[Decomposition]) -> list[int]:
+def _group_numbers(ordered: Sequence[Decomposition]) -> list[int]:
     """Number the groups of nested witnesses, in order of the strongest member.
 
-    A term with no other witness inside it starts a group; any other joins the group of the
-    strongest innermost term inside it. All sets of occurrences of a term share its group.
-    Terms are taken by size, so a term's innermost ones are known before it.
+    A term with no other witness inside it starts a group. Any other term joins the group of the
+    strongest innermost term inside it. All sets of occurrences of a term share its group. Terms are
+    processed by size, so the innermost terms come first.
     """
     rank: dict[bytes, int] = {}
     sites: dict[bytes, set[Site]] = defaultdict(set)
-    for place, decomposition in enumerate(ordered):
+    for index, decomposition in enumerate(ordered):
         digest = decomposition.expression.digest
-        rank.setdefault(digest, place)
+        rank.setdefault(digest, index)
         sites[digest].update(decomposition.sites)
     leader: dict[bytes, int] = {}
     leaders = _Leaders(ordered[0].program.points) if ordered else None
     for digest in sorted(rank, key=lambda key: (ordered[rank[key]].size, rank[key])):
         assert leaders is not None
-        found = leaders.inside(sites[digest], ordered[rank[digest]].expression.points)
-        leader[digest] = rank[digest] if found is None else found
-        if found is None:
+        inner = leaders.inside(sites[digest], ordered[rank[digest]].expression.points)
+        leader[digest] = rank[digest] if inner is None else inner
+        if inner is None:
             leaders.add(sites[digest], rank[digest])
     number: dict[int, int] = {}
     return [
@@ -232,7 +233,7 @@ class _Leaders:
                 self._subsets[site.point].append((set(site.operands), rank))
 
     def inside(self, sites: Iterable[Site], size: int) -> int | None:
-        """The best rank of a leader inside one of the sites, each of so many points."""
+        """The best rank of a leader inside one of the sites; each site spans `size` points."""
         ranks: list[int] = []
         if not self._sorted:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -30,8 +30,13 @@ class ArrowSource:
             names = schema.names  # which are decoded here
         self.names = check_names(path, names)
 
-    def read(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
-        """Read some columns, or all, and the keys; no other column is fetched."""
+    def read(
+        self,
+        names: Sequence[str] | None = None,
+        key: str | None = None,
+        text: Collection[str] = (),
+    ) -> Reading:
+        """Read columns and no others; the file states their types."""
         require("pandas", "reading a table")
         wanted = list(self.names if names is None else names)
         with self._damage_told():

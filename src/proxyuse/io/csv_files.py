@@ -11,7 +11,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -120,9 +120,15 @@ class TextSource:
             n_rows += 1
         return n_rows
 
-    def read(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
-        """Read some columns, or all, and the keys as they are written."""
+    def read(
+        self,
+        names: Sequence[str] | None = None,
+        key: str | None = None,
+        text: Collection[str] = (),
+    ) -> Reading:
+        """Read columns; keys and text stay as written."""
         pandas = require("pandas", "reading a table")
+        written = {*text, *([] if key is None else [key])} & set(self.names)
         options: dict[str, Any] = {}
         if pandas.__version__.startswith(("2.", "3.0.")):
             options["float_precision"] = "round_trip"  # what later ones do anyway
@@ -134,7 +140,7 @@ class TextSource:
                 names=list(self.names),
                 usecols=None if names is None else list(names),
                 index_col=False,
-                dtype=None if key is None else {key: str},
+                dtype=dict.fromkeys(written, str),
                 keep_default_na=False,
                 na_values=[""],
                 encoding="utf-8-sig",
@@ -148,7 +154,7 @@ class TextSource:
                 f"{self.path} can be read in two ways, as {self._n_rows:,} rows or as "
                 f"{len(frame):,}; check its quotes and line ends"
             )
-        notes = _missing_numbers(frame, key)
+        notes = _missing_numbers(frame, written)
         if names is not None:
             frame = frame[list(names)]
         return Reading(frame, tuple(notes), None if key is None else _written_keys(frame[key]))
@@ -204,13 +210,13 @@ def _is_tsv(path: Path) -> bool:
     return ".tsv" in [suffix.lower() for suffix in path.suffixes]
 
 
-def _missing_numbers(frame: pd.DataFrame, key: str | None) -> list[str]:
+def _missing_numbers(frame: pd.DataFrame, written: Collection[str]) -> list[str]:
     """Turn columns of numbers that have words for missing ones into numbers; say which."""
     pandas = require("pandas", "reading a table")
     notes = []
     for name in frame.columns:
         column = frame[name]
-        if name == key or pandas.api.types.infer_dtype(column, skipna=True) != "string":
+        if name in written or pandas.api.types.infer_dtype(column, skipna=True) != "string":
             continue
         found = [cell for cell in column.dropna().unique() if cell.strip() in _NO_NUMBER]
         words = column.isin(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -67,8 +67,21 @@ class TableSource(Protocol):
     sha256: str
     names: tuple[str, ...]
 
-    def read(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
-        """Read some columns, or all, and the keys; in CSV files the key column stays text."""
+    def read(
+        self,
+        names: Sequence[str] | None = None,
+        key: str | None = None,
+        text: Collection[str] = (),
+    ) -> Reading:
+        """Read columns.
+
+        Parameters
+        ----------
+        names : the columns to read; all by default.
+        key : a column to return as keys as well.
+        text : columns that a CSV file holds as text, whatever they look like. Ignored for files
+            that store types.
+        """
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
+def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     r"""Read a table from a CSV, Parquet or Arrow file, told apart by what is in it.
 
     CSV files have a header line and are in UTF-8, with or without a byte order mark; they may be
@@ -51,7 +51,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
     ([31.0, nan], [nan, 1.5])
     """
     with open_table(path) as source:
-        return source.read().frame
+        return source.read(text=text).frame
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""A file of lines to which lines are added and from which none is ever taken.
+"""Append-only files of lines.
 
-Several processes may add at once, and any of them may die at any moment: a line is written under
-a lock, in one piece, and is on the disk before the lock is given up. This module knows nothing of
-what stands in the lines.
+Several processes can append at once, and any of them can be killed at any moment. A line is written
+under a lock, in one piece, and is on disk before the lock is released. Knows nothing about the
+content of the lines.
 """
 
 from __future__ import annotations
@@ -17,30 +17,25 @@ from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
+from filelock import lock_descriptor, unlock_descriptor
+
 from proxyuse.errors import FileError
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+MAX_BYTES = 1 << 28
+LOCK_TIMEOUT = 60.0  # seconds
 
-MOST_BYTES = 1 << 28
-PATIENCE = 60.0  # seconds to wait for another process
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-_FAR = 1 << 30  # where Windows locks a byte: behind all content, for its locks stop readers
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)  # never wait for a pipe
 
 
 @contextmanager
-def opened_to_read(path: Path) -> Iterator[BufferedReader]:
-    """The file while nobody writes to it; FileNotFoundError if there is none."""
+def locked_for_reading(path: Path) -> Iterator[BufferedReader]:
+    """Open a file while no process writes to it; raise FileNotFoundError if it does not exist."""
     fd = os.open(path, os.O_RDONLY | _FLAGS)
     try:
         _check(path, fd)
-        with suppress(OSError):  # where nothing can be locked it can still be read
-            _lock(path, fd, exclusive=False)
+        with suppress(OSError):  # some file systems have no locks, or none for readers
+            _lock(path, fd)
         with open(fd, "rb", closefd=False) as file:
             yield file
     finally:
@@ -48,11 +43,11 @@ def opened_to_read(path: Path) -> Iterator[BufferedReader]:
 
 
 @contextmanager
-def opened_to_append(path: Path) -> Iterator[BufferedReader]:
-    """The file, made if there is none, while nobody else reads or writes it; for `append`."""
-    fd = _locked_for_us(path)
+def locked_for_appending(path: Path) -> Iterator[BufferedReader]:
+    """Open or create a file for `append`, while no other process reads or writes it."""
+    fd = _open_locked(path)
     try:
-        _sync_folder(path)  # before the first line: a file with lines is in its folder for good
+        _sync_folder(path)  # before the first line, so that the file is in its folder by then
         with open(fd, "rb", closefd=False) as file:
             yield file
     finally:
@@ -60,90 +55,97 @@ def opened_to_append(path: Path) -> Iterator[BufferedReader]:
 
 
 def append(file: BufferedReader, line: bytes) -> bytes:
-    """Add a line, safe on the disk when this returns; or nothing, if that fails.
+    """Append a line; it is on disk when this returns. If that fails, nothing is appended.
 
-    A last line without an end, left by a writer that died, is ended first and stays as it is.
+    An unfinished last line, left by a killed process, is ended first and otherwise kept.
 
     Returns
     -------
     bytes
-        What was written.
+        The bytes that were written.
     """
     fd = file.fileno()
-    before = os.fstat(fd).st_size
-    file.seek(max(before - 1, 0))
+    size = os.fstat(fd).st_size
+    file.seek(max(size - 1, 0))
     raw = (b"\n" if file.read(1) not in (b"", b"\n") else b"") + line + b"\n"
-    if before + len(raw) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it would be larger than {MOST_BYTES} bytes")
+    if size + len(raw) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"the limit is {MAX_BYTES:,} bytes")
     try:
-        left = memoryview(raw)
-        while left:
-            left = left[os.write(fd, left) :]
+        unwritten = memoryview(raw)
+        while unwritten:
+            unwritten = unwritten[os.write(fd, unwritten) :]
         _sync(fd)
     except BaseException:  # Ctrl-C as well
         with suppress(OSError):
-            if os.fstat(fd).st_size <= before + len(raw):  # nobody passed by the lock
-                os.ftruncate(fd, before)
+            if os.fstat(fd).st_size <= size + len(raw):  # no process ignored the lock
+                os.ftruncate(fd, size)
         raise
     return raw
 
 
-def lines_of(file: BufferedReader, longest: int) -> Iterator[bytes]:
-    """The lines from here on with their ends; of one longer than that, only the beginning."""
-    while line := file.readline(longest + 1):
+def lines_of(file: BufferedReader, max_length: int) -> Iterator[bytes]:
+    """Yield the remaining lines with their line ends; of a longer line, only its start."""
+    while line := file.readline(max_length + 1):
         yield line
-        while not line.endswith(b"\n") and (line := file.readline(longest + 1)):
+        while not line.endswith(b"\n") and (line := file.readline(max_length + 1)):
             pass
 
 
 def is_at(file: BufferedReader, path: Path) -> bool:
-    """Whether the path still leads to this file, which another may have replaced."""
+    """Whether a path still leads to an open file; another process may have replaced it."""
     return _leads_to(path, file.fileno())
 
 
-def unusable(path: Path, error: OSError | ValueError, doing: str) -> FileError:
-    """Say why a file cannot be read or written and what to do about it."""
+def unusable(path: Path, error: OSError | ValueError, action: str) -> FileError:
+    """Explain why a file cannot be read or written, and what to do.
+
+    Parameters
+    ----------
+    path : the file.
+    error : the error of the operating system.
+    action : "read" or "written".
+    """
     match error:
         case FileNotFoundError():
-            why = f"there is no folder {path.parent}; make it first"
+            reason = f"the folder {path.parent} does not exist; create it first"
         case IsADirectoryError():
-            return FileError(f"{path} is a folder; name a file in it")
+            return FileError(f"{path} is a folder; pass a file")
         case NotADirectoryError():
-            why = "a part of this path is a file, not a folder; check it"
+            reason = "a part of the path is a file, not a folder; check the path"
         case PermissionError():
-            why = "no permission; ask its owner for it or choose another place"
+            reason = "no permission; ask the owner, or choose another file"
         case OSError() if error.errno == errno.EROFS:
-            why = "its disk is read-only; choose another place"
-        case OSError() if error.errno in _NO_ROOM:
-            why = f"there is no room for it ({error.strerror}); make room or choose another place"
+            reason = "the disk is read-only; choose another file"
+        case OSError() if error.errno in _DISK_FULL:
+            reason = f"no space left ({error.strerror}); free some, or choose another file"
         case _:
-            told = getattr(error, "strerror", None) or error
-            why = f"{told}; check the file and the disk it is on"
-    return FileError(f"{path} cannot be {doing}: {why}")
+            detail = getattr(error, "strerror", None) or error
+            reason = f"{detail}; check the file and its disk"
+    return FileError(f"{path} cannot be {action}: {reason}")
 
 
-def _locked_for_us(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     while True:
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o666)
         try:
             _check(path, fd)
-            _lock(path, fd, exclusive=True)
+            _lock(path, fd)
             if _leads_to(path, fd):
                 return fd
         except BaseException:
             _close(fd)
             raise
-        _close(fd)  # it was replaced while we waited
+        _close(fd)  # the file was replaced in the meantime
 
 
 def _check(path: Path, fd: int) -> None:
-    found = os.fstat(fd)
-    if stat.S_ISDIR(found.st_mode):
+    status = os.fstat(fd)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError
-    if not stat.S_ISREG(found.st_mode):
-        raise FileError(f"{path} is a pipe or a device; name a file")
-    if found.st_size > MOST_BYTES:
-        raise FileError(f"{path}: {found.st_size} bytes are too many; is it the right file?")
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError(f"{path} is a pipe or a device; pass a file")
+    if status.st_size > MAX_BYTES:
+        raise FileError(f"{path} has {status.st_size:,} bytes; is it the right file?")
 
 
 def _leads_to(path: Path, fd: int) -> bool:
@@ -153,64 +155,40 @@ def _leads_to(path: Path, fd: int) -> bool:
         return False
 
 
-def _lock(path: Path, fd: int, *, exclusive: bool) -> None:
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            _lock_now(fd, exclusive)
-            return
-        except OSError as error:
-            if error.errno not in _BUSY:
-                raise
-        if time.monotonic() > until:
+def _lock(path: Path, fd: int) -> None:
+    """Lock the file itself, so that no lock file is left beside it.
+
+    The operating system releases the lock of a process that is killed.
+    """
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    while not lock_descriptor(fd, blocking=False):
+        if time.monotonic() > deadline:
             raise FileError(
-                f"{path}: another process has been writing to it for {PATIENCE:g} seconds; "
-                "end that process or wait for it, then try again"
+                f"{path}: another process has kept this file locked for {LOCK_TIMEOUT:g} seconds; "
+                "stop that process or wait for it, then try again"
             )
         time.sleep(0.005)
 
 
-if sys.platform == "win32":
+def _close(fd: int) -> None:
+    with suppress(OSError):  # a forked process must not keep the lock
+        unlock_descriptor(fd)
+    os.close(fd)
 
-    def _lock_now(fd: int, exclusive: bool) -> None:
-        os.lseek(fd, _FAR, os.SEEK_SET)
+
+def _sync(fd: int) -> None:
+    if sys.platform == "darwin":  # where fsync does not flush the cache of the disk
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    os.fsync(fd)
+
+
+def _sync_folder(path: Path) -> None:
+    with suppress(OSError):  # Windows and some file systems cannot
+        fd = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
         try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            os.fsync(fd)
         finally:
-            os.lseek(fd, 0, os.SEEK_SET)
-
-    def _close(fd: int) -> None:
-        with suppress(OSError):  # it is not locked
-            os.lseek(fd, _FAR, os.SEEK_SET)
-            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
-        os.close(fd)
-
-    def _sync(fd: int) -> None:
-        os.fsync(fd)
-
-    def _sync_folder(path: Path) -> None:
-        """Windows keeps folders itself."""
-
-else:
-
-    def _lock_now(fd: int, exclusive: bool) -> None:
-        fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-
-    def _close(fd: int) -> None:
-        with suppress(OSError):  # a process forked meanwhile must not keep the lock
-            fcntl.flock(fd, fcntl.LOCK_UN)
-        os.close(fd)
-
-    def _sync(fd: int) -> None:
-        if sys.platform == "darwin":  # where fsync leaves it to the disk's own cache
-            with suppress(OSError):
-                fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-        os.fsync(fd)
-
-    def _sync_folder(path: Path) -> None:
-        with suppress(OSError):  # not every file system can
-            fd = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            os.close(fd)

@@ -1,9 +1,9 @@
-"""What an oracle answers.
+"""Judgments and oracles.
 
-Not every proxy use is wrong, and no measure can say which is: a person, or a rule that a person
-wrote, judges each witness and gives a reason. An oracle is anything that, asked about a witness,
-answers with a `Judgment`, or with None if it has none. A witness that nobody judged appropriate is
-a violation.
+Not every proxy use is wrong, and no measure can tell which is. A person, or a rule that a person
+wrote, judges each witness and states a reason. An oracle is a function that takes a witness and
+returns a `Judgment`, or None if it has none. A witness that no oracle judges appropriate is a
+violation.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Judgment:
 
     Attributes
     ----------
-    appropriate : whether the use is.
+    appropriate : whether the use is appropriate.
     reason : why; never empty.
-    by : who or what judged: a rule of a policy, a person, a function.
+    by : the person, the rule or the function that judged.
 
     Examples
     --------
@@ -38,25 +38,36 @@ class Judgment:
 
     def __post_init__(self) -> None:
         if not isinstance(self.appropriate, bool):
-            raise DataError(f"appropriate is {self.appropriate!r}; pass True or False")
+            raise DataError(f"appropriate: expected True or False, got {self.appropriate!r}")
         reason: object = self.reason
         if not isinstance(reason, str) or not reason.strip():
-            raise DataError("a judgment needs a reason: someone will ask for it")
+            raise DataError("a judgment needs a reason; pass a text that is not blank")
 
 
 Oracle: TypeAlias = Callable[[Witness], Judgment | None]
-"""Asked about a witness, a judgment or None."""
+"""Takes a witness and returns a judgment, or None."""
+
+
+def judgment_of(oracle: Oracle | None, witness: Witness) -> Judgment | None:
+    """The oracle's judgment on a witness; None without an oracle."""
+    judgment = None if oracle is None else oracle(witness)
+    if judgment is not None and not isinstance(judgment, Judgment):
+        raise DataError(
+            f"the oracle returned {judgment!r} for witness {witness.id}; return a Judgment with a "
+            "reason, or None"
+        )
+    return judgment
 
 
 def first_of(*oracles: Oracle | None) -> Oracle | None:
-    """The judgment of the first oracle that has one; None if there are no oracles."""
-    there = [oracle for oracle in oracles if oracle is not None]
+    """Combine oracles: the first that has a judgment decides. None if there are no oracles."""
+    present = [oracle for oracle in oracles if oracle is not None]
 
-    def ask(witness: Witness) -> Judgment | None:
-        answers = (oracle(witness) for oracle in there)
-        return next((said for said in answers if said is not None), None)
+    def judge(witness: Witness) -> Judgment | None:
+        judgments = (oracle(witness) for oracle in present)
+        return next((judgment for judgment in judgments if judgment is not None), None)
 
-    return ask if there else None
+    return judge if present else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +77,7 @@ class Violation:
     Attributes
     ----------
     witness : the witness.
-    judgment : the judgment against it, None if there is none.
+    judgment : the judgment against it; None if nobody judged it.
     """
 
     witness: Witness

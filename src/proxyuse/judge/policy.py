@@ -25,22 +25,26 @@ matches if all its conditions hold and it has not expired.
 >>> [rule.name for rule in policy.expired(date(2027, 1, 31))]
 ['hours']
 
-`policy_text` parses the rules, `rules` defines when a rule matches.
+`rules` defines the format and when a rule matches, `strict_yaml` reads the file.
 '''
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import FileError
+from proxyuse.io.typed import InvalidValue, Path, path_text, typed
 from proxyuse.judge.judgment import Judgment
-from proxyuse.judge.policy_text import read_rules
-from proxyuse.judge.rules import Rule, day_of
-from proxyuse.judge.strict_yaml import MAX_BYTES
+from proxyuse.judge.rules import PolicyFile, Rule, day_of
+from proxyuse.judge.strict_yaml import MAX_BYTES, read_yaml
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +86,14 @@ class Policy:
         FileError
             If the text is not a policy; the message names the line.
         """
-        return cls(name, read_rules(text, name))
+        return cls(name, _rules(text, name))
 
     def __call__(self, witness: Witness, today: date | None = None) -> Judgment | None:
         """Judge a witness as of a day (default: today); None if no rule matches."""
         rule = self.rule_for(witness, today)
         if rule is None:
             return None
-        by = f"{self.name}, rule {rule.number} {rule.name!r}"
+        by = f"{self.name}, rule {self.rules.index(rule) + 1} {rule.name!r}"
         return Judgment(rule.decision == "allow", rule.reason, by)
 
     def rule_for(self, witness: Witness, today: date | None = None) -> Rule | None:
@@ -109,11 +113,11 @@ class Policy:
         """
         day = day_of(today)
         deciding = (self.rule_for(witness, day) for witness in witnesses)
-        used = {rule.number for rule in deciding if rule is not None}
-        return tuple(rule for rule in self.rules if rule.number not in used)
+        used = {rule.name for rule in deciding if rule is not None}
+        return tuple(rule for rule in self.rules if rule.name not in used)
 
 
-def read_policy(path: str | Path) -> Policy:
+def read_policy(path: str | pathlib.Path) -> Policy:
     """Read a policy from a YAML file and check it.
 
     Parameters
@@ -125,7 +129,7 @@ def read_policy(path: str | Path) -> Policy:
     FileError
         If the file cannot be read or is not a policy; the message names the line.
     """
-    path = Path(path)
+    path = pathlib.Path(path)
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -138,4 +142,55 @@ def read_policy(path: str | Path) -> Policy:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"{path} is not UTF-8 (byte {error.start:,}); save it as UTF-8") from None
-    return Policy(path.name, read_rules(text, str(path)))
+    return Policy(path.name, _rules(text, str(path)))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of policy files, generated from their types."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A proxyuse policy",
+        **msgspec.json.schema(PolicyFile),
+    }
+
+
+def _rules(text: str, file: str) -> tuple[Rule, ...]:
+    """Read the rules of a policy; `file` is its name in messages."""
+    document = read_yaml(text, file)
+    try:
+        rules = typed(document.content, PolicyFile).rules
+        _check_order(rules)
+    except InvalidValue as error:
+        message = f"{_label(document.content, error.path)}{error}"
+        raise document.location(error.path).error(file, message) from None
+    return rules
+
+
+def _check_order(rules: tuple[Rule, ...]) -> None:
+    """Refuse duplicate names, and rules that can never match."""
+    numbers: dict[str, int] = {}
+    for index, rule in enumerate(rules):
+        if rule.name in numbers:
+            message = f"rule {numbers[rule.name]} has the same name; rename one of them"
+            raise InvalidValue(("rules", index), message)
+        numbers[rule.name] = index + 1
+        if index and rules[index - 1].matches_everything:
+            raise InvalidValue(
+                ("rules", index),
+                f"it can never match: rule {index} {rules[index - 1].name!r} has no `when` and "
+                "matches everything; move that rule to the end",
+            )
+
+
+def _label(content: Any, path: Path) -> str:
+    """Name the rule and the key at a path, for a message."""
+    match path:
+        case ("rules", int(index), *inner):
+            rule = content["rules"][index]
+            name = rule.get("name") if isinstance(rule, dict) else None
+            title = (
+                f"rule {index + 1}{f' {shortened(repr(name))}' if isinstance(name, str) else ''}: "
+            )
+        case _:
+            title, inner = "", list(path)
+    return f"{title}{path_text(tuple(inner))}: " if inner else title

@@ -1,8 +1,7 @@
-"""One recorded judgment, and the line of text it is kept in.
+"""One recorded judgment and its line of text.
 
-A line is a JSON object that people can read, with a checksum of what stands before it. What was
-read must print as exactly the line it was read from, so nothing in a line can say two things.
-This module knows nothing of files.
+A line is a readable JSON object that ends with a checksum of everything before it. A record must
+print as exactly the line it was parsed from, so no line is ambiguous. Knows nothing about files.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from proxyuse.lang.nodes import variables
 FORMAT = "proxyuse judgment"
 VERSION = 1
 HEAD = f'{{"format": "{FORMAT}"'.encode()
-LONGEST_LINE = 1 << 24
+MAX_LINE_BYTES = 1 << 24
 
-# Characters that JSON leaves as they are and that end a line, change the direction of text or
-# do not show. A list of our own: what counts as printable changes with the version of Python.
-_UNSEEN = re.compile(
+# Characters that JSON does not escape but that end a line, change the text direction or are
+# invisible. Listed here because str.isprintable depends on the version of Python.
+_INVISIBLE = re.compile(
     "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -34,16 +33,16 @@ _UNSEEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One judgment as it stands in the file.
+    """A recorded judgment.
 
     Attributes
     ----------
     protected : the protected attribute.
-    term, shape : the computation as text, and with its numbers left out.
-    variables : the names of the variables it uses, sorted.
-    association, influence : as they were when it was judged.
+    term, shape : the computation as text, with and without its numbers.
+    variables : the names of the variables that it reads, sorted.
+    association, influence : the measures at the time of the judgment.
     witness : the id of the witness.
-    appropriate, reason, by, at : the judgment, why, by whom and when (UTC).
+    appropriate, reason, by, at : the judgment, the reason, the person and the time (UTC).
     """
 
     protected: str
@@ -60,20 +59,20 @@ class Record:
 
     @property
     def judgment(self) -> Judgment:
-        """What it says."""
+        """The judgment without its context."""
         return Judgment(self.appropriate, self.reason, self.by)
 
     @property
     def line(self) -> bytes:
-        """The line in the file, without its end."""
+        """The line in the file, without its line end."""
         fields = {name: getattr(self, name) for name in _FIELDS}
         body = _json({"format": FORMAT, "version": VERSION, **fields, "at": time_text(self.at)})
         checksum = blake2b(body.encode(), digest_size=8).hexdigest()
         return f'{body[:-1]}, "checksum": "{checksum}"}}'.encode()
 
 
-class NoRecord(Exception):
-    """Why a line is no judgment."""
+class InvalidLine(Exception):
+    """A line that is not a judgment; the message says why."""
 
 
 _FIELDS = {
@@ -92,7 +91,7 @@ _FIELDS = {
 
 
 def time_text(at: datetime) -> str:
-    """A time as it stands in the file.
+    """Write a time in UTC, as in the file.
 
     Examples
     --------
@@ -103,8 +102,8 @@ def time_text(at: datetime) -> str:
 
 
 def record_of(witness: Witness, shape: str, judgment: Judgment, at: datetime) -> Record:
-    """A judgment on a witness as it will be read from its line."""
-    # Through JSON and back: two halves of a character become one.
+    """Return the record of a judgment, equal to the record parsed from its line."""
+    # JSON joins surrogate pairs, so the record goes through JSON and back.
     return _from_fields(
         json.loads(
             json.dumps(
@@ -133,56 +132,55 @@ def _from_fields(fields: dict[str, Any]) -> Record:
     return Record(**values)
 
 
-def parsed(line: bytes) -> Record:
-    """The judgment in a line; `NoRecord` says why there is none."""
-    whole = line.endswith(b"\n")
-    if len(line) > LONGEST_LINE and not whole:
-        raise NoRecord(f"longer than {LONGEST_LINE} bytes")
+def parse_line(line: bytes) -> Record:
+    """Parse a line; raise `InvalidLine` if it is not a judgment."""
+    if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+        raise InvalidLine(f"longer than {MAX_LINE_BYTES:,} bytes")
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     if b"\0" in line:
-        raise NoRecord("zero bytes in it, as a crash leaves them")
+        raise InvalidLine("contains zero bytes, probably after a crash")
     if line.startswith((b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")):
-        raise NoRecord("a mark of a merge; take this line out and keep the judgments around it")
+        raise InvalidLine("a merge conflict marker; delete this line and keep the others")
     try:
-        fields = json.loads(line.decode(), parse_constant=_no_number)
+        fields = json.loads(line.decode(), parse_constant=_not_a_number)
     except (ValueError, RecursionError):
         cut = line.startswith(HEAD[:1]) and not line.endswith(b"}")
-        raise NoRecord("cut off, as a crash leaves it" if cut else "not JSON") from None
+        raise InvalidLine("cut off, probably by a crash" if cut else "not JSON") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        raise NoRecord(f'no "format": "{FORMAT}"')
+        raise InvalidLine(f'missing "format": "{FORMAT}"')
     if fields.get("version") != VERSION:
-        raise NoRecord(f"not of version {VERSION} of the format; a newer proxyuse may read it")
+        raise InvalidLine(f"not version {VERSION} of the format; a newer proxyuse may read it")
     _check_fields(fields)
     try:
         record = _from_fields(fields)
-        fits = record.line == line
+        unchanged = record.line == line
     except (ValueError, OverflowError):
-        raise NoRecord("a time that is none") from None
-    if not fits:
-        raise NoRecord("changed since it was written: its checksum does not fit")
+        raise InvalidLine("at: not a valid time") from None
+    if not unchanged:
+        raise InvalidLine("changed after it was written: the checksum does not match")
     return record
 
 
 def _check_fields(fields: dict[str, Any]) -> None:
     for name, kind in _FIELDS.items():
         if type(fields.get(name)) is not kind:
-            raise NoRecord(f'no "{name}", or not of the right kind')
+            raise InvalidLine(f"{name} is missing or has the wrong type")
     if not all(type(name) is str for name in fields["variables"]):
-        raise NoRecord("a variable that is no name")
+        raise InvalidLine("variables: expected names")
     if not (math.isfinite(fields["association"]) and math.isfinite(fields["influence"])):
-        raise NoRecord("a measure that is no number")
+        raise InvalidLine("association and influence must be finite numbers")
     if not fields["reason"].strip() or not fields["by"].strip():
-        raise NoRecord("no reason, or nobody who judged")
+        raise InvalidLine("reason and by must not be blank")
 
 
 def _json(fields: dict[str, Any]) -> str:
-    """JSON on one line that people can read and in which nothing is hidden."""
-    return _UNSEEN.sub(_escaped, json.dumps(fields, ensure_ascii=False, allow_nan=False))
+    """Return readable JSON on one line, with invisible characters escaped."""
+    return _INVISIBLE.sub(_escaped, json.dumps(fields, ensure_ascii=False, allow_nan=False))
 
 
 def _escaped(character: re.Match[str]) -> str:
     return json.dumps(character[0])[1:-1]
 
 
-def _no_number(text: str) -> float:
+def _not_a_number(text: str) -> float:
     raise ValueError(text)

@@ -1,14 +1,14 @@
-"""Recorded judgments: what people decided on witnesses, who, when and why.
+"""Recorded judgments: who judged which witness, when, how and why.
 
-They are kept in a plain text file that belongs in version control next to the model: one JSON
-object a line, each with a checksum. Lines are only ever added: a later judgment supersedes an
-earlier one, which stays in the file. A line that cannot be read is reported and left where it is.
-Two branches that both added lines are merged by keeping the lines of both, in any order, for time
-decides which is the latest; ``judgments.jsonl merge=union`` in ``.gitattributes`` does so.
+Judgments are stored in a text file that belongs in version control next to the model: one JSON
+object per line, each with a checksum. The file is append-only. A later judgment supersedes an
+earlier one, which stays in the file. Unreadable lines are reported and kept. To merge two
+branches, keep the lines of both in any order, because the time decides which judgment is latest;
+``judgments.jsonl merge=union`` in ``.gitattributes`` does this.
 
-A judgment holds for the computation it was given on: the same text, measured alike. What only
-looks like it (other constants, or another strength) is `Records.similar`: to be confirmed by a
-person, never applied by itself.
+A judgment applies to the same computation: the same text with nearly the same measures.
+`Records.similar` lists judgments on similar computations, with other constants or measures. A
+person has to confirm these; they are never applied automatically.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from proxyuse.judge.append_only import (
     append,
     is_at,
     lines_of,
-    opened_to_append,
-    opened_to_read,
+    locked_for_appending,
+    locked_for_reading,
     unusable,
 )
 from proxyuse.judge.judgment import Judgment
 from proxyuse.judge.record import (
     HEAD,
-    LONGEST_LINE,
-    NoRecord,
+    MAX_LINE_BYTES,
+    InvalidLine,
     Record,
-    parsed,
+    parse_line,
     record_of,
     time_text,
 )
@@ -47,16 +47,16 @@ from proxyuse.judge.term_shape import shape_of
 __all__ = ["Damage", "Record", "Records", "shape_of"]
 
 TOLERANCE = 0.02
-MOST_DAMAGED = 10_000
+MAX_DAMAGED = 10_000
 ROUNDING = 1e-9
 
-_REMEMBERED = 64  # bytes before the place up to which a file was read; a checksum is among them
-_TRIES = 100
+_TAIL_BYTES = 64  # the end of what was read, to detect changes; it includes a checksum
+_MAX_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A line that cannot be read: its number, counted from 1, and the reason."""
+    """An unreadable line: its number, counted from 1, and the reason."""
 
     line: int
     reason: str
@@ -66,49 +66,49 @@ class Damage:
 
 
 class Records:
-    """The judgments in a file, and an oracle that answers with them.
+    """The judgments in a file, as an oracle.
 
     Attributes
     ----------
     path : Path
         The file.
     tolerance : float
-        How far association and influence may each have moved for a judgment to be kept.
+        A judgment applies if association and influence each changed by at most this much.
 
     Examples
     --------
     >>> import tempfile
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0], "pregnant": [1, 1, 0, 0]}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     records = Records.open(Path(folder, "judgments.jsonl"))
-    ...     for witness in found.witnesses:
+    ...     for witness in audit.witnesses:
     ...         _ = records.add(witness, True, "asked for by the clinic", "Ada")
-    ...     len(found.violations()), len(found.violations(records))
+    ...     len(audit.violations()), len(audit.violations(records))
     (3, 0)
     """
 
     def __init__(self, path: str | Path, tolerance: float = TOLERANCE) -> None:
         if not 0 <= tolerance < math.inf:
-            raise DataError(f"the tolerance is {tolerance!r}; pass a number from 0 on")
+            raise DataError(f"tolerance: expected a number of 0 or more, got {tolerance!r}")
         self.path = Path(path)
         self.tolerance = float(tolerance)
         self._forget()
 
     @classmethod
     def open(cls, path: str | Path, *, tolerance: float = TOLERANCE) -> Records:
-        """Read a file of judgments; one that is not there yet has none.
+        """Read a file of judgments. A file that does not exist has none.
 
         Raises
         ------
         FileError
-            If the file cannot be read or is no file of judgments at all. Damaged lines among
-            others are no error: they are in `damaged`.
+            If the file cannot be read or is not a file of judgments. Single damaged lines are
+            not an error; see `damaged`.
         """
         records = cls(path, tolerance)
         try:
-            with opened_to_read(records.path) as file:
+            with locked_for_reading(records.path) as file:
                 records._catch_up(file)
         except FileNotFoundError:
             pass
@@ -118,14 +118,14 @@ class Records:
 
     @property
     def damaged(self) -> tuple[Damage, ...]:
-        """The lines that cannot be used. A judgment against a use may be among them: show them."""
+        """The unreadable lines. Show them: a judgment against a use may be among them."""
         return tuple(self._damaged)
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __iter__(self) -> Iterator[Record]:
-        """All judgments, superseded ones too, in the order of the file."""
+        """Iterate over all judgments, including superseded ones, in file order."""
         return iter(self._records)
 
     def __repr__(self) -> str:
@@ -139,25 +139,25 @@ class Records:
         by: str,
         at: datetime | None = None,
     ) -> Record:
-        """Record a judgment; it is safe on the disk when this returns.
+        """Record a judgment; it is on disk when this returns.
 
-        Lines that others added since the file was read are read first.
+        Lines that other processes have added are read first.
 
         Parameters
         ----------
-        witness : what is judged.
-        appropriate : whether the use is.
-        reason : why; never empty.
-        by : who judged; never empty.
-        at : when, with a time zone; now if not given.
+        witness : the witness.
+        appropriate : whether the use is appropriate.
+        reason : why; not blank.
+        by : the person who judged; not blank.
+        at : the time, with a time zone; by default now.
 
         Raises
         ------
         DataError
-            If something is missing, or a judgment on the same computation is dated later than
-            now, so that this one would count for nothing.
+            If an argument is missing, or a judgment on the same computation has a time in the
+            future, so that this one would be superseded at once.
         FileError
-            If the file cannot be written. Nothing that was in it is lost.
+            If the file cannot be written. Its content does not change then.
         """
         judgment = Judgment(appropriate, reason, by)
         _check_name(by)
@@ -165,49 +165,49 @@ class Records:
             _check_time(at)
         shape = shape_of(witness.expression)
         try:
-            for _ in range(_TRIES):
-                with opened_to_append(self.path) as file:
+            for _ in range(_MAX_ATTEMPTS):
+                with locked_for_appending(self.path) as file:
                     self._catch_up(file)
                     when = at or self._now(witness)
                     record = record_of(witness, shape, judgment, when)
                     self._check_length(record)
                     raw = append(file, record.line)
                     if is_at(file, self.path):
-                        self._took(record, raw)
+                        self._add_own(record, raw)
                         return record
         except (OSError, ValueError) as error:
             raise unusable(self.path, error, "written") from error
-        raise FileError(f"{self.path} is replaced by another process all the time; end that first")
+        raise FileError(f"{self.path}: another process keeps replacing this file; stop it first")
 
     def latest(self, witness: Witness) -> Record | None:
-        """The judgment that holds for a witness.
+        """Return the judgment that applies to a witness: the latest on the same computation.
 
-        It is the latest on the same computation. One against this very witness, that is, at the
-        same positions, is lifted only by a later one on this very witness.
+        A judgment against the witness itself, at the same positions, is superseded only by a
+        later judgment on the witness itself.
         """
         same = self._by_term.get((witness.protected, witness.term), [])
-        near = [record for record in same if self._alike(record, witness)]
-        found = _last(near)
-        if found is None:
+        applicable = [record for record in same if self._alike(record, witness)]
+        latest = _last(applicable)
+        if latest is None:
             return None
-        own = _last([record for record in near if record.witness == witness.id])
+        own = _last([record for record in applicable if record.witness == witness.id])
         if own is not None and not own.appropriate:
             return own
-        # One that was superseded does not come back because the measures moved away from that
-        # which superseded it.
-        later = _last([record for record in same if self._alike(record, found)])
-        return found if later is found else None
+        # A superseded judgment does not become valid again when the measures move away from
+        # those of its successor.
+        successor = _last([record for record in same if self._alike(record, latest)])
+        return latest if successor is latest else None
 
     def __call__(self, witness: Witness) -> Judgment | None:
-        """The judgment on a witness, if there is one."""
+        """Return the judgment on a witness, or None."""
         record = self.latest(witness)
         return None if record is None else record.judgment
 
     def similar(self, witness: Witness) -> list[Record]:
-        """Judgments on what is much like a witness and not the same, the latest first.
+        """Return judgments on similar computations, latest first, without superseded ones.
 
-        That is the same structure with other constants, or the same text with association or
-        influence farther away than the tolerance. Superseded ones are left out.
+        A computation is similar if it has the same structure with other constants, or the same
+        text with an association or influence outside the tolerance.
         """
         judged = self.latest(witness) is not None
         candidates = self._by_shape.get((witness.protected, shape_of(witness.expression)), [])
@@ -216,32 +216,32 @@ class Records:
             settled = judged and record.term == witness.term and self._alike(record, witness)
             if not settled and not any(self._alike(record, r) for r in standing[record.term]):
                 standing[record.term].append(record)
-        found = [record for records in standing.values() for record in records]
-        return sorted(found, key=lambda record: record.at, reverse=True)
+        similar = [record for records in standing.values() for record in records]
+        return sorted(similar, key=lambda record: record.at, reverse=True)
 
     def _alike(self, record: Record, other: Record | Witness) -> bool:
-        moved = max(
+        change = max(
             abs(record.association - other.association), abs(record.influence - other.influence)
         )
-        return moved <= self.tolerance + ROUNDING
+        return change <= self.tolerance + ROUNDING
 
     def _now(self, witness: Witness) -> datetime:
-        """The time, unless it is before that of a judgment that should be superseded."""
+        """Return the time, which must not be before that of a judgment to supersede."""
         now = datetime.now(UTC)
         same = self._by_term.get((witness.protected, witness.term), [])
         last = _last([record for record in same if self._alike(record, witness)])
         if last is not None and last.at > now:
             raise DataError(
-                f"the judgment of {last.by!r} on this computation is dated {time_text(last.at)}, "
-                f"and now is {time_text(now)}: set the clock, or say when with a later time"
+                f"{last.by!r} judged this computation at {time_text(last.at)}, but now it is "
+                f"{time_text(now)}; set the clock, or pass a later time as `at`"
             )
         return now
 
     def _check_length(self, record: Record) -> None:
-        if len(record.line) > LONGEST_LINE:
+        if len(record.line) > MAX_LINE_BYTES:
             raise DataError(
-                f"the judgment on witness {record.witness} takes more than {LONGEST_LINE} bytes; "
-                "give a shorter reason, or judge a smaller computation inside it"
+                f"the judgment on witness {record.witness} takes more than {MAX_LINE_BYTES:,} "
+                "bytes; shorten the reason, or judge a smaller computation inside it"
             )
 
     # Reading
@@ -258,7 +258,7 @@ class Records:
         self._ours = self._foreign = False
 
     def _catch_up(self, file: BufferedReader) -> None:
-        """Read what was added since the last time; all of it if the file is another."""
+        """Read new lines, or the whole file if it was replaced or changed."""
         file.seek(self._end - len(self._before_end))
         unchanged = file.read(len(self._before_end)) == self._before_end
         status = os.fstat(file.fileno())
@@ -267,11 +267,11 @@ class Records:
             self._forget()
             self._identity = identity
             file.seek(0)
-        for line in lines_of(file, LONGEST_LINE):
+        for line in lines_of(file, MAX_LINE_BYTES):
             self._lines += 1
             self._read(line)
         self._end = file.tell()
-        file.seek(max(0, self._end - _REMEMBERED))
+        file.seek(max(0, self._end - _TAIL_BYTES))
         self._before_end = file.read(self._end - file.tell())
         if self._foreign and not self._ours:
             raise self._not_ours()
@@ -281,26 +281,26 @@ class Records:
         if not content and b"\0" not in line:
             return
         try:
-            self._take(parsed(line))
-        except NoRecord as bad:
-            self._damaged.append(Damage(self._lines, str(bad)))
+            self._take(parse_line(line))
+        except InvalidLine as error:
+            self._damaged.append(Damage(self._lines, str(error)))
             self._ours |= content.startswith(HEAD)
             self._foreign |= not HEAD.startswith(content[: len(HEAD)])
-            if len(self._damaged) > MOST_DAMAGED:
+            if len(self._damaged) > MAX_DAMAGED:
                 raise self._not_ours() from None
 
     def _not_ours(self) -> FileError:
         return FileError(
-            f"{self.path} is no file of judgments ({self._damaged[0]}); name another, or take "
-            "it as it was from version control"
+            f"{self.path} is not a file of judgments ({self._damaged[0]}); pass another file, or "
+            "restore this one from version control"
         )
 
-    def _took(self, record: Record, raw: bytes) -> None:
-        """Take a judgment of our own, just written, as if it had been read."""
+    def _add_own(self, record: Record, raw: bytes) -> None:
+        """Add a judgment that was just written, as if it had been read."""
         self._take(record)
         self._lines += 1
         self._end += len(raw)
-        self._before_end = (self._before_end + raw)[-_REMEMBERED:]
+        self._before_end = (self._before_end + raw)[-_TAIL_BYTES:]
 
     def _take(self, record: Record) -> None:
         self._ours = True
@@ -311,20 +311,21 @@ class Records:
 
 def _check_name(by: object) -> None:
     if not isinstance(by, str) or not by.strip():
-        raise DataError("a recorded judgment needs the name of who judged: pass it as by")
+        raise DataError("a recorded judgment needs the name of the person who judged; pass `by`")
 
 
 def _check_time(at: object) -> None:
     if not isinstance(at, datetime) or at.utcoffset() is None:
         raise DataError(
-            f"at is {at!r}; pass a datetime with a time zone, such as datetime.now(timezone.utc)"
+            f"at: expected a datetime with a time zone, got {at!r}; pass, for example, "
+            "datetime.now(timezone.utc)"
         )
     try:
         at.astimezone(UTC)
     except OverflowError:
-        raise DataError(f"at is {at!r}, which is no time in UTC") from None
+        raise DataError(f"at: {at!r} is out of range in UTC") from None
 
 
 def _last(records: list[Record]) -> Record | None:
-    """The latest; of those of one time, the last in the file."""
+    """Return the latest record; of records with the same time, the last in the file."""
     return max(reversed(records), key=lambda record: record.at, default=None)

@@ -1,30 +1,30 @@
-"""A strict subset of YAML: text, lists and mappings that know their line and column.
+"""A strict subset of YAML, read with PyYAML, in which every value knows its line.
 
-Full YAML guesses and allows more than a policy needs: `no` is false, `1:30` is ninety, the second
-of two equal keys wins, a few lines of aliases expand to gigabytes. Here keys are unique, aliases,
-anchors and tags are errors, depth and length are limited, and a scalar keeps its text next to the
-type YAML gives it. PyYAML parses; nothing in a file is executed.
+Full YAML allows more than a policy needs: `no` is false, `1:30` is ninety, the second of two equal
+keys wins, a few lines of aliases expand to gigabytes. Here scalars follow the core rules of
+YAML 1.2, keys are unique, aliases, anchors and tags are errors, and depth and length are limited.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.errors import FileError
-from proxyuse.lang.text import shortened
+from proxyuse.io.typed import Path, shown
 
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 20
 
-_TYPES = {
-    "str": "text",
-    "int": "a number",
-    "float": "a number",
-    "null": "nothing",
-    "timestamp": "a date",
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,52 +34,30 @@ class Location:
     line: int
     column: int
 
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A single value: its text, whether it is unquoted, and the type YAML gives it."""
-
-    location: Location
-    text: str
-    plain: bool
-    type: str
+    def error(self, file: str, message: str) -> FileError:
+        """Return an error at this location of a file."""
+        return FileError(f"{file}, line {self.line}, column {self.column}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    """A list."""
+class Document:
+    """The content of a file, and the location of each value by its path.
 
-    location: Location
-    items: tuple[Node, ...]
+    A value with a key is located at its key.
+    """
 
+    content: object
+    locations: dict[Path, Location]
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """Values by key, and the location of each key."""
-
-    location: Location
-    entries: dict[str, Node]
-    keys: dict[str, Location]
-
-
-Node = Scalar | Sequence | Mapping
+    def location(self, path: Path) -> Location:
+        """Return the location of a value; for an unknown path, that of the value around it."""
+        while path not in self.locations:
+            path = path[:-1]
+        return self.locations[path]
 
 
-class InvalidNode(Exception):
-    """An error at one location of a file."""
-
-    def __init__(self, location: Location, message: str) -> None:
-        super().__init__(message)
-        self.location = location
-
-    def in_file(self, file: str) -> FileError:
-        """Return the error for the user."""
-        at = self.location
-        return FileError(f"{file}, line {at.line}, column {at.column}: {self}")
-
-
-def read_yaml(text: str, file: str) -> Node:
-    """Read a text with one YAML document.
+def read_yaml(text: str, file: str) -> Document:
+    r"""Read a text with one YAML document.
 
     Parameters
     ----------
@@ -90,6 +68,12 @@ def read_yaml(text: str, file: str) -> Node:
     ------
     FileError
         If the text is not YAML, or uses a feature that is not allowed here.
+
+    Examples
+    --------
+    >>> document = read_yaml("limits:\n  - 0.5\n  - no\n", "a.yaml")
+    >>> document.content, document.location(("limits", 1))
+    ({'limits': [0.5, 'no']}, Location(line=3, column=5))
     """
     try:
         yaml = importlib.import_module("yaml")
@@ -99,68 +83,102 @@ def read_yaml(text: str, file: str) -> Node:
         ) from error
     if len(text) > MAX_BYTES:
         raise FileError(f"{file} has more than {MAX_BYTES:,} characters; is it the right file?")
-    loader = None
     try:
-        loader = _strict_loader(yaml)(text)
-        root = loader.get_single_node()
+        _check_features(yaml, text)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
             raise FileError(f"{file} is empty")
-        return _node(yaml, root)
-    except InvalidNode as error:
-        raise error.in_file(file) from None
+        locations: dict[Path, Location] = {}
+        return Document(_value(yaml, root, (), locations), locations)
+    except _Invalid as error:
+        raise error.location.error(file, str(error)) from None
     except yaml.MarkedYAMLError as error:
-        raise _syntax_error(error).in_file(file) from None
+        mark = error.problem_mark or error.context_mark
+        raise _location(mark).error(file, _syntax_error(error)) from None
     except yaml.reader.ReaderError as error:
         message = f"YAML does not allow this character (code {error.character}); remove it"
-        raise InvalidNode(_offset(text, error.position), message).in_file(file) from None
-    except (ValueError, OverflowError):  # "\UFFFFFFFF", a version with 5,000 digits
-        at = _location(loader.get_mark()) if loader is not None else Location(1, 1)
-        message = "a number or a character code is too large"
-        raise InvalidNode(at, message).in_file(file) from None
-    finally:
-        if loader is not None:
-            loader.dispose()
+        raise _location_at(text, error.position).error(file, message) from None
 
 
-def _strict_loader(yaml: Any) -> Any:
-    """Return a loader class that refuses aliases, anchors, tags and deep nesting."""
+class _Invalid(Exception):
+    """A feature of YAML that is not allowed here."""
 
-    class StrictLoader(yaml.SafeLoader):  # type: ignore[misc, name-defined, unused-ignore]
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            event = self.peek_event()
-            at = _location(event.start_mark)
-            if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-                sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
-                raise InvalidNode(
-                    at,
-                    f"aliases and anchors are not allowed ({sign}{event.anchor}); repeat the "
-                    "value, or quote a text that starts with & or *",
-                )
-            if event.tag is not None:
-                raise InvalidNode(
-                    at,
-                    f"tags are not allowed ({_brief(event.tag)}); remove it, or quote a text that "
-                    "starts with !",
-                )
-            self.depth += 1
-            if self.depth > _MAX_DEPTH:
-                raise InvalidNode(at, "nested too deeply; is it the right file?")
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            return node
-
-    return StrictLoader
+    def __init__(self, location: Location, message: str) -> None:
+        super().__init__(message)
+        self.location = location
 
 
-def _syntax_error(error: Any) -> InvalidNode:
+def _check_features(yaml: Any, text: str) -> None:
+    """Refuse aliases, anchors, tags and deep nesting before anything is built from the text."""
+    depth, location = 0, Location(1, 1)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            location = _location(event.end_mark)
+            if isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, yaml.NodeEvent):
+                _check_node(yaml, event)
+                depth += isinstance(event, yaml.CollectionStartEvent)
+            if depth > _MAX_DEPTH:
+                raise _Invalid(location, "nested too deeply; is it the right file?")
+    except (ValueError, OverflowError):  # "\\UFFFFFFFF", a version with 5,000 digits
+        raise _Invalid(location, "a number or a character code after this is too large") from None
+
+
+def _check_node(yaml: Any, event: Any) -> None:
+    location = _location(event.start_mark)
+    if event.anchor is not None:
+        sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+        raise _Invalid(
+            location,
+            f"aliases and anchors are not allowed ({shown(sign + event.anchor)}); repeat the "
+            "value, or quote text that starts with & or *",
+        )
+    if getattr(event, "tag", None) is not None:
+        raise _Invalid(
+            location,
+            f"tags are not allowed ({shown(event.tag)}); remove the tag, or quote text that "
+            "starts with !",
+        )
+
+
+def _value(yaml: Any, node: Any, path: Path, locations: dict[Path, Location]) -> object:
+    """Convert a node of PyYAML and note its location; the depth is limited."""
+    locations.setdefault(path, _location(node.start_mark))
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node.value) if node.style is None else node.value
+    if isinstance(node, yaml.SequenceNode):
+        items = enumerate(node.value)
+        return [_value(yaml, item, (*path, index), locations) for index, item in items]
+    mapping: dict[str, object] = {}
+    for key, value in node.value:
+        location = _location(key.start_mark)
+        if not isinstance(key, yaml.ScalarNode):
+            raise _Invalid(location, "expected text as a key, got a list or a mapping")
+        name, inner = key.value, (*path, key.value)
+        if name in mapping:
+            first = locations[inner].line
+            raise _Invalid(location, f"duplicate key {shown(name)}, first in line {first}")
+        locations[inner] = location
+        mapping[name] = _value(yaml, value, inner, locations)
+    return mapping
+
+
+def _scalar(text: str) -> object:
+    """Convert a scalar without quotes by the core rules of YAML 1.2."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def _syntax_error(error: Any) -> str:
     start = error.context_mark
     since = f" ({error.context}, which starts in line {start.line + 1})" if start else ""
-    return InvalidNode(
-        _location(error.problem_mark or start),
+    return (
         f"invalid YAML: {error.problem}{since}; indent with spaces, and quote text that contains "
-        "a colon, a bracket or a quote",
+        "a colon, a bracket or a quote"
     )
 
 
@@ -168,34 +186,6 @@ def _location(mark: Any) -> Location:
     return Location(mark.line + 1, mark.column + 1)
 
 
-def _offset(text: str, position: int) -> Location:
+def _location_at(text: str, position: int) -> Location:
     before = text[:position]
     return Location(before.count("\n") + 1, position - before.rfind("\n"))
-
-
-def _node(yaml: Any, node: Any) -> Node:
-    """Convert a node of PyYAML; the loader has limited the depth."""
-    at = _location(node.start_mark)
-    if isinstance(node, yaml.SequenceNode):
-        return Sequence(at, tuple(_node(yaml, item) for item in node.value))
-    if isinstance(node, yaml.ScalarNode):
-        kind = node.tag.rpartition(":")[2]
-        if kind == "bool":
-            kind = "true" if node.value.lower() in ("true", "yes", "on") else "false"
-        return Scalar(at, node.value, node.style is None, _TYPES.get(kind, kind))
-    entries: dict[str, Node] = {}
-    keys: dict[str, Location] = {}
-    for key, value in node.value:
-        here = _location(key.start_mark)
-        if not isinstance(key, yaml.ScalarNode):
-            raise InvalidNode(here, "expected a single word as a key")
-        if key.value in keys:
-            first = keys[key.value].line
-            raise InvalidNode(here, f"duplicate key {_brief(key.value)}, first in line {first}")
-        entries[key.value] = _node(yaml, value)
-        keys[key.value] = here
-    return Mapping(at, entries, keys)
-
-
-def _brief(text: str) -> str:
-    return shortened(repr(text))

@@ -1,6 +1,6 @@
-"""The shape of a computation: what stays when a model is trained again and only numbers move.
+"""The shape of a computation: the part that stays the same if retraining changes only numbers.
 
-Knows nothing of witnesses or judgments.
+Knows nothing about witnesses and judgments.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _WORD = re.compile(r"""'(?:\\.|[^'\\])*' | `(?:\\.|[^`\\])*` | \w+""", re.VERBOS
 
 
 def shape_of(term: Term) -> str:
-    """A term's text with ``#`` for every number; categories, truth values and missing stay.
+    """Return the text of a term with ``#`` in place of every number.
 
-    Operands of ``+ * and or`` stand in an order that does not depend on the numbers, and nothing
-    is said of the precision of comparisons, so terms that differ in nothing else have one shape.
+    Categories, booleans and missing values stay. The order of the operands of ``+ * and or`` does
+    not depend on the numbers, and the precision of comparisons is omitted. Terms that differ only
+    in these have the same shape.
 
     Examples
     --------
@@ -48,16 +49,16 @@ def shape_of(term: Term) -> str:
 
 
 def _without_numbers(term: Term) -> Term:
-    """The node with numbers that say nothing: 0, or their place where they must differ."""
+    """Replace the numbers of a node with 0, or with their index where they must differ."""
     match term:
         case Const(value):
             return Const(_blank(value))
         case Compare(relation, left, right, _, missing):
             return Compare(relation, left, right, missing=missing)
         case Member(operand, members, missing):
-            return member(operand, _places(members), missing)
+            return member(operand, _numbered(members), missing)
         case Lookup(operand, entries, default):
-            keys = _places([key for key, _ in entries])
+            keys = _numbered([key for key, _ in entries])
             values = [_blank(value) for _, value in entries]
             return lookup(operand, zip(keys, values, strict=True), _blank(default))
         case Argmax(operand, labels):
@@ -66,21 +67,21 @@ def _without_numbers(term: Term) -> Term:
             return term
 
 
-def _blank(value: Value, place: int = 0) -> Value:
+def _blank(value: Value, number: int = 0) -> Value:
     if isinstance(value, tuple):
-        return (float(place), *(0.0 for _ in value[1:]))
+        return (float(number), *(0.0 for _ in value[1:]))
     if isinstance(value, float) and not is_missing(value):
-        return float(place)
+        return float(number)
     return value
 
 
-def _places(values: Sequence[Value]) -> list[Value]:
-    return [_blank(value, place) for place, value in enumerate(values)]
+def _numbered(values: Sequence[Value]) -> list[Value]:
+    return [_blank(value, index) for index, value in enumerate(values)]
 
 
 def _sorted(root: Term) -> Term:
-    """The same term, written in canonical order."""
-    canonical_order(root)  # of all below it too
+    """Write a term in canonical order."""
+    canonical_order(root)  # caches the order of all terms inside
     new: dict[int, Term] = {}
     for term in postorder(root):
         parts = children(term)

@@ -30,12 +30,6 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
     return dispatcher
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Inline a function wherever a compiled loop calls it."""
-    dispatcher: Callable[..., Any] = _COMPILE(inline="always")(function)
-    return dispatcher
-
-
 def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
     """Define an operation of compiled loops by the LLVM code it generates.
 

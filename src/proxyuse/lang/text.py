@@ -39,6 +39,7 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.packed import Forest, PackedIte
+from proxyuse.words import shortened
 
 LINE_WIDTH = 88
 MAX_POINTS = 50_000_000
@@ -266,11 +267,6 @@ def _sum(operands: tuple[Term, ...]) -> Iterator[_Piece]:
                 yield _slot(operand, MUL)
 
 
-def shortened(text: str, max_length: int = 60) -> str:
-    """Shorten a text for a message or a note."""
-    return text if len(text) <= max_length else text[: max_length - 3] + "..."
-
-
 def brief(term: Term, precision: Precision, max_length: int = 60) -> str:
     """Return the start of a term's text, for a message or a note; fast for terms of any size.
 
@@ -359,9 +355,8 @@ class Texts:
         self._precision = precision
         self._widths: dict[int, int] = {}
         self._short: dict[int, str] = {}  # whole texts
-        self._alive: list[
-            Term
-        ] = []  # keeps nodes alive, because Python may reuse the `id()` of a collected one
+        # Python may reuse the `id()` of a collected node, so all nodes are kept alive.
+        self._alive: list[Term] = []
 
     def length(self, term: Term) -> int:
         """Return the length of a term's text on one line."""

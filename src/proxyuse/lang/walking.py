@@ -23,7 +23,7 @@ from proxyuse.lang.evaluate import (
     stacked_constants,
     truth_of,
 )
-from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term, Var
+from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Term
 from proxyuse.lang.packed import Forest, PackedIte
 
 _UPPER = (Relation.GT, Relation.GE, Relation.NE)
@@ -46,12 +46,6 @@ class CodeColumn:
     precision: Precision = Precision.FLOAT64
     cuts: Array | None = None
     words: tuple[str, ...] | None = None
-
-    @property
-    def variable(self) -> str | None:
-        """The name of the variable, if the operand is one."""
-        plain = self.cuts is not None or self.words is not None
-        return self.operand.name if plain and isinstance(self.operand, Var) else None
 
     @property
     def count(self) -> int:

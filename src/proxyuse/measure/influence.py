@@ -7,36 +7,14 @@ defines the losses and the sampling of pairs; engines compute the means.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, unified
-
-
-class Influence(Protocol):
-    """A loss for a change of the output, row by row."""
-
-    @property
-    def name(self) -> str:
-        """The name of the measure in results."""
-        ...
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the loss is between 0 and 1, as the error bound for sampling requires."""
-        ...
-
-    def loss(self, actual: Array, changed: Array) -> Array:
-        """Return the loss of the output `changed` instead of `actual` in each row."""
-        ...
-
-    def scale(self, actual: Array, weights: Array) -> float:
-        """Return the number that divides the mean loss; if it is 0, the influence is 0."""
-        ...
+from proxyuse.options import shown
+from proxyuse.settings import Influence, Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +34,11 @@ class QuantitativeInputInfluence:
     bounded: bool = True
 
     def loss(self, actual: Array, changed: Array) -> Array:
-        """True where the outputs differ."""
+        """Return whether the outputs differ, for each row."""
         return differ(actual, changed)
 
     def scale(self, actual: Array, weights: Array) -> float:
-        """Always 1."""
+        """Return 1."""
         return 1.0
 
 
@@ -78,11 +56,11 @@ class SquaredChange:
         """Return the squared difference; raise an error if an output is missing or infinite."""
         _need_numbers(actual)
         _need_numbers(changed)
-        lost = np.isnan(actual) & np.isnan(changed)
-        squares: Array = np.where(lost, 0.0, (changed - actual.astype(np.float64)) ** 2)
+        missing = np.isnan(actual) & np.isnan(changed)
+        squares: Array = np.where(missing, 0.0, (changed - actual.astype(np.float64)) ** 2)
         if not np.isfinite(squares).all():
             raise DataError(
-                "squared change needs outputs that stay finite and present; "
+                "squared change needs outputs that are finite and never missing; "
                 "use QuantitativeInputInfluence for this program"
             )
         return squares
@@ -114,40 +92,37 @@ def differ(first: Array, second: Array) -> Array:
     return np.asarray(different.any(axis=1)) if different.ndim == 2 else different
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Estimate influence from randomly drawn pairs of rows instead of all pairs.
+INFLUENCES: tuple[Influence, ...] = (QuantitativeInputInfluence(), SquaredChange())
+"""The built-in measures, the default first."""
 
-    The estimate for one decomposition is within `alpha` of the exact value with probability at
-    least ``1 - beta`` (Hoeffding). For m decompositions at once, use ``beta / m``.
+
+def influence_from(option: object) -> Influence:
+    """Return the measure for an option: a name, a measure, or None for the default.
 
     Examples
     --------
-    >>> Sampling(alpha=0.01, beta=0.05).pairs
-    18445
+    >>> influence_from("squared-change").name
+    'squared change'
     """
+    if option is None:
+        return INFLUENCES[0]
+    measures = {measure.name.replace(" ", "-"): measure for measure in INFLUENCES}
+    if isinstance(option, str) and option in measures:
+        return measures[option]
+    attributes = ("name", "bounded", "loss", "scale")
+    if isinstance(option, type) or not all(hasattr(option, name) for name in attributes):
+        names = ", ".join(f"'{name}'" for name in measures)
+        raise DataError(
+            f"influence: expected {names} or a measure, got {shown(option)}; "
+            "pass for example SquaredChange()"
+        )
+    return option  # type: ignore[return-value]
 
-    alpha: float = 0.01
-    beta: float = 0.05
-    seed: int = 0
 
-    def __post_init__(self) -> None:
-        if not (0 < self.alpha < 1 and 0 < self.beta < 1):
-            raise DataError("sampling needs alpha and beta between 0 and 1")
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs: the smallest m with ``m >= ln(2/beta) / (2 alpha^2)``."""
-        return math.ceil(math.log(2.0 / self.beta) / (2.0 * self.alpha**2))
-
-    def error(self, beta: float) -> float:
-        """Return the error bound of an estimate that holds with probability ``1 - beta``."""
-        return math.sqrt(math.log(2.0 / beta) / (2.0 * self.pairs))
-
-    def draw(self, weights: Array) -> tuple[Array, Array]:
-        """Draw rows X and X' independently by weight."""
-        generator = np.random.default_rng(self.seed)
-        share = np.cumsum(weights)
-        draws = generator.random((2, self.pairs)) * share[-1]
-        rows = np.minimum(np.searchsorted(share, draws, side="right"), len(weights) - 1)
-        return rows[0], rows[1]
+def draw_pairs(sampling: Sampling, weights: Array) -> tuple[Array, Array]:
+    """Draw the rows X and X' independently by weight."""
+    generator = np.random.default_rng(sampling.seed)
+    share = np.cumsum(weights)
+    draws = generator.random((2, sampling.pairs)) * share[-1]
+    rows = np.minimum(np.searchsorted(share, draws, side="right"), len(weights) - 1)
+    return rows[0], rows[1]

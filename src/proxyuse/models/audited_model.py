@@ -13,15 +13,7 @@ from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const, Ite, Term
 from proxyuse.models.checks import call_model, compare, exactness, model_rows, predictions
-from proxyuse.models.decisions import (
-    Decision,
-    Positive,
-    Threshold,
-    TopK,
-    class_probability,
-    decided,
-    kth_largest,
-)
+from proxyuse.models.decisions import class_probability, decided, kth_largest
 from proxyuse.models.registry import (
     input_names,
     is_named,
@@ -32,6 +24,7 @@ from proxyuse.models.registry import (
 from proxyuse.models.translation import DOUBLE, Translation
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Frame, Program
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True, eq=False)

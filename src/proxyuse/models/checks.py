@@ -18,11 +18,11 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
-from proxyuse.lang.text import shortened
 from proxyuse.models.native_categories import with_categories
 from proxyuse.models.registry import input_names, is_named, program_of, translation_of
 from proxyuse.models.translation import SINGLE
 from proxyuse.program import Frame, Program
+from proxyuse.words import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ that decision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,54 +25,7 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.models.term_transforms import TracedOrigins, entry
 from proxyuse.models.translation import Origins, Translation
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """Predict the positive class if its probability is at least a threshold.
-
-    With two classes the output is a label. With more, or for a model that predicts a number (such
-    as a booster that predicts a probability), the output is true or false.
-
-    Attributes
-    ----------
-    probability : from 0 to 1; any number for a model that predicts numbers.
-    positive : the label; by default the second of two classes.
-    """
-
-    probability: float
-    positive: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class Positive:
-    """Whether the model predicts one class rather than any other.
-
-    Attributes
-    ----------
-    label : the class.
-    """
-
-    label: object
-
-
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """Whether a row is among the k rows with the largest probability of the positive class.
-
-    For a regressor, rows are ranked by its prediction. Rows that tie with the k-th are included.
-
-    Attributes
-    ----------
-    k : the number of rows.
-    positive : the label; by default the second of two classes.
-    """
-
-    k: int
-    positive: object = None
-
-
-Decision = Threshold | Positive | TopK
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 def decided(translation: Translation, decision: Decision, cut: float | None = None) -> Translation:

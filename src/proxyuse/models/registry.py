@@ -20,11 +20,12 @@ from typing import Any, Literal, TypeVar
 
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import variables
-from proxyuse.models.decisions import Decision, decided
+from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs, Raw
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.models.translation import Translation
 from proxyuse.program import Program
+from proxyuse.settings import Decision
 
 T = TypeVar("T", bound=Callable[..., Any])
 

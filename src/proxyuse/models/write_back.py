@@ -28,12 +28,13 @@ from proxyuse.lang.nodes import Compare, Const, Ite, Term
 from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.models.audited_model import ranking_scores, threshold_decisions
 from proxyuse.models.checks import compare, exactness, model_rows, predictions
-from proxyuse.models.decisions import Decision, Positive, Threshold, TopK, decided
+from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import find, input_names, program_of, translation_of
 from proxyuse.models.remaining_trees import CannotWriteBack
 from proxyuse.models.translation import Translation
 from proxyuse.program import Frame, Program
+from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True)

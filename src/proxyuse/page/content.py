@@ -1,6 +1,6 @@
-"""What stands on the page: everything the templates say, as plain values.
+"""The content of the page: every value that the templates print.
 
-Made from the document of an audit, so that the page says what may be disclosed and nothing else.
+It is made from the document of an audit, so the page contains only what may be disclosed.
 """
 
 from __future__ import annotations
@@ -8,28 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
-from proxyuse.certificate.hashes import data_hash, program_hash
-from proxyuse.output.words import count, listed
+from proxyuse.hashes import data_hash, program_hash
+from proxyuse.measure.association.names import DEFAULT
+from proxyuse.measure.association.registry import association_option
 from proxyuse.page.glossary import glossary
-from proxyuse.page.repaired import Became, repair_section
-from proxyuse.page.shown import MOST_NAME, all_visible, cut, name, said
-from proxyuse.page.witness import Sections, brief, is_settled
-from proxyuse.repairing.repair import Repair
+from proxyuse.page.repair_section import RepairOutcome, repair_section
+from proxyuse.page.untrusted_text import MOST_NAME, all_visible, cut, isolated, name
+from proxyuse.page.witness import Sections, is_settled, summary
+from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.wording import headline, lacking
+from proxyuse.words import count, listed
 
 MOST_FIRST = 3  # groups on the first screen
 MOST_SECTIONS = 50
-MOST_LINES = 200  # of the table that are there at once
+MOST_LINES = 200  # of the table; a button shows the others
 MOST_NOTES = 40
 MOST_REFERENCES = 12
 
 Found = Mapping[str, Any]
 
 
-def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[str, Any]:
-    """Everything that the templates need."""
+def page_content(audit: Audited, document: Found, repair: Repaired | None) -> dict[str, Any]:
+    """The values that the templates need."""
     document = {**document, "about": dict(document["about"])}
     repaired = None
     if repair is not None:
@@ -37,19 +38,19 @@ def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[s
             repair, about=document["about"], min_cell=document["min_cell"],
             written=document["about"].get("written"),
         )  # fmt: skip
-    became = None if repair is None or repaired is None else Became(repair, repaired)
+    outcome = None if repair is None or repaired is None else RepairOutcome(repair, repaired)
     entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
     first = _first(document)
     keys = list(dict.fromkeys([*(group["key"] for group in first), *entries]))
-    shown = sorted(keys[:MOST_SECTIONS], key=list(entries).index)
-    sections = Sections(audit, document, shown, became).all()
+    chosen = sorted(keys[:MOST_SECTIONS], key=list(entries).index)
+    sections = Sections(audit, document, chosen, outcome).all()
     anchors = {section["anchor"] for section in sections}
-    lines = [brief(audit, document, entry) for entry in entries.values()]
+    lines = [summary(audit, document, entry) for entry in entries.values()]
     return {
         "title": _title(document),
         "headline": headline(document, name),
         "facts": _facts(audit, document),
-        "first": [_look_at(audit, document, entries, group) for group in first],
+        "first": [_finding(audit, document, entries, group) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
         "several": len(document["protected"]) > 1,
         "protected": _protected(document),
@@ -64,6 +65,7 @@ def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[s
         "notes": _notes(document),
         "nearest": [_near(found) for found in document["nearest"]],
         "references": _references(document),
+        "min_cell": document["min_cell"],
         "repair": repair and repaired and repair_section(repair, repaired),
         "glossary": glossary(document, repaired),
         "check": _check(audit, document),
@@ -71,7 +73,7 @@ def page_content(audit: Audit, document: Found, repair: Repair | None) -> dict[s
 
 
 def _title(document: Found) -> str:
-    """What is audited, for the title of the window."""
+    """The title of the window: the model and the protected attributes."""
     about = document["about"]
     file = (about.get("model") or {}).get("file") if isinstance(about.get("model"), dict) else None
     names = listed(cut(all_visible(z["name"]), 40) for z in document["protected"])
@@ -83,7 +85,7 @@ def _title(document: Found) -> str:
 
 
 def _first(document: Found) -> list[dict[str, Any]]:
-    """The groups to look at: those with violations, of each attribute the first, then the next."""
+    """The groups for the first screen: those with violations, the first of each attribute first."""
     groups = document["groups"]
     violating = {(w["protected"], w["group"]) for w in document["witnesses"] if not is_settled(w)}
     settled = [(group["protected"], group["group"]) not in violating for group in groups]
@@ -91,62 +93,63 @@ def _first(document: Found) -> list[dict[str, Any]]:
     leading = {groups[place]["protected"]: place for place in reversed(order)}
     order.sort(key=lambda place: (settled[place], place not in leading.values()))
     chosen = sorted(order[:MOST_FIRST], key=lambda place: (settled[place], place))
-    return [_with_front(document, groups[place]) for place in chosen]
+    return [_with_representative(document, groups[place]) for place in chosen]
 
 
-def _with_front(document: Found, group: Found) -> dict[str, Any]:
-    """A group with what to look at in it: the smallest violation, or the smallest witness."""
+def _with_representative(document: Found, group: Found) -> dict[str, Any]:
+    """A group with its representative: its smallest violation, or else its smallest witness."""
     members = [
         w
         for w in document["witnesses"]
         if (w["protected"], w["group"]) == (group["protected"], group["group"])
     ]
-    left = [w for w in members if not is_settled(w)]
-    front = min(left or members, key=lambda w: w["size"])
-    return {**group, "key": (group["protected"], front["id"]), "violations": len(left)}
+    violations = [w for w in members if not is_settled(w)]
+    representative = min(violations or members, key=lambda w: w["size"])
+    key = group["protected"], representative["id"]
+    return {**group, "key": key, "violations": len(violations)}
 
 
-def _look_at(
-    audit: Audit, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
+def _finding(
+    audit: Audited, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
 ) -> dict[str, Any]:
-    front = entries[group["key"]]
+    representative = entries[group["key"]]
     strongest = entries[group["protected"], group["strongest"]]
-    found = brief(audit, document, front)
+    finding = summary(audit, document, representative)
     others = group["witnesses"] - 1
-    appropriate = group["witnesses"] - group["violations"] - is_settled(front)
-    more = count(others, "more witness", "more witnesses") + " in its group"
+    appropriate = group["witnesses"] - group["violations"] - is_settled(representative)
+    more = count(others, "more witness", "more witnesses") + " related to it"
     if appropriate:
         more += f", {appropriate:,} judged appropriate"
-    closer = strongest["association"] > front["association"] + 0.01
+    closer = strongest["association"] > representative["association"] + 0.01
     return {
-        **found,
+        **finding,
         "others": more if others else "",
-        "strongest": brief(audit, document, strongest) if closer else None,
+        "strongest": summary(audit, document, strongest) if closer else None,
         "settled": not group["violations"],
     }
 
 
-def _facts(audit: Audit, document: Found) -> dict[str, Any]:
-    """Which model, which data."""
+def _facts(audit: Audited, document: Found) -> dict[str, Any]:
+    """The model, the data and the settings."""
     about = document["about"]
     model = about["model"] if isinstance(about.get("model"), dict) else {}
     data = about["data"] if isinstance(about.get("data"), dict) else {}
     files = data.get("files")
-    given = files if isinstance(files, list) else []
+    listed_files = files if isinstance(files, list) else []
     steps = [step for step in dict.fromkeys(o.step for o in audit.program.origins.steps) if step]
     return {
-        "model": said(model["file"], 60) if isinstance(model.get("file"), str) else "",
-        "steps": said(", ".join(steps), 120) if steps else "",
+        "model": isolated(model["file"], 60) if isinstance(model.get("file"), str) else "",
+        "steps": isolated(", ".join(steps), 120) if steps else "",
         "model_hash": all_visible(model.get("sha256")) or "",
         "program_hash": program_hash(audit.program),
         "size": document["program"]["size"],
         "variables": len(document["program"]["variables"]),
         "files": [
-            {"file": said(str(f.get("file")), 60), "sha256": all_visible(str(f.get("sha256")))}
-            for f in given
+            {"file": isolated(str(f.get("file")), 60), "sha256": all_visible(str(f.get("sha256")))}
+            for f in listed_files
             if isinstance(f, dict)
         ],
-        "where": said(str(data["where"]), 200) if data.get("where") else "",
+        "where": isolated(str(data["where"]), 200) if data.get("where") else "",
         "data_hash": data_hash(audit.population),
         "rows": document["rows"],
         "weighted": document["weighted"],
@@ -168,7 +171,7 @@ def _protected(document: Found) -> list[dict[str, Any]]:
             "whole": all_visible(z["name"]) if len(z["name"]) > MOST_NAME else "",
             "read": z["read_by_model"],
             "values": [
-                {"value": said(v["value"], 40), "rows": v["rows"], "share": v["share"]}
+                {"value": isolated(v["value"], 40), "rows": v["rows"], "share": v["share"]}
                 for v in z["values"]
             ],
         }
@@ -180,7 +183,7 @@ def _protected(document: Found) -> list[dict[str, Any]]:
 
 
 def _more_lines(document: Found, lines: Sequence[Found]) -> dict[str, Any] | None:
-    """The lines that are shown on demand."""
+    """The lines of the table that a button shows."""
     if not lines:
         return None
     names = [name(z["name"]) for z in document["protected"]]
@@ -188,48 +191,48 @@ def _more_lines(document: Found, lines: Sequence[Found]) -> dict[str, Any] | Non
 
 
 def _cells(line: Found) -> list[Any]:
-    """A line of the table as a script needs it, for lines that are shown on demand."""
+    """A line of the table as the script needs it."""
     keys = ("protected_index", "id", "short_reading", "association", "influence", "occurrences")
     words = [line["verdict"]["word"], line["judged"]["word"]]
     return [*(line[key] for key in keys), *words]
 
 
 def _statistics(document: Found) -> list[str]:
-    asked = document.get("validity")
-    if asked is None:
+    validity = document.get("validity")
+    if validity is None:
         return []
-    told = list(all_visible(asked["remarks"]))
-    if asked["confirmed_only"]:
-        told.append("Only confirmed violations count for the exit code.")
-    return told
+    remarks = list(all_visible(validity["remarks"]))
+    if validity["confirmed_only"]:
+        remarks.append("Only confirmed violations affect the exit code.")
+    return remarks
 
 
 def _unsettled(document: Found) -> dict[str, Any]:
-    left = document["unsettled"]
+    unsettled = document["unsettled"]
     return {
-        "count": left["count"],
-        "listed": [said(text, 300) for text in left["listed"][:MOST_NOTES]],
-        "more": max(0, left["count"] - min(len(left["listed"]), MOST_NOTES)),
-        "opaque": not document["complete"] and not left["count"],
+        "count": unsettled["count"],
+        "listed": [isolated(text, 300) for text in unsettled["listed"][:MOST_NOTES]],
+        "more": max(0, unsettled["count"] - min(len(unsettled["listed"]), MOST_NOTES)),
+        "opaque": not document["complete"] and not unsettled["count"],
     }
 
 
 def _notes(document: Found) -> list[dict[str, str]]:
-    told = [
-        {"kind": n["kind"], "text": said(n["text"], 600)}
+    notes = [
+        {"kind": n["kind"], "text": isolated(n["text"], 600)}
         for n in document["notes"]
         if n["kind"] != "unsettled"
     ]
     about = document["about"].get("notes", [])
     if isinstance(about, list):
-        told += [{"kind": "files", "text": said(str(text), 600)} for text in about]
-    return told[:MOST_NOTES]
+        notes += [{"kind": "files", "text": isolated(str(text), 600)} for text in about]
+    return notes[:MOST_NOTES]
 
 
 def _near(found: Found) -> dict[str, Any]:
     return {
         "protected": name(found["protected"]),
-        "reading": said(found["reading"], 160),
+        "reading": isolated(found["reading"], 160),
         "association": found["association"],
         "influence": found["influence"],
         "lacking": lacking(found),
@@ -237,7 +240,7 @@ def _near(found: Found) -> dict[str, Any]:
 
 
 def _references(document: Found) -> list[dict[str, Any]]:
-    """For each attribute the variables most associated, and the whole output."""
+    """For each attribute the variables with the strongest association, and the model output."""
     found = []
     for z in document["protected"]:
         known = [
@@ -254,7 +257,7 @@ def _references(document: Found) -> list[dict[str, Any]]:
                 "protected": name(z["name"]),
                 "lines": [
                     {
-                        "name": said(r["name"], 60) if r["name"] is not None else "",
+                        "name": isolated(r["name"], 60) if r["name"] is not None else "",
                         "association": r["association"],
                         "influence": r["influence"],
                         "witness": r["witness"],
@@ -267,8 +270,8 @@ def _references(document: Found) -> list[dict[str, Any]]:
     return found
 
 
-def _check(audit: Audit, document: Found) -> dict[str, Any]:
-    """What it takes to find all this out again."""
+def _check(audit: Audited, document: Found) -> dict[str, Any]:
+    """The command that repeats the audit."""
     about = document["about"]
     model = about["model"] if isinstance(about.get("model"), dict) else {}
     data = about["data"] if isinstance(about.get("data"), dict) else {}
@@ -283,28 +286,20 @@ def _check(audit: Audit, document: Found) -> dict[str, Any]:
     parts += [f"--protected {_word(z['name'])}" for z in document["protected"]]
     if len(files) > 1:
         parts.append(f"--protected-data {_word(files[1].get('file'))} --key COLUMN")
-    given = {**data, "decision-threshold": model.get("decision_threshold")}
+    settings = {**data, "decision-threshold": model.get("decision_threshold")}
     for option in ("target", "weights", "where", "decision-threshold"):
-        if given.get(option) is not None:
-            parts.append(f"--{option} {_word(given[option])}")
-    association = _ASSOCIATIONS.get(document["measures"]["association"].partition(" (")[0])
-    if association is not None:
+        if settings.get(option) is not None:
+            parts.append(f"--{option} {_word(settings[option])}")
+    association = association_option(document["measures"]["association"])
+    if association not in (None, DEFAULT):
         parts.append(f"--association {association}")
     ways = (document.get("validity") or {"ways": []})["ways"]
     parts += [f"--validity {way['way']}" for way in ways]
     return {
         "version": document["proxyuse"],
         "command": f"proxyuse audit {' '.join(parts)}",
-        "saved_with": said(str(model["saved_with"]), 100) if model.get("saved_with") else "",
+        "saved_with": isolated(str(model["saved_with"]), 100) if model.get("saved_with") else "",
     }
-
-
-_ASSOCIATIONS = {
-    "adjusted mutual information": "adjusted-mutual-information",
-    "Cramer's V": "cramers-v",
-    "squared correlation": "squared-correlation",
-}
-"""Options of the command line, by measure; of the usual one, none."""
 
 
 def _word(text: object) -> str:

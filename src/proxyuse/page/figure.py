@@ -1,8 +1,8 @@
-"""The picture of an audit for papers: every computation by its association and its influence.
+"""A figure of an audit for papers: every computation by association and influence.
 
-Drawn with matplotlib, which is loaded here and nowhere else. Coordinates are rounded like the
-numbers of a report, so a figure tells no more than that does. Names come from strangers: they are
-never read as formulas, and characters that the font lacks are drawn as a question mark.
+It is drawn with matplotlib, which is imported only here. Coordinates are rounded like the numbers
+of a report, so a figure discloses no more. Names are untrusted: they are never parsed as formulas,
+and characters that the font lacks are drawn as a question mark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness, groups_of, strength
 from proxyuse.errors import DataError
@@ -25,8 +24,9 @@ from proxyuse.io.writing import written
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
 from proxyuse.output.words import describe_term
-from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, drawable, place
+from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, draw_labels, drawable
 from proxyuse.report.document import DECIMALS, figure
+from proxyuse.report.inputs import Audited
 from proxyuse.validity.content import figures
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 5
 MOST_ARROWS = 40
-MOST_VECTORS = 2_000  # more points than these are an image inside an SVG or PDF
+MOST_VECTORS = 2_000  # more points are rasterized within an SVG or PDF
 SIZES = (1, 10, 100)
 OTHERS, WITNESSES, AFTER, REGION = "#5b6b7d", "#c2410c", "#0f766e", "#f97316"
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def draw(
-    audit: Audit,
+    audit: Audited,
     protected: str | None = None,
     *,
     ax: Axes | None = None,
-    repaired: Audit | None = None,
+    repaired: Audited | None = None,
 ) -> Axes:
     """Draw an audit; the parameters of `Audit.plot`.
 
@@ -54,15 +54,17 @@ def draw(
     >>> import proxyuse as pu
     >>> from matplotlib.figure import Figure
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-    >>> ax = draw(found, ax=Figure().subplots())
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> ax = draw(audit, ax=Figure().subplots())
     >>> ax.get_xlabel(), [text.get_text() for text in ax.texts][-1]
     ('association with pregnant', 'the value of vitamins')
     """
     plotting = _matplotlib("pyplot")
     name = _protected(audit, protected)
     if repaired is not None and name not in repaired.decompositions.protected:
-        raise DataError(f"the repaired audit does not look for {name!r}; audit it with the same")
+        raise DataError(
+            f"the repaired audit has no {name!r}; audit it with the same protected attributes"
+        )
     if ax is None:
         _, ax = plotting.subplots(figsize=(6.8, 4.6), layout="constrained")
     assert ax is not None
@@ -86,19 +88,19 @@ def draw(
 
 
 def save_figure(ax: Axes, path: str | Path, *, dpi: int = 200) -> Path:
-    """Write the figure of some axes; the same figure gives the same bytes.
+    """Write the figure of an axes object; the same figure gives the same bytes.
 
     Parameters
     ----------
-    ax : as `Audit.plot` and `Repair.plot` return them.
-    path : its ending says in which format: ``.svg``, ``.pdf``, ``.png`` and others that
-        matplotlib knows.
-    dpi : dots an inch, of an image and of images inside an SVG or PDF.
+    ax : returned by `Audit.plot` or `Repair.plot`.
+    path : its extension selects the format: ``.svg``, ``.pdf``, ``.png`` or another one that
+        matplotlib supports.
+    dpi : dots per inch of an image, and of images within an SVG or PDF.
 
     Returns
     -------
     Path
-        The file, which is written whole or not at all.
+        The file. It is written atomically.
     """
     matplotlib = import_module("matplotlib")
     path = Path(path)
@@ -106,7 +108,7 @@ def save_figure(ax: Axes, path: str | Path, *, dpi: int = 200) -> Path:
     canvas = ax.figure.canvas
     known = canvas.get_supported_filetypes()
     if form not in known:
-        raise DataError(f"{path}: figures are written as {', '.join(sorted(known))}; name one")
+        raise DataError(f"{path}: unknown format; use one of {', '.join(sorted(known))}")
     content = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "proxyuse"}):
         canvas.figure.savefig(content, format=form, dpi=dpi, metadata=_NO_DATE.get(form))
@@ -118,22 +120,24 @@ def _matplotlib(module: str) -> ModuleType:
         return import_module(f"matplotlib.{module}")
     except ImportError:
         raise DataError(
-            "figures need matplotlib, which is not installed: pip install 'proxyuse[plot]'"
+            "Figures need matplotlib, which is not installed. Run: pip install 'proxyuse[plot]'"
         ) from None
 
 
-def _protected(audit: Audit, name: str | None) -> str:
+def _protected(audit: Audited, name: str | None) -> str:
     known = audit.decompositions.protected
     if name is None:
         return known[0]
     if name not in known:
-        raise DataError(f"{name!r} is not a protected attribute here; there is {', '.join(known)}")
+        raise DataError(
+            f"{name!r} is not a protected attribute of this audit; pass one of {', '.join(known)}"
+        )
     return name
 
 
 @dataclass(frozen=True)
 class _Cloud:
-    """Computations whose influence is known, and which of them are below a threshold."""
+    """Computations with a known influence, and a mask of those that are not witnesses."""
 
     x: Array
     y: Array
@@ -149,7 +153,7 @@ class _Cloud:
         return _Cloud(self.x[those], self.y[those], self.sizes[those], those[those])
 
 
-def _cloud(audit: Audit, protected: str) -> _Cloud:
+def _cloud(audit: Audited, protected: str) -> _Cloud:
     measured = audit.decompositions
     known = ~np.isnan(measured.influences)
     x = measured.associations[known, measured.protected.index(protected)]
@@ -160,7 +164,7 @@ def _cloud(audit: Audit, protected: str) -> _Cloud:
 
 
 def _area(size: Array | float) -> Any:
-    """The area of a marker: larger for larger computations, and never too large to tell apart."""
+    """The area of a marker: it grows with the size of the computation, up to a limit."""
     return 14 + 26 * np.log10(np.clip(size, 1, 2000))
 
 
@@ -176,8 +180,8 @@ def _draw_cloud(ax: Axes, cloud: _Cloud, color: Any, **options: Any) -> None:
     )  # fmt: skip
 
 
-def _draw_frame(ax: Axes, audit: Audit, protected: str, clouds: Sequence[_Cloud]) -> None:
-    """Axes, and the region of proxy use: its left edge belongs to it, its lower edge does not."""
+def _draw_frame(ax: Axes, audit: Audited, protected: str, clouds: Sequence[_Cloud]) -> None:
+    """The axes and the region of proxy use, which includes its left but not its lower edge."""
     from matplotlib.patches import Rectangle
 
     corner = audit.epsilon, audit.delta
@@ -206,30 +210,30 @@ def _draw_frame(ax: Axes, audit: Audit, protected: str, clouds: Sequence[_Cloud]
 
 
 def _draw_witnesses(ax: Axes, witnesses: Sequence[Witness]) -> None:
-    """Witnesses, hollow where statistics were asked and do not confirm them."""
-    asked = any(w.validity is not None for w in witnesses)
+    """Witnesses; those that the statistics do not confirm are hollow."""
+    tested = any(w.validity is not None for w in witnesses)
     for sure in (True, False):
         those = [w for w in witnesses if (w.validity is None or w.validity.confirmed) is sure]
         if not those:
             continue
         ax.scatter(
-            *_places(those),
+            *_coordinates(those),
             s=_area(np.array([w.size for w in those], dtype=float)),
             c=WITNESSES if sure else [ax.get_facecolor()],
             edgecolors=[ax.get_facecolor()] if sure else WITNESSES,
             linewidths=0.5 if sure else 1.1,
             zorder=3,
-            label="witness" + (f", {'' if sure else 'not '}confirmed" if asked else ""),
+            label="witness" + (f", {'' if sure else 'not '}confirmed" if tested else ""),
         )
 
 
-def _places(witnesses: Sequence[Witness]) -> tuple[Array, Array]:
+def _coordinates(witnesses: Sequence[Witness]) -> tuple[Array, Array]:
     x = np.array([figure(w.association) for w in witnesses])
     return x, np.array([figure(w.influence) for w in witnesses])
 
 
 def _named(witnesses: Sequence[Witness]) -> list[Witness]:
-    """Of each group the representative, then the strongest and the most influential ones."""
+    """The witnesses to label: representatives, then the strongest, then the most influential."""
     groups = groups_of(witnesses)
     wanted = [
         *(group.representative for group in groups),
@@ -244,11 +248,11 @@ def _named(witnesses: Sequence[Witness]) -> list[Witness]:
 
 def _bounds(witness: Witness) -> list[tuple[Array, Array]]:
     """The confidence bounds of association and of influence as lines, where they are known."""
-    said = {} if witness.validity is None else figures(witness.validity)
+    bounds = {} if witness.validity is None else figures(witness.validity)
     at = figure(witness.association), figure(witness.influence)
     lines = []
     for axis, name in enumerate(("association", "influence")):
-        low, high = said.get(f"{name}_low"), said.get(f"{name}_high")
+        low, high = bounds.get(f"{name}_low"), bounds.get(f"{name}_high")
         if low is not None and high is not None:
             ends = [np.full(2, at[0]), np.full(2, at[1])]
             ends[axis] = np.array([low, high])
@@ -265,22 +269,22 @@ def _draw_bounds(ax: Axes, witnesses: Sequence[Witness]) -> None:
             )  # fmt: skip
 
 
-def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audit, protected: str) -> None:
-    """Where witnesses went: an arrow to the same computation, a cross where it is gone."""
+def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audited, protected: str) -> None:
+    """The effect of the repair: an arrow to the same computation, or a cross if it was removed."""
     later: dict[bytes, Decomposition] = {}
-    for found in repaired.decompositions:
-        known = later.get(_key(found))
-        if known is None or known.occurrences < found.occurrences:
-            later[_key(found)] = found
-    gone = [w for w in witnesses if _key(w.decomposition) not in later]
-    if gone:
+    for decomposition in repaired.decompositions:
+        known = later.get(_key(decomposition))
+        if known is None or known.occurrences < decomposition.occurrences:
+            later[_key(decomposition)] = decomposition
+    removed = [w for w in witnesses if _key(w.decomposition) not in later]
+    if removed:
         ax.scatter(
-            *_places(gone), s=26, c=_ink(), marker="x", linewidths=0.9, zorder=4,
-            label="gone by the repair",
+            *_coordinates(removed), s=26, c=_ink(), marker="x", linewidths=0.9, zorder=4,
+            label="removed by the repair",
         )  # fmt: skip
     arrow = {"arrowstyle": "-|>", "color": AFTER, "linewidth": 0.9, "mutation_scale": 9}
-    stay = [w for w in witnesses if _key(w.decomposition) in later]
-    for witness in stay[:MOST_ARROWS]:
+    remaining = [w for w in witnesses if _key(w.decomposition) in later]
+    for witness in remaining[:MOST_ARROWS]:
         now = later[_key(witness.decomposition)]
         if now.influence is not None:
             start = figure(witness.association), figure(witness.influence)
@@ -288,31 +292,36 @@ def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audit, protect
             ax.annotate("", end, start, arrowprops={**arrow, "shrinkA": 3}, zorder=3.2)
 
 
-def _key(found: Decomposition) -> bytes:
-    """What is the same computation before and after: the same term, or the whole program."""
-    return b"" if Site(0) in found.sites else found.expression.digest
+def _key(decomposition: Decomposition) -> bytes:
+    """Identifies a computation before and after a repair: its term, or the whole program."""
+    return b"" if Site(0) in decomposition.sites else decomposition.expression.digest
 
 
 def _ink() -> str:
-    """The color of text, which is light where the background is dark."""
+    """The color of text, light on a dark background."""
     return str(import_module("matplotlib").rcParams["text.color"])
 
 
 def _draw_legends(ax: Axes) -> None:
-    """What the marks mean, and their sizes, above the axes."""
+    """The legends of markers and sizes, above the axes."""
     style: dict[str, Any] = {
         "frameon": False, "fontsize": FONT_SIZE, "handletextpad": 0.2, "columnspacing": 1.0,
         "borderpad": 0.2, "borderaxespad": 0.0,
     }  # fmt: skip
     handles, labels = ax.get_legend_handles_labels()
-    found = dict(zip(labels, handles, strict=True))
+    entries = dict(zip(labels, handles, strict=True))
     legend = ax.legend(
-        found.values(), found.keys(), loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, **style
+        entries.values(),
+        entries.keys(),
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        ncols=3,
+        **style,
     )
-    for handle, label in zip(legend.legend_handles, found, strict=True):
+    for handle, label in zip(legend.legend_handles, entries, strict=True):
         if handle is not None and label in ("computation", "after the repair"):
             handle.set_alpha(0.8)
-    legend.set_clip_on(False)  # or the layout leaves no room for it
+    legend.set_clip_on(False)  # otherwise the layout reserves no space for it
     ax.add_artist(legend)
     sizes = [
         ax.scatter([], [], s=_area(size), c="none", edgecolors=OTHERS, linewidths=0.8)
@@ -322,8 +331,10 @@ def _draw_legends(ax: Axes) -> None:
     ax.legend(sizes, names, loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(SIZES), **style)
 
 
-def _draw_labels(ax: Axes, audit: Audit, named: Sequence[Witness], taken: Sequence[Array]) -> None:
-    """Name witnesses in words: beside them, apart from each other, and off the lines."""
+def _draw_labels(
+    ax: Axes, audit: Audited, named: Sequence[Witness], taken: Sequence[Array]
+) -> None:
+    """Label witnesses beside their points, without overlaps."""
     labels = []
     for witness in named:
         words = describe_term(witness.expression, witness.term, audit.population.columns)
@@ -336,4 +347,4 @@ def _draw_labels(ax: Axes, audit: Audit, named: Sequence[Witness], taken: Sequen
     lines += [np.array([corner, (corner[0], ax.get_ylim()[1])]),
               np.array([corner, (ax.get_xlim()[1], corner[1])])]  # fmt: skip
     along = [np.linspace(start, end, 60) for start, end in lines]
-    place(ax, labels, np.concatenate([*taken, *along]), _ink())
+    draw_labels(ax, labels, np.concatenate([*taken, *along]), _ink())

@@ -1,4 +1,4 @@
-"""Names beside points of a figure: short, drawable, and not over one another."""
+"""Labels beside the points of a figure: short, drawable, without overlaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.page.shown import cut, visible
+from proxyuse.page.untrusted_text import cut, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,14 +30,14 @@ _CELL = 4.0  # pixels; where points are dense, the area they cover counts
 
 @dataclass(frozen=True)
 class Label:
-    """A text, and the point it belongs to, in the units of the axes."""
+    """A text and its point, in data coordinates."""
 
     text: str
     at: tuple[float, float]
 
 
 def cut_lines(text: str, width: int, lines: int) -> str:
-    """A text on a few lines, the last of which says if something is left out.
+    """A text on a few lines; the last one ends in an ellipsis if the text was cut.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def cut_lines(text: str, width: int, lines: int) -> str:
     one of 'Husband', …
     """
     text = visible(cut(text, 4 * width * lines))
-    found = textwrap.wrap(text, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)
-    return "\n".join(found)
+    wrapped = textwrap.wrap(text, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)
+    return "\n".join(wrapped)
 
 
 def drawable(text: str, ax: Axes) -> str:
-    """A text with a question mark in place of each character that the font of the axes lacks."""
+    """A text with a question mark for each character that the font of the axes lacks."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     families = ax.xaxis.label.get_fontproperties().get_family()
@@ -61,10 +61,10 @@ def drawable(text: str, ax: Axes) -> str:
     )
 
 
-def place(ax: Axes, labels: list[Label], taken: Array, color: str) -> None:
-    """Draw labels, each where it covers no other label and none of the taken points.
+def draw_labels(ax: Axes, labels: list[Label], taken: Array, color: str) -> None:
+    """Draw labels so that they cover neither each other nor the taken points.
 
-    A label for which there is no such room is left out; the first may cover points.
+    A label without enough space is omitted; only the first may cover points.
     """
     points = np.unique(np.round(ax.transData.transform(taken) / _CELL), axis=0) * _CELL
     inside = ax.get_window_extent()
@@ -95,7 +95,7 @@ def place(ax: Axes, labels: list[Label], taken: Array, color: str) -> None:
 
 
 class _Room:
-    """The room that a label takes, in pixels, once it is known how large its text is."""
+    """The space that a label takes, in pixels."""
 
     def __init__(self, ax: Axes, label: Label) -> None:
         text = _draw(ax, label, (1, 1))
@@ -106,7 +106,7 @@ class _Room:
         self._pixels = ax.figure.dpi / 72  # of a point
 
     def box(self, offset: tuple[int, int]) -> Bbox:
-        """Where it would be drawn."""
+        """The bounding box at an offset."""
         from matplotlib.transforms import Bbox
 
         start = self.at + np.array(offset) * self._pixels
@@ -114,9 +114,9 @@ class _Room:
         return Bbox([start, start + self._size])
 
     def corner(self, box: Bbox) -> Array:
-        """The place of a box that is nearest to the point, where a line to it ends."""
-        found: Array = np.clip(self.at, box.min, box.max)
-        return found
+        """The position within a box that is nearest to the point."""
+        nearest: Array = np.clip(self.at, box.min, box.max)
+        return nearest
 
 
 def _within(box: Bbox, points: Array) -> Array:
@@ -124,7 +124,7 @@ def _within(box: Bbox, points: Array) -> Array:
 
 
 def _draw(ax: Axes, label: Label, offset: tuple[int, int], color: str = "black") -> Annotation:
-    """A label, with a line to its point if that is not near."""
+    """Draw a label, with a line to its point if that is far."""
     sides = int(np.sign(offset[0])), int(np.sign(offset[1]))
     line = {
         "arrowstyle": "-", "color": color, "linewidth": 0.5, "alpha": 0.6, "shrinkA": 0,
@@ -140,7 +140,7 @@ def _draw(ax: Axes, label: Label, offset: tuple[int, int], color: str = "black")
 
 
 def _set_off(text: Annotation, ax: Axes) -> None:
-    """Surround a text that lies on points with the color of the background."""
+    """Outline a text that covers points in the background color."""
     from matplotlib.patheffects import withStroke
 
     text.set_path_effects([withStroke(linewidth=1.6, foreground=ax.get_facecolor())])

@@ -1,4 +1,4 @@
-"""What the numbers of a report mean and how each was computed: one entry a meaning."""
+"""Explanations of the terms and numbers in a report, one entry per term."""
 
 from __future__ import annotations
 
@@ -7,56 +7,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.output.validity_words import confidence
-from proxyuse.output.words import count
+from proxyuse.words import confidence, count
 
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A meaning.
+    """The explanation of one term.
 
     Attributes
     ----------
-    key : how a template names it.
-    title : the word it is about.
-    told : paragraphs.
+    key : the name used in templates.
+    title : the term.
+    paragraphs : the explanation.
     """
 
     key: str
     title: str
-    told: tuple[str, ...]
+    paragraphs: tuple[str, ...]
 
 
 _ASSOCIATION = {
-    "normalized mutual information": "Normalized mutual information: what knowing one of the two "
-    "tells about the other, divided by all there is to know about both, I(X; Z) / H(X, Z). It is 1 "
-    "only if each of the two determines the other.",
-    "adjusted mutual information": "Adjusted mutual information: mutual information without what "
-    "chance alone adds in a sample of this size.",
-    "Cramer's V": "Cramér's V: how far the counts are from those of two things that have nothing "
-    "to do with each other.",
-    "squared correlation": "Squared correlation: the share of the variance of one that a straight "
-    "line through the other explains.",
+    "normalized mutual information": "Normalized mutual information: the information that the two "
+    "share, divided by the information in both together, I(X; Z) / H(X, Z). It is 1 only if each "
+    "of the two determines the other.",
+    "adjusted mutual information": "Adjusted mutual information: mutual information minus the "
+    "amount that chance produces in a sample of this size.",
+    "Cramer's V": "Cramér's V: how far the counts are from those of two independent values.",
+    "squared correlation": "Squared correlation: the share of the variance of one that a linear "
+    "function of the other explains.",
 }
 _CHANGED_DECISIONS = QuantitativeInputInfluence().name
 _INFLUENCE = {
     _CHANGED_DECISIONS: (
-        "For a pair of rows, the value of the computation in the first row is replaced by its "
-        "value in the second, and the model decides again. Influence is the share of pairs for "
-        "which the decision of the first row comes out differently. A decision is what the model "
-        "says; where it says a number, any other number is another decision.",
+        "For each pair of rows, the value of the computation in the first row is replaced with its "
+        "value in the second row, and the model decides again. Influence is the share of pairs for "
+        "which the decision changes. If the model returns a number, any different number is a "
+        "different decision.",
     ),
     "squared change": (
-        "The mean squared change of the output when the value is drawn from another row, divided "
-        "by twice the variance of the output. It may pass 1.",
+        "The mean squared change of the output when the value is taken from another row, divided "
+        "by twice the variance of the output. It can exceed 1.",
     ),
 }
 
 
 def glossary(document: Document, repair: Document | None = None) -> dict[str, Entry]:
-    """The entries that a report of this document needs, by key."""
+    """The entries for a report of this document, by key."""
     entries = [*_measured(document), *_counted(document), *_judged(), *_statistics(document)]
     if repair is not None:
         entries += _repaired(repair)
@@ -66,76 +64,76 @@ def glossary(document: Document, repair: Document | None = None) -> dict[str, En
 def _measured(document: Document) -> Iterator[Entry]:
     rows, limits = count(document["rows"], "row"), document["thresholds"]
     name, influence = document["measures"]["association"], document["measures"]["influence"]
-    weighted = " Rows count by their weight." if document["weighted"] else ""
+    weighted = " Rows are weighted." if document["weighted"] else ""
     yield Entry(
         "association",
         "Association",
         (
-            "How nearly what is computed is another name for the protected attribute. 0: it tells "
-            "nothing about it.",
+            "How close the computation is to being another name for the protected attribute: 0 if "
+            "it says nothing about it, 1 if each determines the other.",
             _association(name),
-            f"Computed on all {rows}, whether or not they reach the computation.{weighted}",
+            f"Computed on all {rows}, even those for which the model skips it.{weighted}",
         ),
     )
     how = (
-        "Estimated from sampled pairs of rows; the notes say how many, and how far it may be off."
+        "Estimated from sampled pairs of rows. The notes give their number and the possible error."
         if document["measures"]["sampled"]
-        else f"Exact: over all pairs of the {rows}.{weighted}"
+        else f"Exact, over all pairs of the {rows}.{weighted}"
     )
-    told = _INFLUENCE.get(influence, (f"Measured as: {influence}.",))
+    meaning = _INFLUENCE.get(influence, (f"Measured as: {influence}.",))
     yield Entry(
         "influence",
         "Influence",
-        ("How much the decisions hang on what is computed. 0: not at all.", *told, how),
+        ("How much the decisions depend on the computation: 0 if not at all.", *meaning, how),
     )
     yield Entry(
         "epsilon",
-        "The threshold of association (epsilon)",
+        "Association threshold (epsilon)",
         (
-            f"A computation counts if its association is at least {limits['epsilon']:g}. The "
-            "threshold was chosen by who ran the audit; it is no property of the model.",
+            f"A witness has an association of at least {limits['epsilon']:g}. The person who ran "
+            "the audit chose this threshold; it is not a property of the model.",
         ),
     )
     yield Entry(
         "delta",
-        "The threshold of influence (delta)",
+        "Influence threshold (delta)",
         (
-            f"A computation counts if its influence is above {limits['delta']:g}. The threshold "
-            "was chosen by who ran the audit; it is no property of the model.",
+            f"A witness has an influence above {limits['delta']:g}. The person who ran the audit "
+            "chose this threshold; it is not a property of the model.",
         ),
     )
     yield Entry(
         "ceiling",
-        "At most",
+        "Highest possible association",
         (
-            "The largest association possible for values distributed as these are: something true "
-            "for one person in a hundred cannot be another name for something true for one in two.",
+            "The highest association that values with these frequencies can have. Something true "
+            "for 1% of people cannot be another name for something true for 50%.",
         ),
     )
     yield Entry(
         "guess",
-        "Guessed right",
+        "Correct guesses",
         (
-            "Of all rows, the share for which the commonest value of the protected attribute among "
-            "rows with the same value of the computation is the right one. A number with many "
-            "values is cut into ranges, and one range counts as one value.",
-            "Who does not know the computation guesses the commonest value of all.",
+            "The share of rows for which the best guess of the protected attribute is correct. "
+            "Knowing the computation, the best guess is the most frequent value among rows with "
+            "the same result. Numbers with many values are grouped into ranges.",
+            "Without the computation, the best guess is the most frequent value overall.",
         ),
     )
     yield Entry(
         "reach",
         "Reach",
         (
-            "The share of rows for which the model gets as far as evaluating this computation at "
-            "one of its places."
+            "The share of rows for which the model evaluates this computation in at least one "
+            "position."
             + (" Influence cannot be larger." if influence == _CHANGED_DECISIONS else ""),
         ),
     )
 
 
 def _association(name: str) -> str:
-    """How an association is computed; a measure of the user's own is known by its name only."""
-    known = (told for begin, told in _ASSOCIATION.items() if name.startswith(begin))
+    """How an association is computed; a custom measure is only named."""
+    known = (text for begin, text in _ASSOCIATION.items() if name.startswith(begin))
     return next(known, f"Measured as: {name}.")
 
 
@@ -144,27 +142,28 @@ def _counted(document: Document) -> Iterator[Entry]:
         "rows",
         "Rows",
         (
-            "The records that everything here was measured on, one a person or case. What is said "
-            "holds for these rows.",
+            "The records used for all measurements, one per person or case. All figures hold for "
+            "these rows.",
         ),
     )
     yield Entry(
         "decompositions",
-        "Computations that were measured",
+        "Measured computations",
         (
-            "Every part of the model that computes something, and every set of places where it "
-            "does, taken apart from the rest of the model. Each was measured.",
+            "The parts of the model that compute something: columns, tests, branches, sums and "
+            "trees. A computation that occurs several times is measured at single occurrences and "
+            "at all of them together.",
         ),
     )
     yield Entry(
         "places",
-        "Places",
-        ("At how many places of the model the same computation stands. They change together.",),
+        "Occurrences",
+        ("How often the same computation occurs in the model. All occurrences change together.",),
     )
     yield Entry(
         "size",
         "Size",
-        ("The number of parts a computation is made of: variables, constants, operations.",),
+        ("The number of nodes of a computation: variables, constants and operations.",),
     )
     yield Entry(
         "witness",
@@ -172,57 +171,57 @@ def _counted(document: Document) -> Iterator[Entry]:
         (
             "A computation inside the model with an association of at least "
             f"{document['thresholds']['epsilon']:g} and an influence above "
-            f"{document['thresholds']['delta']:g}: it is nearly another name for the protected "
-            "attribute, and decisions hang on it.",
-            "Witnesses that stand inside each other form a group.",
+            f"{document['thresholds']['delta']:g}. It is nearly another name for the protected "
+            "attribute, and decisions depend on it.",
+            "Witnesses inside one another form a group.",
         ),
     )
     yield Entry(
         "complete",
         "Complete",
         (
-            "Every computation written in the model was measured, or a bound shows that it is no "
+            "Every computation in the model was measured, or a bound proves that it is not a "
             "witness.",
-            "Sums of some of the model's terms or trees are computations too. The smallest ones "
-            "that are witnesses are listed. If there are too many to try all of them, a note says "
-            "how many were tried.",
-            "Where not everything could be settled, the report names what was left open, and a "
-            "witness may be there.",
+            "Sums of some of the model's terms or trees are computations, too. The report lists "
+            "the smallest witnesses among them. If there are too many to try all, a note gives the "
+            "number that were tried.",
+            "If the search is incomplete, the report lists the undecided computations. There may "
+            "be witnesses among them.",
         ),
     )
     yield Entry(
         "withheld",
-        "Withheld",
+        "Hidden counts",
         (
-            f"Numbers of rows below {document['min_cell']} are not shown, nor others from which "
-            "they could be computed.",
+            f"Counts below {document['min_cell']} are hidden to protect single people. Counts that "
+            "would reveal them are shown as the range that the other numbers imply, or as "
+            "'withheld' if that range is too wide.",
         ),
     )
     yield Entry(
         "moved",
-        "Decisions that change",
+        "Changed decisions",
         (
-            "Of the rows of a group, the share whose decision comes out differently if the value "
-            "of the computation is drawn from another row, of any group.",
-            "It says whose decisions hang on it, not in which direction they change, nor whether "
-            "that is better or worse.",
+            "The share of a group's decisions that change if the value of the computation is taken "
+            "from another row, of any group.",
+            "It shows whose decisions depend on the computation, not who gains or loses.",
         ),
     )
     yield Entry(
         "hash",
         "Hash (SHA-256)",
         (
-            "A fingerprint of a file. Whoever has the file can compute it again, for instance with "
-            "sha256sum: an equal hash means the same file.",
+            "A fingerprint of a file. Compute it again, for example with sha256sum: an equal hash "
+            "means the same file.",
         ),
     )
     yield Entry(
         "own-hash",
         "Hash (BLAKE2b)",
         (
-            "A fingerprint of what was measured, however it is stored: an equal hash means the "
-            "same program, or the same rows. A certificate has the same ones, and proxyuse verify "
-            "computes them again.",
+            "A fingerprint of the measured program or rows, independent of the file format. An "
+            "equal hash means the same program or rows. Certificates contain these hashes, and "
+            "proxyuse verify checks them.",
         ),
     )
 
@@ -232,21 +231,21 @@ def _judged() -> Iterator[Entry]:
         "judgment",
         "Judgment",
         (
-            "Whether a use is acceptable is for people to decide, or for rules that they wrote. "
-            "What nobody judged appropriate counts as a violation.",
+            "People decide whether a use is acceptable, directly or through the rules of a policy. "
+            "A witness that nobody judged appropriate counts as a violation.",
         ),
     )
 
 
 def _statistics(document: Document) -> Iterator[Entry]:
-    asked = document.get("validity")
-    if asked is None:
+    validity = document.get("validity")
+    if validity is None:
         yield Entry(
             "verdict",
             "Not tested",
             (
-                "What is said holds for these rows. Whether it holds for others too was not asked: "
-                "the same audit with --validity confirm does.",
+                "The figures hold for these rows. Whether they hold for other people was not "
+                "tested. To test it, repeat the audit with --validity confirm.",
             ),
         )
         return
@@ -254,54 +253,50 @@ def _statistics(document: Document) -> Iterator[Entry]:
         "verdict",
         "Confirmed, possible, undecided",
         (
-            "Confirmed: the tests say that it is a witness among the people from whom the rows "
-            "were drawn, too. Possible: it passes on these rows, which may be chance. Undecided: "
-            "the tests could not tell.",
+            "Confirmed: it is also a witness in the population that the rows were sampled from, "
+            "according to the tests. Possible: it is a witness on these rows, which may be chance. "
+            "Undecided: the tests cannot tell.",
         ),
     )
-    for way in asked["ways"]:
-        yield _WAYS[way["way"]](way)
+    for method in validity["ways"]:
+        yield _METHODS[method["way"]](method)
 
 
-def _bounds(way: Document) -> Entry:
-    tests = way["tested"]
+def _bounds(method: Document) -> Entry:
+    tests = method["tested"]
     for_all = f" for all {count(tests, 'test')} at once" if tests else ""
     return Entry(
         "bounds",
         "Confidence bounds",
         (
-            "Rows are a sample; the figure for all people may be another one. It lies above the "
-            f"lower bound, and below the upper one, each with {confidence(way['alpha'])} "
-            f"confidence{for_all}, if the rows were drawn independently.",
+            "The rows are a sample, so the figure for the whole population may differ. It lies "
+            f"above the lower bound and below the upper bound, each with "
+            f"{confidence(method['alpha'])} confidence{for_all}, if the rows are independent.",
         ),
     )
 
 
-def _p_value(way: Document) -> Entry:
+def _p_value(method: Document) -> Entry:
     return Entry(
         "p-value",
         "p-value",
         (
-            "The protected attribute was shuffled among the rows again and again "
-            f"({way['permutations']:,} times). The p-value tells how often an association at least "
-            "this strong came up by chance alone, corrected for the number of tests as the "
-            "statistics remarks say.",
+            "The protected attribute was shuffled among the rows "
+            f"{method['permutations']:,} times. The p-value is the share of shuffles with an "
+            "association at least this strong, corrected for the number of tests.",
         ),
     )
 
 
-def _splits(way: Document) -> Entry:
+def _splits(method: Document) -> Entry:
     return Entry(
         "splits",
-        "Found again in splits",
-        (
-            "The rows were cut into parts; a witness was looked for in one part and tested on "
-            "another.",
-        ),
+        "Cross-validation",
+        ("The rows were split. Witnesses were searched on one part and tested on the other.",),
     )
 
 
-_WAYS = {"confirm": _bounds, "permutation": _p_value, "cross-validation": _splits}
+_METHODS = {"confirm": _bounds, "permutation": _p_value, "cross-validation": _splits}
 
 
 def _repaired(repair: Document) -> Iterator[Entry]:
@@ -309,20 +304,20 @@ def _repaired(repair: Document) -> Iterator[Entry]:
         "utility",
         f"Utility: {repair['utility']['name']}",
         (
-            "What the repair was to lose least of. It was chosen on the rows that were used; only "
-            "rows that were kept apart (the hold-out) did not take part in choosing it.",
+            "The repair loses as little of this as possible. It was chosen on the repair rows. The "
+            "hold-out set, if there is one, was not used to choose it.",
         ),
     )
     yield Entry(
         "changed",
-        "Predictions that changed",
-        ("Of the rows that were used, those for which the repaired program says another thing.",),
+        "Changed predictions",
+        ("The number of repair rows for which the repaired program predicts something else.",),
     )
     yield Entry(
         "certificate",
         "Certificate",
         (
-            "What someone else can re-check with the model and the data: proxyuse verify. The hash "
+            "A record that others can check with the model, the data and proxyuse verify. The hash "
             "is that of its content.",
         ),
     )

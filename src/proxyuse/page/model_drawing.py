@@ -1,9 +1,9 @@
 """A decision tree as a drawing, with a computation highlighted in it.
 
-The tree is drawn as an outline: a box a line, a step to the right for each test, so that deep
-trees stay narrow and tests can be written in words. A small tree is drawn whole. Of a large one
-there are the ways from the root to the computation, what stands around and below it, and boxes
-that tell how much was left out. Only places and texts are decided here; a template draws them.
+The tree is drawn as an outline with one box per line, indented by depth, so deep trees stay narrow
+and tests fit as words. A small tree is drawn completely. A large one is reduced to the paths from
+the root to the computation, its surroundings, and boxes that say how much is omitted. This module
+computes positions and texts; a template draws them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from proxyuse.data.columns import Column
 from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
-from proxyuse.output.words import count
-from proxyuse.page.places import clause
-from proxyuse.page.shown import cut, visible
+from proxyuse.page.location import clause
+from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.program import Program
+from proxyuse.words import count
 
 WHOLE = 40  # boxes of a tree that is drawn whole
 BELOW = 2  # levels below the computation that are drawn
@@ -58,7 +58,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A line from a test to what follows, where it holds or does not."""
+    """A line from a test to one of its two branches."""
 
     x: int
     top: int
@@ -69,7 +69,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A drawing, the number of its boxes, and how many tests of the tree were left out."""
+    """A drawing, and how many tests of the tree it omits."""
 
     width: int
     height: int
@@ -81,7 +81,7 @@ class Drawing:
 def tree_drawing(
     program: Program, columns: Mapping[str, Column], sites: Sequence[Site]
 ) -> Drawing | None:
-    """The tree around the first of some sites; None if it stands in no tree.
+    """The tree that contains the first of some sites; None if there is none.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def tree_drawing(
 
 
 def _node(points: Points, point: int) -> int | None:
-    """The node of a tree that a point stands in: itself, its test or its outcome."""
+    """The tree node of a point, which may be the node itself, its test or its leaf."""
     while point >= 0:
         above = points.parents[point]
         if isinstance(points.terms[point], Ite):
@@ -119,7 +119,7 @@ def _root(points: Points, point: int) -> int | None:
 
 
 class _Outline:
-    """One drawing in the making."""
+    """Lays out one drawing."""
 
     def __init__(
         self, program: Program, columns: Mapping[str, Column], root: int, sites: Sequence[Site]
@@ -148,7 +148,7 @@ class _Outline:
         return self._points.below(node)[1:]
 
     def _chosen(self, hits: Sequence[int]) -> set[int] | None:
-        """The nodes to be drawn; None for all."""
+        """The nodes to draw; None for all."""
         if self._count(self._root) <= WHOLE:
             return None
         chosen = {self._root}
@@ -167,29 +167,29 @@ class _Outline:
         return chosen
 
     def _count(self, node: int) -> int:
-        """The boxes of a tree, as far as it matters."""
-        found, stack = 0, [node]
-        while stack and found <= WHOLE:
-            found += 1
+        """The number of boxes of a tree, counted up to `WHOLE`."""
+        boxes, stack = 0, [node]
+        while stack and boxes <= WHOLE:
+            boxes += 1
             stack += self._branches(stack.pop())
-        return found
+        return boxes
 
     def _tests(self, node: int) -> int:
-        """The tests of a tree; a packed tree knows how many it has."""
-        found, stack = 0, [node]
+        """The number of tests of a tree; a packed tree knows it."""
+        tests, stack = 0, [node]
         while stack:
             inner = stack.pop()
             term = self._points.terms[inner]
             if isinstance(term, PackedIte):
-                found += term.tests
+                tests += term.tests
                 continue
             branches = self._branches(inner)
-            found += bool(branches)
+            tests += bool(branches)
             stack += branches
-        return found
+        return tests
 
     def drawing(self) -> Drawing:
-        """Lay the nodes out, from the root down, what holds before what does not."""
+        """Lay out the nodes from the root down, the true branch first."""
         boxes: list[Box] = []
         edges: list[Edge] = []
         left_out = 0
@@ -234,7 +234,7 @@ class _Outline:
         return found
 
     def _only_test(self, node: int) -> bool:
-        """Whether what was found is in a node's test, not the node with all that follows."""
+        """Whether the computation is in the test of a node, and not the node with its branches."""
         if not self._branches(node):
             return False
         end = self._points.end(node + 1)
@@ -270,7 +270,7 @@ def _box(title: str, kind: str, depth: int, line: int, hit: bool, inside: bool) 
 
 
 def _short(text: str) -> str:
-    """A number with four digits; any other text as it is."""
+    """A number with four digits; any other text unchanged."""
     try:
         return f"{float(text):.4g}"
     except ValueError:
@@ -278,6 +278,6 @@ def _short(text: str) -> str:
 
 
 def _width(text: str) -> float:
-    """How wide a text is, about: fonts differ."""
+    """The approximate width of a text; fonts differ."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return wide * _WIDE + (len(text) - wide) * _CHARACTER

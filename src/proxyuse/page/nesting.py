@@ -1,10 +1,10 @@
-"""Which measured computation each one is part of.
+"""The nearest measured computation that contains each computation.
 
-Sub-terms are ranges of program points that lie inside each other or apart, so the computations
-around a place are a stack, with the widest at the bottom; one sweep over the points and a search
-in the stack find the nearest one that holds all positions of a computation. Some operands of an
-operator first look for a listed set with one operand more. For N computations at one or a few
-positions this costs O(N log N), however deep the program is.
+Sub-terms are ranges of program points that are nested or disjoint. The computations around a point
+therefore form a stack with the widest at the bottom. One sweep over the points with a binary search
+in the stack finds the nearest one that contains all positions of a computation. For a subset of the
+operands of an operator, a listed subset with one more operand comes first. For N computations at
+one or a few positions this takes O(N log N), however deep the program is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Operands = tuple[int, tuple[int, ...]]
 
 
 def parents(points: Points, sites: Sequence[Sequence[Site]]) -> list[int]:
-    """For each computation the number of the nearest one that it is part of, or -1.
+    """For each computation the index of the nearest one that contains it, or -1.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def parents(points: Points, sites: Sequence[Sequence[Site]]) -> list[int]:
     [-1, 0, 3, 1, 3]
     """
     ranges = _Ranges(points)
-    found = _around(points, sites, [ranges.hull(some) for some in sites])
-    for place, set_ in _wider_sets(points, ranges, sites).items():
-        found[place] = set_
-    return found
+    nearest = _around(points, sites, [ranges.hull(some) for some in sites])
+    for index, subset in _wider_sets(points, ranges, sites).items():
+        nearest[index] = subset
+    return nearest
 
 
 class _Ranges:
-    """The ranges of points that sites cover; the operands of an operator are found once."""
+    """The ranges of points that sites cover. The operands of an operator are looked up once."""
 
     def __init__(self, points: Points) -> None:
         self._points = points
@@ -57,9 +57,9 @@ class _Ranges:
         return self._below[point]
 
     def hull(self, sites: Sequence[Site]) -> tuple[int, int]:
-        """From the first point that is covered to one past the last.
+        """From the first covered point to one past the last.
 
-        Equal terms stand at all sites, so whole terms all have as many points.
+        All sites have equal terms, so whole terms have the same number of points.
         """
         if not any(site.operands for site in sites):
             first, last = min(sites).point, max(sites).point
@@ -80,18 +80,18 @@ def _around(
 ) -> list[int]:
     """The nearest computation with one position, a whole sub-term, around each hull."""
     whole = {
-        some[0].point: place
-        for place, some in enumerate(sites)
+        some[0].point: index
+        for index, some in enumerate(sites)
         if len(some) == 1 and not some[0].operands
     }
-    found = [-1] * len(sites)
-    asked = sorted(range(len(sites)), key=lambda place: hulls[place])
+    nearest = [-1] * len(sites)
+    order = sorted(range(len(sites)), key=lambda index: hulls[index])
     starts = sorted(whole)
-    stack: list[int] = []  # computations around the place, the widest first
+    stack: list[int] = []  # computations around the current point, the widest first
     ends: list[int] = []  # where each ends, negated, so that it ascends
     entered = 0
-    for place in asked:
-        start, end = hulls[place]
+    for index in order:
+        start, end = hulls[index]
         while entered < len(starts) and starts[entered] <= start:
             point = starts[entered]
             entered += 1
@@ -100,44 +100,44 @@ def _around(
             ends.append(-points.end(point))
         _leave(stack, ends, start)
         depth = bisect_right(ends, -end) - 1  # the innermost that ends at `end` or later
-        while depth >= 0 and stack[depth] == place:
+        while depth >= 0 and stack[depth] == index:
             depth -= 1
-        found[place] = stack[depth] if depth >= 0 else -1
-    return found
+        nearest[index] = stack[depth] if depth >= 0 else -1
+    return nearest
 
 
 def _leave(stack: list[int], ends: list[int], point: int) -> None:
-    """Take from the stack what ends at or before a point."""
+    """Pop what ends at or before a point."""
     while ends and -ends[-1] <= point:
         ends.pop()
         stack.pop()
 
 
 def _wider_sets(points: Points, ranges: _Ranges, sites: Sequence[Sequence[Site]]) -> dict[int, int]:
-    """For operands, and sets of them, the first listed set of operands with one more."""
+    """For operands and subsets of operands, the first listed subset with one more operand."""
     sets: dict[Operands, int] = {}
-    for place, some in enumerate(sites):
+    for index, some in enumerate(sites):
         if len(some) != 1:
             continue
         point, operands = some[0]
         if operands:
-            sets[point, operands] = place
+            sets[point, operands] = index
     alone = {
-        some[0].point: place
-        for place, some in enumerate(sites)
+        some[0].point: index
+        for index, some in enumerate(sites)
         if len(some) == 1 and not some[0].operands and _is_operand(points, some[0].point)
     }
-    found: dict[int, int] = {}
-    for (point, operands), place in sets.items():
-        for left in range(len(operands)):
-            rest = operands[:left] + operands[left + 1 :]
+    wider: dict[int, int] = {}
+    for (point, operands), index in sets.items():
+        for omitted in range(len(operands)):
+            rest = operands[:omitted] + operands[omitted + 1 :]
             if len(rest) > 1:
                 inner = sets.get((point, rest))
             else:
                 inner = alone.get(ranges.below(point)[rest[0]])
             if inner is not None:
-                found.setdefault(inner, place)
-    return found
+                wider.setdefault(inner, index)
+    return wider
 
 
 def _is_operand(points: Points, point: int) -> bool:

@@ -1,26 +1,24 @@
-"""What a notebook shows of an audit or a repair: a small piece of HTML, without scripts.
+"""The view of an audit or a repair in a notebook: a small HTML fragment without scripts.
 
-It takes its colors from the notebook, so it is light or dark as that is. Numbers come from the
-documents, so it tells no more than a report. Names come from strangers and are escaped.
+It inherits its colors from the notebook, light or dark. Numbers come from the documents, so it
+discloses no more than a report. Names are untrusted and are escaped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness, groups_of
-from proxyuse.output.words import count
-from proxyuse.page.shown import cut, visible
-from proxyuse.repairing.repair import Repair
+from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.report.document import document
+from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_text import repair_headline
 from proxyuse.report.wording import headline, lacking
 from proxyuse.validity.content import assessment_content
+from proxyuse.words import count
 
 MOST_GROUPS = 5
 MOST_STEPS = 5
@@ -44,46 +42,45 @@ overflow-wrap:anywhere;min-width:4.5em;max-width:32em}
 .proxyuse .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .proxyuse code{font-size:.92em;color:inherit;background:rgba(128,128,128,.15);padding:0 .2em}
 """
-NUMBERS = ("association", "influence", "around it")
+NUMBERS = ("association", "influence", "related")
 
 
-def audit_html(audit: Audit) -> str:
-    """The answer, the first groups of witnesses, the thresholds, and what was not settled.
+def audit_html(audit: Audited) -> str:
+    """The answer, the first groups of witnesses, the thresholds, and what is undecided.
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-    >>> "<bdi>the value of vitamins</bdi>" in audit_html(found)
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> "<bdi>the value of vitamins</bdi>" in audit_html(audit)
     True
     """
     groups = groups_of(audit.witnesses)
-    fronts = [(group.representative, len(group.witnesses)) for group in groups]
-    shown = [front for front, _ in fronts[:MOST_GROUPS]]
-    # Of thousands of witnesses, only those that are shown are put into words.
-    told = document(replace(audit, witnesses=shown))
+    sizes = [(group.representative, len(group.witnesses)) for group in groups]
+    # There may be thousands of witnesses; only the first groups are described.
+    content = document(audit, most_groups=MOST_GROUPS)
     state = "found" if audit.witnesses else "none" if audit.complete else ""
-    limits = told["thresholds"]
+    limits = content["thresholds"]
     measured = (
-        f"{count(told['decompositions'], 'decomposition')} on {count(told['rows'], 'row')}; a "
-        f"witness has an association of at least {limits['epsilon']:g} and an influence above "
-        f"{limits['delta']:g}"
+        f"{count(content['decompositions'], 'decomposition')} on "
+        f"{count(content['rows'], 'row')}; a witness has an association of at least "
+        f"{limits['epsilon']:g} and an influence above {limits['delta']:g}"
     )
     parts = [
         f'<p class="answer {state}">{_text(_answer(audit))}</p>',
-        _groups(told, fronts),
-        _nearest(told) if not audit.witnesses else "",
+        _groups(content, sizes),
+        _nearest(content) if not audit.witnesses else "",
         f'<p class="small">Measured: {escape(measured)}.</p>',
-        _searched(told),
-        _unsettled(told),
+        _searched(content),
+        _unsettled(content),
     ]
     return _fragment(parts)
 
 
-def repair_html(repair: Repair) -> str:
-    """What was repaired, the first steps, what it costs, and what was not settled."""
-    told = repair_document(repair)
+def repair_html(repair: Repaired) -> str:
+    """The result of a repair, its first steps, its cost, and what is undecided."""
+    content = repair_document(repair)
     rows = [
         [
             f"<code>{_text(first['term'], MOST_TEXT)}</code>{_more(step['number_of_changes'] - 1)}",
@@ -93,101 +90,110 @@ def repair_html(repair: Repair) -> str:
             f"{step['removed']['association']:.3f}",
             f"{step['removed']['influence']:.3f}",
         ]
-        for step in told["steps"][:MOST_STEPS]
+        for step in content["steps"][:MOST_STEPS]
         for first in step["changes"][:1]
     ]
-    heads = ["replaced", "by", "because of", "protected", "association", "influence"]
-    left = len(told["steps"]) - MOST_STEPS
-    limits, utility = told["thresholds"], told["utility"]
+    heads = ["replaced", "with", "because of", "protected attribute", "association", "influence"]
+    hidden = len(content["steps"]) - MOST_STEPS
+    limits, utility = content["thresholds"], content["utility"]
     costs = [
         f"{utility['name']} {loss['before']:.4f} before, {loss['after']:.4f} after on "
         f"{count(loss['rows'], 'row')} {called}"
         for loss, called in ((utility["used"], "used"), (utility["holdout"], "held out"))
         if loss is not None
     ]
-    if told["constant"] is not None:
-        costs.insert(0, f"the whole program became {told['constant']}")
-    looked = (
-        f"Looked for: association of at least {limits['epsilon']:g}, influence above "
-        f"{limits['delta']:g}, on {count(told['rows'], 'row')}. What is below these limits is "
-        "still used."
+    if content["constant"] is not None:
+        costs.insert(0, f"the whole program was replaced with {content['constant']}")
+    measured = (
+        f"Thresholds: association of at least {limits['epsilon']:g}, influence above "
+        f"{limits['delta']:g}, on {count(content['rows'], 'row')}. The model may still use "
+        "computations below them."
     )
     parts = [
-        f'<p class="answer{" none" * told["complete"]}">{_text(repair_headline(told))}</p>',
-        _table(heads, rows, f"{count(left, 'more step')}" if left > 0 else ""),
-        f"<p>{_text('; '.join(costs))}.</p>" if told["result"] == "repaired" else "",
-        f'<p class="small">{escape(looked)}</p>',
-        _searched(told),
-        _unsettled(told),
+        f'<p class="answer{" none" * content["complete"]}">{_text(repair_headline(content))}</p>',
+        _table(heads, rows, f"{count(hidden, 'more step')}" if hidden > 0 else ""),
+        f"<p>{_text('; '.join(costs))}.</p>" if content["result"] == "repaired" else "",
+        f'<p class="small">{escape(measured)}</p>',
+        _searched(content),
+        _unsettled(content),
     ]
     return _fragment(parts)
 
 
-def _answer(audit: Audit) -> str:
-    """The answer in one sentence, of all witnesses."""
+def _answer(audit: Audited) -> str:
+    """The answer in one sentence, for all witnesses."""
     witnesses = audit.witnesses
-    asked = audit.validity and assessment_content(audit.validity, witnesses)
+    validity = audit.validity and assessment_content(audit.validity, witnesses)
     numbers = {
         z.name: sum(w.protected == z.name for w in witnesses) for z in audit.population.protected
     }
-    told = {
+    content = {
         "protected": [{"name": name, "witnesses": number} for name, number in numbers.items()],
         "witnesses": [{"protected": w.protected, "explicit": w.explicit} for w in witnesses],
         "violations": len(witnesses),
         "complete": audit.complete,
-        "validity": asked,
+        "validity": validity,
     }
-    return headline(told, lambda name: cut(visible(name), MOST_NAME))
+    return headline(content, lambda name: cut(visible(name), MOST_NAME))
 
 
-def _groups(told: Mapping[str, Any], fronts: Sequence[tuple[Witness, int]]) -> str:
-    asked = ["verdict"] if told["validity"] else []
-    by_id = {(w["protected"], w["id"]): w for w in told["witnesses"]}
+def _groups(content: Mapping[str, Any], sizes: Sequence[tuple[Witness, int]]) -> str:
+    tested = ["verdict"] if content["validity"] else []
+    by_id = {(w["protected"], w["id"]): w for w in content["witnesses"]}
     rows = []
-    for front, number in fronts[:MOST_GROUPS]:
-        witness = by_id[front.key]
+    for representative, number in sizes[:MOST_GROUPS]:
+        witness = by_id[representative.key]
         what = f"<bdi>{_text(witness['reading'], MOST_TEXT)}</bdi>"
         what += " (the protected attribute itself)" * witness["explicit"]
-        verdict = [escape(witness["validity"]["verdict"]) for _ in asked]
+        verdict = [escape(witness["validity"]["verdict"]) for _ in tested]
         name = f'<code class="id">{_text(witness["id"])}</code>'
         rows.append([what, _name(witness["protected"]), *_figures(witness), *verdict,
                      f"{number - 1:,}", name])  # fmt: skip
-    heads = ["the model looks at", "protected", "association", "influence", *asked, "around it",
-             "id"]  # fmt: skip
-    left = len(fronts) - len(rows)
-    return _table(heads, rows, f"{count(left, 'more group')}" if left > 0 else "")
+    heads = ["the model uses", "protected attribute", "association", "influence", *tested,
+             "related", "id"]  # fmt: skip
+    hidden = len(sizes) - len(rows)
+    return _table(heads, rows, f"{count(hidden, 'more group')}" if hidden > 0 else "")
 
 
-def _nearest(told: Mapping[str, Any]) -> str:
+def _nearest(content: Mapping[str, Any]) -> str:
     rows = [
         [f"<bdi>{_text(near['reading'], MOST_TEXT)}</bdi>", _name(near["protected"]),
          *_figures(near), escape(lacking(near))]
-        for near in told["nearest"][:MOST_GROUPS]
+        for near in content["nearest"][:MOST_GROUPS]
     ]  # fmt: skip
-    return _table(["nearest to proxy use", "protected", "association", "influence", "lacks"], rows)
+    return _table(
+        [
+            "closest to proxy use",
+            "protected attribute",
+            "association",
+            "influence",
+            "below threshold",
+        ],
+        rows,
+    )
 
 
-def _figures(found: Mapping[str, Any]) -> list[str]:
-    influence = "" if found["influence"] is None else f"{found['influence']:.3f}"
-    return [f"{found['association']:.3f}", influence]
+def _figures(entry: Mapping[str, Any]) -> list[str]:
+    influence = "" if entry["influence"] is None else f"{entry['influence']:.3f}"
+    return [f"{entry['association']:.3f}", influence]
 
 
-def _searched(told: Mapping[str, Any]) -> str:
-    """What was searched and not exhausted."""
-    lines = [note["text"] for note in told["notes"] if note["kind"] == "searched"]
+def _searched(content: Mapping[str, Any]) -> str:
+    """The spaces that were searched, but not exhaustively."""
+    lines = [note["text"] for note in content["notes"] if note["kind"] == "searched"]
     return "".join(f'<p class="small">{_text(line, MOST_TEXT)}</p>' for line in lines)
 
 
-def _unsettled(told: Mapping[str, Any]) -> str:
-    """What could not be settled, and what was not looked at."""
-    if told["complete"]:
+def _unsettled(content: Mapping[str, Any]) -> str:
+    """The undecided computations, and the parts that cannot be inspected."""
+    if content["complete"]:
         return ""
-    listed = told["unsettled"]["listed"][:MOST_UNSETTLED]
-    lines = [*listed, *(n["text"] for n in told["notes"] if n["kind"] == "opaque")]
-    left = told["unsettled"]["count"] - len(listed)
-    lines += [f"... and {left:,} more"] if left > 0 else []
+    listed = content["unsettled"]["listed"][:MOST_UNSETTLED]
+    lines = [*listed, *(n["text"] for n in content["notes"] if n["kind"] == "opaque")]
+    hidden = content["unsettled"]["count"] - len(listed)
+    lines += [f"... and {hidden:,} more"] if hidden > 0 else []
     items = "".join(f"<li>{_text(line, MOST_TEXT)}</li>" for line in lines)
-    return f"<p>Not settled:</p><ul>{items}</ul>"
+    return f"<p>Undecided:</p><ul>{items}</ul>"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], more: str = "") -> str:
@@ -197,8 +203,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], more: str = "") 
     kinds = [' class="number"' if head in NUMBERS else "" for head in heads]
     head = _line("th", heads, [f'{kind} scope="col"' for kind in kinds])
     body = "".join(_line("td", row, kinds) for row in rows)
-    left = f'<p class="small">... and {more}.</p>' if more else ""
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{left}"
+    ending = f'<p class="small">... and {more}.</p>' if more else ""
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{ending}"
 
 
 def _line(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
@@ -215,7 +221,7 @@ def _name(text: str) -> str:
 
 
 def _more(number: int) -> str:
-    return f" and {count(number, 'more place')}" if number else ""
+    return f" and {count(number, 'more position')}" if number else ""
 
 
 def _fragment(parts: Iterable[str]) -> str:

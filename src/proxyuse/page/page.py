@@ -1,8 +1,7 @@
-"""The report as one file: templates, styles, scripts and data put together, no network.
+"""The HTML report as one file with its templates, styles, scripts and data.
 
-A page has no clock times and no folders, so the same audit gives the same bytes. Its content
-security policy lets no script run but those that are named there by their hash, and lets nothing
-be fetched.
+A page contains no times and no paths, so the same audit gives the same bytes. Its content security
+policy allows only the scripts listed there by hash, and no network requests.
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proxyuse.auditing import Audit
 from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable, written
 from proxyuse.judge.judgment import Oracle
-from proxyuse.output.words import count
 from proxyuse.page import picture
 from proxyuse.page.content import page_content
 from proxyuse.page.points import as_script_text, points
-from proxyuse.page.shown import words
-from proxyuse.repairing.repair import Repair
+from proxyuse.page.untrusted_text import words
 from proxyuse.report.answer import percent
 from proxyuse.report.document import MIN_CELL
 from proxyuse.report.document import document as document_of
+from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.words import count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,33 +36,33 @@ _ENDS_SCRIPT = re.compile(r"</script|<!--", re.IGNORECASE)
 
 
 def page_text(
-    audit: Audit,
+    audit: Audited,
     *,
     about: Mapping[str, object] | None = None,
     min_cell: int = MIN_CELL,
     oracle: Oracle | None = None,
-    repair: Repair | None = None,
+    repair: Repaired | None = None,
     document: Mapping[str, Any] | None = None,
 ) -> str:
     """The report of an audit as HTML.
 
     Parameters
     ----------
-    audit : what was found; of a repair, the audit before it.
-    about : what the caller knows of model and data, see `report.document`.
-    min_cell : numbers of rows below this are not printed, nor what they could be computed from.
-    oracle : who judges whether a witness is appropriate.
-    repair : what was done about it, if something was.
-    document : the document of the audit, where the caller has it already; it then says what
-        `about`, `min_cell` and `oracle` would.
+    audit : the audit; for a repair, the audit before it.
+    about : facts about the model and the data, see `report.document`.
+    min_cell : counts below this are hidden, see `report.disclosure`.
+    oracle : judges whether a witness is appropriate.
+    repair : the repair, if there is one.
+    document : the document of the audit, if the caller already has it. It replaces `about`,
+        `min_cell` and `oracle`.
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-    >>> page = page_text(found)
-    >>> "The model uses a proxy for <bdi>pregnant</bdi>." in page, page == page_text(found)
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> page = page_text(audit)
+    >>> "The model uses a proxy for <bdi>pregnant</bdi>." in page, page == page_text(audit)
     (True, True)
     """
     if document is None:
@@ -72,29 +70,40 @@ def page_text(
     environment = _environment()
     styles = [picture.asset(name) for name in STYLES]
     scripts = [_script(name) for name in SCRIPTS]
-    after = None if repair is None else repair.after
+    columns = points(audit, document, None if repair is None else repair.after)
     return environment.get_template("page.html").render(
         **page_content(audit, document, repair),
         styles="\n".join(styles),
         scripts=scripts,
         policy=_policy(scripts),
-        points=as_script_text(points(audit, document, after)),
+        points=as_script_text(columns),
+        cells=_cells_content(columns["columns"]),
     )
 
 
-def write_page(path: str | Path, audit: Audit, **options: Any) -> Path:
-    """Write the report of an audit, whole or not at all; see `page_text` for the options."""
+def _cells_content(columns: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How many computations are single points and how many are in cells; None without cells."""
+    cells = columns["cells"]
+    if cells is None:
+        return None
+    counted = sum(n for *_, n in cells["counts"][0])
+    return {"points": len(columns["id"]), "counted": counted, "step": f"{cells['step']:g}"}
+
+
+def write_page(path: str | Path, audit: Audited, **options: Any) -> Path:
+    """Write the report of an audit atomically; see `page_text` for the options."""
     check_writable(path)
     return written(path, page_text(audit, **options))
 
 
 def _environment() -> Environment:
-    """The templates, with everything escaped."""
+    """The template environment, with automatic escaping."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise FileError(
-            "a report needs Jinja2, which is not installed: pip install 'proxyuse[report]'"
+            "The HTML report needs Jinja2, which is not installed. "
+            "Run: pip install 'proxyuse[report]'"
         ) from None
     environment = Environment(
         loader=PackageLoader("proxyuse.page"),
@@ -111,25 +120,25 @@ def _environment() -> Environment:
 
 
 def _number(value: object) -> str:
-    """A number of rows, or what is printed in its place."""
+    """A count with thousands separators; a text such as "<5" is unchanged."""
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _fixed(value: float | None, decimals: int = 3) -> str:
-    """A measure."""
+    """A measure with a fixed number of decimals."""
     return "" if value is None else f"{value:.{decimals}f}"
 
 
 def _script(name: str) -> str:
-    """A script that may stand in an element."""
+    """A script that is safe inside a script element."""
     text = picture.asset(name)
     if _ENDS_SCRIPT.search(text):
-        raise AssertionError(f"{name} would end the element it stands in")
+        raise AssertionError(f"{name} would end its script element")
     return text
 
 
 def _policy(scripts: list[str]) -> str:
-    """What a browser may do with the page: run these scripts, and fetch nothing."""
+    """The content security policy: these scripts may run, and nothing may be fetched."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
         for text in scripts

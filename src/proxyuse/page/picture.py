@@ -1,4 +1,4 @@
-"""The files that the picture of a report is made of, in the order in which a page takes them up."""
+"""The scripts and styles of the chart, in the order in which the page includes them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ SCRIPTS = (
     "echarts.common.min.js",
     "picture_data.js",
     "picture_elements.js",
+    "picture_cells.js",
     "picture_chart.js",
     "picture_thresholds.js",
     "picture_overlay.js",

@@ -1,7 +1,8 @@
-"""Every measured decomposition in columns: what the picture of a report is drawn from.
+"""The measured decompositions in columns, as the chart of the HTML report needs them.
 
-Measures are rounded as in the document, terms are cut to what a tooltip shows, and nothing is in
-here that grows with the number of rows. The columns go into the page as JSON.
+Measures are rounded as in the document, and terms are cut to the length of a tooltip. Nothing here
+grows with the number of rows, and `cells` limits what grows with the number of decompositions. The
+columns are embedded in the page as JSON.
 """
 
 from __future__ import annotations
@@ -11,43 +12,51 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
+import numpy as np
+
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
+from proxyuse.page.cells import MOST_POINTS, counted_cells, single_points
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
-from proxyuse.report.wording import one_line, shortened
+from proxyuse.report.inputs import Audited
 from proxyuse.validity.content import figures
+from proxyuse.words import one_line, shortened
 
-MOST_TERM = 160  # characters of a computation, or of a name
+MOST_TERM = 160  # characters of a computation or a name
 KINDS = ("variable", "test", "branch", "sum", "whole program", "other")
 
 _BOUNDS = ("association", "influence")
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u2028\u2029\ud800-\udfff]")
 
-Column = Any  # a list by decomposition, or one of these for each protected attribute
+Column = Any  # a list with a value per decomposition, or one such list per protected attribute
 
 
 def points(
-    audit: Audit, document: Mapping[str, Any], repaired: Audit | None = None
+    audit: Audited,
+    document: Mapping[str, Any],
+    repaired: Audited | None = None,
+    *,
+    most: int = MOST_POINTS,
 ) -> dict[str, Any]:
     """The decompositions of an audit in columns, and those of the repaired program if there is one.
 
     Parameters
     ----------
-    audit : what was measured.
-    document : the document of that audit, which says how fine shares of rows may be printed.
+    audit : the audit.
+    document : its document, which limits the precision of shares of rows.
     repaired : the audit of the repaired program.
+    most : how many points each audit may have; see `cells.single_points`.
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> from proxyuse.report.document import document
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-    >>> columns = points(found, document(found))["columns"]
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> columns = points(audit, document(audit))["columns"]
     >>> columns["term"], columns["association"], columns["parent"]
     (["ite(vitamins == 1, 'a', 'b')", 'vitamins == 1', 'vitamins'], [[1.0, 1.0, 1.0]], [-1, 0, 1])
     """
@@ -55,24 +64,32 @@ def points(
     names = dict.fromkeys(audit.program.variables)
     if repaired is not None:
         names.update(dict.fromkeys(repaired.program.variables))
-    number = {name: place for place, name in enumerate(names)}
+    numbers = {name: number for number, name in enumerate(names)}
     association, influence = audit.measures
+    singles = _singles(audit, most)
+    after = None
+    if repaired is not None:
+        kept = _singles(repaired, most)
+        after = _columns(repaired, kept, numbers, decimals)
+        after["previous"] = _previous(audit, singles, repaired, kept)
     return {
         "protected": [_name(z.name) for z in audit.population.protected],
         "epsilon": float(audit.epsilon),
         "delta": float(audit.delta),
         "measures": {"association": association, "influence": influence},
-        "variables": [_name(name) for name in number],
+        "variables": [_name(name) for name in numbers],
         "kinds": list(KINDS),
-        "columns": _columns(audit, number, decimals),
-        "after": None
-        if repaired is None
-        else {**_columns(repaired, number, decimals), "was": _was(audit, repaired)},
+        "columns": _columns(audit, singles, numbers, decimals),
+        "after": after,
     }
 
 
+def _singles(audit: Audited, most: int) -> list[int]:
+    return single_points(audit.decompositions, audit.epsilon, audit.delta, most)
+
+
 def as_script_text(columns: Mapping[str, Any]) -> str:
-    r"""Columns as JSON that may stand in a script element: nothing in it ends the element.
+    r"""Columns as JSON that is safe inside a script element: nothing in it ends the element.
 
     Examples
     --------
@@ -80,31 +97,36 @@ def as_script_text(columns: Mapping[str, Any]) -> str:
     '{"term":["a \\u003c \'é\\u003c/script\\u003e\'"],"influence":[0.5,null]}'
     """
     text = json.dumps(columns, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str, Column]:
-    """The columns of one audit; variables are told by their `number`."""
+def _columns(
+    audit: Audited, singles: Sequence[int], numbers: Mapping[str, int], decimals: int
+) -> dict[str, Column]:
+    """The columns of one audit for `singles`, and the cells of all others."""
     measured, points = audit.decompositions, audit.program.points
-    terms, sites = measured.terms, measured.sites
+    all_terms, all_sites = measured.terms, measured.sites
+    terms, sites = [all_terms[i] for i in singles], [all_sites[i] for i in singles]
     ids = [sites_id(term, points, some) for term, some in zip(terms, sites, strict=True)]
     witnesses = {w.key: w for w in audit.witnesses}
     by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
+    kinds = [KINDS.index(_kind(*one)) for one in zip(all_terms, all_sites, strict=True)]
     return {
         "id": ids,
         "term": _texts(audit, terms),
         "association": [
-            [figure(value) for value in measured.associations[:, z].tolist()]
+            [figure(value) for value in measured.associations[singles, z].tolist()]
             for z in range(len(measured.protected))
         ],
         "influence": [
-            None if value != value else figure(value) for value in measured.influences.tolist()
+            None if value != value else figure(value)
+            for value in measured.influences[singles].tolist()
         ],
-        "reach": [figure(value, decimals) for value in measured.reaches.tolist()],
+        "reach": [figure(value, decimals) for value in measured.reaches[singles].tolist()],
         "size": [term.size for term in terms],
         "occurrences": [len(some) for some in sites],
-        "kind": [KINDS.index(_kind(*one)) for one in zip(terms, sites, strict=True)],
-        "variables": _variables(points, sites, number),
+        "kind": [kinds[i] for i in singles],
+        "variables": _variables(points, sites, numbers),
         "parent": parents(points, sites),
         "witness": [[int(w is not None) for w in column] for column in by_attribute],
         "explicit": [
@@ -112,17 +134,18 @@ def _columns(audit: Audit, number: Mapping[str, int], decimals: int) -> dict[str
         ],
         "low": _bounds(by_attribute, "low", min),
         "high": _bounds(by_attribute, "high", max),
+        "cells": counted_cells(measured, singles, kinds),
     }
 
 
-def _texts(audit: Audit, terms: Sequence[Term]) -> list[str]:
-    """The beginning of each computation; equal ones are written once."""
+def _texts(audit: Audited, terms: Sequence[Term]) -> list[str]:
+    """The beginning of each computation; equal ones are formatted once."""
     texts = Texts(audit.program.precision)
-    found: dict[bytes, str] = {}
+    known: dict[bytes, str] = {}
     for term in terms:
-        if term.digest not in found:
-            found[term.digest] = _name(shortened(texts.beginning(term, MOST_TERM + 1), MOST_TERM))
-    return [found[term.digest] for term in terms]
+        if term.digest not in known:
+            known[term.digest] = _name(shortened(texts.beginning(term, MOST_TERM + 1), MOST_TERM))
+    return [known[term.digest] for term in terms]
 
 
 def _name(name: str) -> str:
@@ -130,7 +153,7 @@ def _name(name: str) -> str:
 
 
 def _kind(term: Term, sites: Sequence[Site]) -> str:
-    """What sort of computation it is, in the words of `KINDS`."""
+    """The kind of a computation: one of `KINDS`."""
     match term:
         case Var():
             return "variable"
@@ -147,34 +170,34 @@ def _kind(term: Term, sites: Sequence[Site]) -> str:
 
 
 def _variables(
-    program: Points, sites: Sequence[Sequence[Site]], number: Mapping[str, int]
+    program: Points, sites: Sequence[Sequence[Site]], numbers: Mapping[str, int]
 ) -> list[list[int]]:
     """The variables that each computation reads.
 
-    Found once, as bits, for every point outside packed trees. A packed tree has its own index of
-    variables, so the points inside it are not visited.
+    Computed once, as bits, for every point outside packed trees. A packed tree has its own index
+    of variables, so the points inside it are not visited.
     """
-    bits = _bits_outside_trees(program, number)
+    bits = _bits_outside_trees(program, numbers)
     below: dict[int, list[int]] = {}
-    told: dict[int, list[int]] = {}
-    found = []
+    lists: dict[int, list[int]] = {}
+    columns = []
     for point, operands in (some[0] for some in sites):
-        read = bits[point] if point in bits else _bits(program.terms[point], number)
+        read = bits[point] if point in bits else _bits(program.terms[point], numbers)
         if operands:
             if point not in below:
                 below[point] = program.below(point)
             read = 0
             for operand in operands:
                 inner = below[point][operand]
-                read |= bits[inner] if inner in bits else _bits(program.terms[inner], number)
-        if read not in told:
-            told[read] = [place for place in range(read.bit_length()) if read >> place & 1]
-        found.append(told[read])
-    return found
+                read |= bits[inner] if inner in bits else _bits(program.terms[inner], numbers)
+        if read not in lists:
+            lists[read] = [number for number in range(read.bit_length()) if read >> number & 1]
+        columns.append(lists[read])
+    return columns
 
 
-def _bits_outside_trees(program: Points, number: Mapping[str, int]) -> dict[int, int]:
-    """The variables below each point that is not inside a packed tree; the first of a tree is."""
+def _bits_outside_trees(program: Points, numbers: Mapping[str, int]) -> dict[int, int]:
+    """The variables below each point outside packed trees; the root of a tree counts as outside."""
     outside = []
     point = 0
     while point < len(program):
@@ -184,17 +207,17 @@ def _bits_outside_trees(program: Points, number: Mapping[str, int]) -> dict[int,
     bits = dict.fromkeys((point for point, _ in outside), 0)
     for point, term in reversed(outside):  # a point comes before those below it
         if term.packed or isinstance(term, Var):
-            bits[point] = _bits(term, number)
+            bits[point] = _bits(term, numbers)
         above = program.parents[point]
         if above >= 0:
             bits[above] |= bits[point]
     return bits
 
 
-def _bits(term: Term, number: Mapping[str, int]) -> int:
+def _bits(term: Term, numbers: Mapping[str, int]) -> int:
     bits = 0
     for name in variables(term):
-        bits |= 1 << number[name]
+        bits |= 1 << numbers[name]
     return bits
 
 
@@ -203,48 +226,57 @@ def _bounds(
     end: str,
     outer: Callable[[list[float]], float],
 ) -> dict[str, Column]:
-    """The confidence bounds of witnesses; of influence the outer one, if attributes differ."""
-    said = [
+    """The confidence bounds of witnesses; for influence the outer one, if attributes differ."""
+    bounds = [
         [None if w is None or w.validity is None else figures(w.validity) for w in column]
         for column in by_attribute
     ]
     influence = []
-    for column in zip(*said, strict=True):
-        known = [s[f"influence_{end}"] for s in column if s is not None]
+    for column in zip(*bounds, strict=True):
+        known = [b[f"influence_{end}"] for b in column if b is not None]
         ends = [value for value in known if value is not None]
         influence.append(outer(ends) if ends else None)
     return {
         "association": [
-            [None if s is None else s[f"association_{end}"] for s in column] for column in said
+            [None if b is None else b[f"association_{end}"] for b in column] for column in bounds
         ],
         "influence": influence,
     }
 
 
-def _was(before: Audit, after: Audit) -> list[int]:
-    """Which decomposition of the program before each one is, or -1.
+def _previous(
+    before: Audited, kept_before: Sequence[int], after: Audited, kept_after: Sequence[int]
+) -> list[int]:
+    """For each point after the repair, the number of the same point before it, or -1.
 
-    The same id is the same term at the same positions. Where positions have moved, a term that is
-    listed once on either side is the same computation, and the program as a whole stays that.
+    Equal ids mean the same term at the same positions. Where positions have moved, a term that is
+    listed once on either side is the same computation, and so is the program as a whole.
     """
-    ids = {d.id: place for place, d in enumerate(before.decompositions)}
-    lone = _lone(before)
-    lone_after = _lone(after)
-    found = []
-    for place, d in enumerate(after.decompositions):
+    numbers = {before.decompositions[i].id: number for number, i in enumerate(kept_before)}
+    whole = next(
+        (n for n, i in enumerate(kept_before) if Site(0) in before.decompositions.sites[i]), -1
+    )
+    lone_before, lone_after = _lone(before, kept_before), _lone(after, kept_after)
+    previous = []
+    for number, i in enumerate(kept_after):
+        d = after.decompositions[i]
         digest = d.expression.digest
-        was = ids.get(d.id, -1)
-        if was < 0 and Site(0) in d.sites:
-            was = next((i for i, b in enumerate(before.decompositions) if Site(0) in b.sites), -1)
-        if was < 0 and lone_after.get(digest) == place:
-            was = lone.get(digest, -1)
-        found.append(was)
-    return found
+        same = numbers.get(d.id, -1)
+        if same < 0 and Site(0) in d.sites:
+            same = whole
+        if same < 0 and lone_after.get(digest) == number:
+            same = lone_before.get(digest, -1)
+        previous.append(same)
+    return previous
 
 
-def _lone(audit: Audit) -> dict[bytes, int]:
-    """The decompositions whose term is listed once."""
-    places: dict[bytes, list[int]] = {}
-    for place, d in enumerate(audit.decompositions):
-        places.setdefault(d.expression.digest, []).append(place)
-    return {digest: some[0] for digest, some in places.items() if len(some) == 1}
+def _lone(audit: Audited, kept: Sequence[int]) -> dict[bytes, int]:
+    """The numbers of the points whose term is listed once."""
+    measured = audit.decompositions
+    owners = measured.owners
+    listed = np.bincount(owners, minlength=len(measured.computations))
+    return {
+        measured.computations[owners[i]].digest: number
+        for number, i in enumerate(kept)
+        if listed[owners[i]] == 1
+    }

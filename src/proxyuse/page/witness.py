@@ -1,4 +1,4 @@
-"""One witness for the page: what it does, where it stands, what it tells, whom it moves."""
+"""One witness on the page: its position, its relation to the protected attribute, its effects."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.page.location import MOST_STEPS, conditions, operands
 from proxyuse.page.model_drawing import tree_drawing
-from proxyuse.page.places import MOST_STEPS, conditions, operands
-from proxyuse.page.repaired import Became
-from proxyuse.page.shown import MOST_WORDS, all_visible, name, said
+from proxyuse.page.repair_section import RepairOutcome
+from proxyuse.page.untrusted_text import MOST_WORDS, all_visible, isolated, name
+from proxyuse.report.disclosure import WITHHELD, Cell, least_count
+from proxyuse.report.inputs import Audited
 from proxyuse.report.witness_page import Pages
 from proxyuse.report.wording import verdict_text
 
 MOST_LINKS = 12
-MOST_ESTIMATES = 10  # of whose decisions change, where that is not known exactly: seconds each
-COLOURS = 6
+MOST_ESTIMATES = 10  # of changed decisions by group, where exact counts take seconds each
+COLORS = 6
 ONE_TEST = 3  # boxes
 
 _DECIMAL = re.compile(r"-?\d+\.\d{6,}")
@@ -27,8 +28,8 @@ _DECIMAL = re.compile(r"-?\d+\.\d{6,}")
 Found = Mapping[str, Any]
 
 
-def anchor(audit: Audit, protected: str, id_: str) -> str:
-    """Where the section of a witness is."""
+def anchor(audit: Audited, protected: str, id_: str) -> str:
+    """The id of the HTML element of a witness."""
     names = [z.name for z in audit.population.protected]
     return f"witness-{names.index(protected)}-{id_}"
 
@@ -38,30 +39,30 @@ class Sections:
 
     Parameters
     ----------
-    audit, document : what was found, and the same as a document.
-    shown : the witnesses that have a section, by protected attribute and id.
-    became : what a repair made of them.
+    audit, document : the audit and its document.
+    keys : the witnesses that have a section, by protected attribute and id.
+    outcome : the effect of a repair on them.
     """
 
     def __init__(
         self,
-        audit: Audit,
+        audit: Audited,
         document: Found,
-        shown: Sequence[tuple[str, str]],
-        became: Became | None,
+        keys: Sequence[tuple[str, str]],
+        outcome: RepairOutcome | None,
     ) -> None:
         self._audit = audit
         self._document = document
         self._entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
         self._witnesses = {w.key: w for w in audit.witnesses}
-        self._shown = shown
+        self._keys = keys
         self._pages = Pages(audit, document)
-        self._became = became
+        self._outcome = outcome
         self._estimates = 0
 
     def all(self) -> list[dict[str, Any]]:
-        """A section for each witness that is to have one."""
-        return [self._section(key) for key in self._shown]
+        """The sections, in order of the keys."""
+        return [self._section(key) for key in self._keys]
 
     def _section(self, key: tuple[str, str]) -> dict[str, Any]:
         witness, entry = self._witnesses[key], self._entries[key]
@@ -70,25 +71,25 @@ class Sections:
         among = operands(program, columns, sites[0])
         drawing = tree_drawing(program, columns, sites)
         if among is not None and drawing is not None and len(drawing.boxes) <= ONE_TEST:
-            drawing = None  # a decision by one sum: the table of its parts says more
+            drawing = None  # one test of a sum: the table of its terms says more
         return {
-            **brief(self._audit, self._document, entry),
+            **summary(self._audit, self._document, entry),
             "term": entry["term"],
             "term_cut": entry["term_length"] > len(entry["term"]),
             "origins": all_visible(entry["origins"][:MOST_LINKS]),
             "more_origins": max(0, len(entry["origins"]) - MOST_LINKS),
             "drawing": drawing,
             "operands": among,
-            "ways": _ways([conditions(program, columns, site.point) for site in sites[:3]]),
-            "more_ways": max(0, len(sites) - 3),
+            "paths": _paths([conditions(program, columns, site.point) for site in sites[:3]]),
+            "more_paths": max(0, len(sites) - 3),
             "joint": joint_table(entry["table"]),
             "affected": self._affected(witness),
             **self._nested(witness),
-            "became": self._became and self._became.of(witness),
+            "outcome": self._outcome and self._outcome.of(witness),
         }
 
     def _affected(self, witness: Witness) -> dict[str, Any] | None:
-        """Whose decisions change; None where estimates for all would take too long."""
+        """The changed decisions by group; None where estimating them takes too long."""
         if self._estimates == MOST_ESTIMATES:
             return None
         rows, moved = self._pages.affected(witness)
@@ -97,11 +98,11 @@ class Sections:
         return {"rows": all_visible(rows), "pairs": moved.pairs, "within": within}
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
-        """Links to the witnesses inside this one and around it; the same elsewhere is counted."""
+        """Links to the witnesses inside and around this one, and the number of equal ones."""
         points, sites = self._audit.program.points, witness.decomposition.sites
         cover = Cover(points, sites)
         inside, around = [], []
-        for key in self._shown:
+        for key in self._keys:
             other = self._witnesses[key]
             if other.protected != witness.protected or other.expression == witness.expression:
                 continue
@@ -125,7 +126,7 @@ class Sections:
         return [
             {
                 "anchor": anchor(self._audit, w.protected, w.id),
-                "reading": said(self._entries[w.key]["reading"], 120),
+                "reading": isolated(self._entries[w.key]["reading"], 120),
                 "association": f"{self._entries[w.key]['association']:.3f}",
                 "influence": f"{self._entries[w.key]['influence']:.3f}",
             }
@@ -133,27 +134,29 @@ class Sections:
         ]
 
 
-def _ways(ways: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """The ways to the first places; each once."""
-    distinct = list(dict.fromkeys(map(tuple, ways)))
-    return [{"first": way[:MOST_STEPS], "rest": max(0, len(way) - MOST_STEPS)} for way in distinct]
+def _paths(paths: Sequence[list[str]]) -> list[dict[str, Any]]:
+    """The distinct paths to the first positions."""
+    distinct = list(dict.fromkeys(map(tuple, paths)))
+    return [
+        {"first": path[:MOST_STEPS], "rest": max(0, len(path) - MOST_STEPS)} for path in distinct
+    ]
 
 
-def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
-    """What the first screen, the table and the section of a witness all say."""
+def summary(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
+    """The values shown by the first screen, the table and the section of a witness."""
     reading = entry["reading"]
     return {
         "id": entry["id"],
         "protected_name": name(entry["protected"]),
         "protected_index": [z["name"] for z in document["protected"]].index(entry["protected"]),
         "anchor": anchor(audit, entry["protected"], entry["id"]),
-        "reading": said(reading),
+        "reading": isolated(reading),
         "share_changes": document["measures"]["influence"] == QuantitativeInputInfluence().name,
-        "short_reading": said(reading, 120),
+        "short_reading": isolated(reading, 120),
         "whole_reading": all_visible(reading) if len(reading) > 240 else "",
         "explicit": entry["explicit"],
         "occurrences": entry["occurrences"],
-        "at": "" if entry["occurrences"] == 1 else f"at {entry['occurrences']:,} places",
+        "at": "" if entry["occurrences"] == 1 else f"in {entry['occurrences']:,} places",
         "size": entry["size"],
         "association": entry["association"],
         "ceiling": entry["ceiling"],
@@ -169,55 +172,55 @@ def brief(audit: Audit, document: Found, entry: Found) -> dict[str, Any]:
 
 
 def _bounds(validity: Found) -> dict[str, tuple[str, str] | None]:
-    found = {}
+    bounds = {}
     for measure in ("association", "influence"):
         low, high = validity.get(f"{measure}_low"), validity.get(f"{measure}_high")
-        found[measure] = None if low is None or high is None else (f"{low:.3f}", f"{high:.3f}")
-    return found
+        bounds[measure] = None if low is None or high is None else (f"{low:.3f}", f"{high:.3f}")
+    return bounds
 
 
 def verdict(entry: Found) -> dict[str, str]:
-    """What statistics say in one word, and the look of its badge."""
+    """The statistical verdict in one word, and the style of its badge."""
     known = entry.get("validity")
     if known is None:
-        return {"word": "not tested", "look": ""}
-    looks = {"confirmed": "mark", "possible": "doubt"}
-    return {"word": known["verdict"], "look": looks.get(known["verdict"], "")}
+        return {"word": "not tested", "style": ""}
+    styles = {"confirmed": "mark", "possible": "doubt"}
+    return {"word": known["verdict"], "style": styles.get(known["verdict"], "")}
 
 
-def _judgment(given: Found | None) -> dict[str, Any] | None:
-    """Who judged and why; a long reason also as its beginning."""
-    if given is None:
+def _judgment(judgment: Found | None) -> dict[str, Any] | None:
+    """The judge and the reason; a long reason is also given in full."""
+    if judgment is None:
         return None
-    reason = all_visible(given["reason"])
+    reason = all_visible(judgment["reason"])
     return {
-        "by": name(given["by"]) if given["by"] else "",
-        "reason": said(reason),
+        "by": name(judgment["by"]) if judgment["by"] else "",
+        "reason": isolated(reason),
         "whole": reason if len(reason) > MOST_WORDS else "",
     }
 
 
 def is_settled(entry: Found) -> bool:
-    """Whether a witness was judged appropriate, so that it is no violation."""
+    """Whether a witness was judged appropriate and is therefore no violation."""
     return bool(entry["judgment"] and entry["judgment"]["appropriate"])
 
 
 def judged(entry: Found) -> dict[str, str]:
-    """What was judged in one word, and the look of its badge."""
+    """The judgment in one word, and the style of its badge."""
     known = entry["judgment"]
     if known is None:
-        return {"word": "not judged", "look": ""}
+        return {"word": "not judged", "style": ""}
     if known["appropriate"]:
-        return {"word": "judged appropriate", "look": "good"}
-    return {"word": "judged inappropriate", "look": "mark"}
+        return {"word": "judged appropriate", "style": "good"}
+    return {"word": "judged inappropriate", "style": "mark"}
 
 
 def joint_table(table: Found) -> dict[str, Any]:
-    """The table of a computation and a protected attribute, with a bar for each line.
+    """The joint table of a computation and a protected attribute, with a bar for each line.
 
     Examples
     --------
-    >>> found = joint_table(
+    >>> table = joint_table(
     ...     {
     ...         "rows": ["false", "true"],
     ...         "columns": ["a", "b"],
@@ -227,9 +230,9 @@ def joint_table(table: Found) -> dict[str, Any]:
     ...         "commonest": [None, {"column": "b", "at_least": 0.9, "at_most": 1.0}],
     ...     }
     ... )
-    >>> found["lines"][0]["bar"]
-    [{'look': 'z1', 'x': 0.0, 'width': 75.0}, {'look': 'z2', 'x': 75.0, 'width': 25.0}]
-    >>> [part["look"] for part in found["lines"][1]["bar"]]
+    >>> table["lines"][0]["bar"]
+    [{'style': 'z1', 'x': 0.0, 'width': 75.0}, {'style': 'z2', 'x': 75.0, 'width': 25.0}]
+    >>> [part["style"] for part in table["lines"][1]["bar"]]
     ['z2', 'unknown']
     """
     columns = table["columns"]
@@ -238,28 +241,32 @@ def joint_table(table: Found) -> dict[str, Any]:
         _short(table["rows"]), table["cells"], table["row_totals"], table["commonest"], strict=True
     ):
         whole = all(isinstance(cell, int) for cell in cells)
-        if whole or most is None:
-            bar = _bar(cells, total)
-        else:
-            bar = _bar_of(columns.index(most["column"]), most["at_least"])
+        hidden = WITHHELD in cells and most is not None
+        bar = (
+            _bar_of(columns.index(most["column"]), most["at_least"])
+            if hidden
+            else _bar(cells, total)
+        )
         least = None if whole or most is None else most["at_least"]
         lines.append(
             {
-                "label": said(label, 80),
+                "label": isolated(label, 80),
                 "cells": cells,
                 "total": total,
                 "bar": bar,
                 "least": least,
-                "commonest": most and said(most["column"], 40),
+                "commonest": most and isolated(most["column"], 40),
             }
         )
-    heads = [{"label": said(label, 40), "look": _look(at)} for at, label in enumerate(columns)]
+    heads = [
+        {"label": isolated(label, 40), "style": _style(at)} for at, label in enumerate(columns)
+    ]
     partly = any(not isinstance(cell, int) for line in table["cells"] for cell in line)
     return {"heads": heads, "lines": lines, "totals": table["column_totals"], "partly": partly}
 
 
 def _short(labels: Sequence[str]) -> Sequence[str]:
-    """Labels of which numbers have few digits, if that leaves them different.
+    """Labels with numbers rounded to few digits, unless that makes two of them equal.
 
     Examples
     --------
@@ -270,28 +277,28 @@ def _short(labels: Sequence[str]) -> Sequence[str]:
     return short if len(set(short)) == len(set(labels)) else labels
 
 
-def _look(place: int) -> str:
-    return f"z{place % COLOURS + 1}"
+def _style(place: int) -> str:
+    return f"z{place % COLORS + 1}"
 
 
-def _bar(cells: Sequence[object], total: int) -> list[dict[str, Any]]:
-    """The parts of a bar of 100 for the cells that are shown; the rest is not known."""
+def _bar(cells: Sequence[Cell], total: int) -> list[dict[str, Any]]:
+    """The parts of a bar of width 100: the least count of each cell, then what is not known."""
     parts: list[dict[str, Any]] = []
-    at = 0.0
-    for place, cell in enumerate(cells):
-        if isinstance(cell, int) and cell:
-            width = 100 * cell / total
-            parts.append({"look": _look(place), "x": round(at, 3), "width": round(width, 3)})
-            at += width
-    return [*parts, *_rest(at)]
+    x = 0.0
+    for index, cell in enumerate(cells):
+        if least := least_count(cell):
+            width = 100 * least / total
+            parts.append({"style": _style(index), "x": round(x, 3), "width": round(width, 3)})
+            x += width
+    return [*parts, *_rest(x)]
 
 
 def _bar_of(place: int, share: float) -> list[dict[str, Any]]:
     width = 100 * share
-    return [{"look": _look(place), "x": 0.0, "width": round(width, 3)}, *_rest(width)]
+    return [{"style": _style(place), "x": 0.0, "width": round(width, 3)}, *_rest(width)]
 
 
 def _rest(at: float) -> list[dict[str, Any]]:
     if at > 99.999:
         return []
-    return [{"look": "unknown", "x": round(at, 3), "width": round(100 - at, 3)}]
+    return [{"style": "unknown", "x": round(at, 3), "width": round(100 - at, 3)}]

@@ -1,1 +1,1 @@
-"""Repair: constants in place of what violates use privacy."""
+"""Repair: replaces computations that violate use privacy with constants."""

@@ -1,8 +1,8 @@
-"""A tree of ites with constants at its leaves, on some rows.
+"""A tree of ites with constant leaves, evaluated on every row.
 
-For each node it is known what every row says that starts there, as the number of a constant: one
-small array a node. What the tree says with another test or another leaf then follows by going up
-from the change to the root, whatever the tree's size: O(n) for each node on the way.
+For each node, one small array holds the constant that each row gets when it starts at this node.
+The output with a different test or leaf then follows by walking up from the change to the root:
+O(n) per node on the path, whatever the size of the tree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from proxyuse.lang.evaluate import Array, truth_of
 from proxyuse.lang.nodes import Const, Ite, Term, Value, children, value_text
 from proxyuse.lang.positions import Points, Site
 
-MOST_NODES = 1 << 14  # numbers of constants then fit into 16 bits
+MOST_NODES = 1 << 14  # so that the codes of the constants fit into 16 bits
 
 
 class Region:
@@ -24,16 +24,16 @@ class Region:
 
     Parameters
     ----------
-    points : of the program.
+    points : the points of the program.
     root : the point of the ite.
-    nodes : the points of all its ites, as `nodes_of` finds them.
-    values : what a term says on all rows.
-    rows : how many rows there are.
+    nodes : the points of all its ites, as returned by `ite_points`.
+    values : returns the values of a term on all rows.
+    rows : the number of rows.
 
     Attributes
     ----------
-    constants : what the leaves say, each once.
-    said : for each node the number of the constant that each row says which starts there.
+    constants : the distinct constants of the leaves. The code of a constant is its index.
+    node_codes : for each node, the code that each row gets when it starts at this node.
     below : for each node, in preorder, its guard and its two branches.
     """
 
@@ -49,62 +49,62 @@ class Region:
         self._values = values
         self._truths: dict[int, Array] = {}
         self.constants: list[Value] = []
-        self._numbers: dict[str, int] = {}
-        self.said: dict[int, Array] = {}
+        self._codes: dict[str, int] = {}
+        self.node_codes: dict[int, Array] = {}
         self.below = {point: points.below(point) for point in nodes}
         for point in reversed(nodes):
             guard, then, otherwise = self.below[point]
             sides = (self._side(then), self._side(otherwise))
-            self.said[point] = np.where(self.truth(points.terms[guard]), *sides)
+            self.node_codes[point] = np.where(self.truth(points.terms[guard]), *sides)
 
-    def number(self, value: Value) -> int:
-        """The number of a constant; a new one gets the next."""
-        number = self._numbers.setdefault(value_text(value), len(self.constants))
-        if number == len(self.constants):
+    def code(self, value: Value) -> int:
+        """The code of a constant. A new constant gets the next code."""
+        code = self._codes.setdefault(value_text(value), len(self.constants))
+        if code == len(self.constants):
             self.constants.append(value)
-        return number
+        return code
 
     def truth(self, guard: Term) -> Array:
-        """Where a guard holds; kept for each object."""
+        """The rows where a guard holds, cached per guard object."""
         if id(guard) not in self._truths:
-            found = truth_of(self._values(guard))
-            self._truths[id(guard)] = np.broadcast_to(found, (self.rows,))
+            truth = truth_of(self._values(guard))
+            self._truths[id(guard)] = np.broadcast_to(truth, (self.rows,))
         return self._truths[id(guard)]
 
     def _side(self, point: int) -> Array:
         term = self.points.terms[point]
         if isinstance(term, Const):
-            return np.array([self.number(term.value)], dtype=np.int16)
-        return self.said[point]
+            return np.array([self.code(term.value)], dtype=np.int16)
+        return self.node_codes[point]
 
     def codes(self, point: int) -> Array:
-        """What each row says that starts at a node or leaf."""
+        """The code that each row gets when it starts at a node or leaf."""
         return np.broadcast_to(self._side(point), (self.rows,))
 
     def inside(self, point: int) -> list[int]:
-        """The nodes in a node, itself included, in preorder."""
+        """The nodes inside a node, including itself, in preorder."""
         return [node for node in self.below if point <= node < self.points.end(point)]
 
-    def coming(self, start: int, point: int) -> Array:
-        """Which of all rows, started at one node, come to another one inside it."""
-        there = np.ones(self.rows, dtype=np.bool_)
+    def reaching(self, start: int, point: int) -> Array:
+        """The rows that reach a node or leaf when all rows start at a node around it."""
+        reach = np.ones(self.rows, dtype=np.bool_)
         while point != start:
             above = self.points.parents[point]
             holds = self.truth(self.points.terms[self.below[above][0]])
-            there &= holds if point == self.below[above][1] else ~holds
+            reach &= holds if point == self.below[above][1] else ~holds
             point = above
-        return there
+        return reach
 
     def codes_with(self, new: Mapping[Site, Const]) -> Array:
-        """What each row says with constants at some positions in the region."""
+        """The code of each row with constants at some positions in the region."""
         changed: dict[int, Array] = {}
         guards: dict[int, Array] = {}
         dirty: set[int] = set()
         for site, value in new.items():
             point = site.point
             if point in self.below:
-                number = np.array([self.number(value.value)], dtype=np.int16)
-                changed[point] = np.broadcast_to(number, (self.rows,))
+                code = np.array([self.code(value.value)], dtype=np.int16)
+                changed[point] = np.broadcast_to(code, (self.rows,))
                 above = self.points.parents[point] if point != self.root else -1
             else:
                 above = self._owner(point)
@@ -119,7 +119,7 @@ class Region:
                 holds = self.truth(self.points.terms[guard])
             sides = (changed.get(p, self._side(p)) for p in (then, otherwise))
             changed[point] = np.where(holds, *sides)
-        return changed.get(self.root, self.said[self.root])
+        return changed.get(self.root, self.node_codes[self.root])
 
     def _owner(self, point: int) -> int:
         """The node in whose guard a point lies."""
@@ -128,7 +128,7 @@ class Region:
         return point
 
     def _guard_with(self, node: int, new: Mapping[Site, Const]) -> Array:
-        """Where the guard of a node holds, with constants in it."""
+        """The rows where the guard of a node holds, with constants inside it."""
         guard = self.below[node][0]
         end = self.points.end(guard)
         inside = {site: value for site, value in new.items() if guard <= site.point < end}
@@ -145,10 +145,10 @@ class Region:
 
 
 def region_at(points: Points, point: int) -> tuple[int, list[int]] | None:
-    """The region in which a point lies: its root, and the points of its ites in preorder.
+    """The region around a point: its root, and the points of its ites in preorder.
 
-    The largest one, or the smallest if that does not end in constants. None if it lies in no ite
-    or none that ends in constants.
+    The largest region, or the smallest if some leaf of the largest is not a constant. None if
+    neither has only constant leaves, or if the point is in no ite.
     """
     lowest = point
     while lowest >= 0 and not isinstance(points.terms[lowest], Ite):
@@ -162,15 +162,15 @@ def region_at(points: Points, point: int) -> tuple[int, list[int]] | None:
             break
         highest = above
     for root in (highest, lowest):
-        nodes = nodes_of(points, root)
+        nodes = ite_points(points, root)
         if nodes is not None and len(nodes) < MOST_NODES:
             return root, nodes
     return None
 
 
-def nodes_of(points: Points, root: int) -> list[int] | None:
-    """The points of all ites that an ite ends in constants through, or None."""
-    found: list[int] = []
+def ite_points(points: Points, root: int) -> list[int] | None:
+    """The points of the ites of a tree in preorder; None if some leaf is not a constant."""
+    ites: list[int] = []
     stack = [root]
     while stack:
         point = stack.pop()
@@ -178,9 +178,9 @@ def nodes_of(points: Points, root: int) -> list[int] | None:
             case Const():
                 continue
             case Ite():
-                found.append(point)
+                ites.append(point)
                 _, then, otherwise = points.below(point)
                 stack += (otherwise, then)
             case _:
                 return None
-    return found
+    return ites

@@ -1,8 +1,8 @@
-"""Trials inside a tree, all at once.
+"""All trials inside a tree at once.
 
-What the program says if the tree says a constant is found once for each constant and all rows;
-then what a leaf in place of any node would be worth is a sum over the rows that reach the node,
-and what is left of a witness in the tree follows from the numbers of the constants alone.
+For each constant, the output of the program is computed once per row, as if the tree returned this
+constant. The value of a leaf in place of any node is then a sum over the rows that reach the node.
+The remaining association and influence of a witness follow from the codes of the constants.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from proxyuse.repairing.region import Region
 from proxyuse.repairing.utility import Utility, continuous
 
 MOST_OUTCOMES = 1 << 25  # constants times rows
-BEST = 2  # constants a node that are tried
+BEST = 2  # constants tried per node
 
 
 class RegionTrials:
@@ -38,11 +38,11 @@ class RegionTrials:
 
     @property
     def small(self) -> bool:
-        """Whether there is room for what each constant leads to in each row."""
+        """Whether the outcome of each constant in each row fits the memory limit."""
         return len(self.region.constants) * self.region.rows <= MOST_OUTCOMES
 
     def node_of(self, site: Site) -> int | None:
-        """The node that a site is, or whose guard it is; None for others."""
+        """The node at a site, or the node whose guard is at the site; None for other sites."""
         if site.operands:
             return None
         if site.point in self.region.below:
@@ -57,79 +57,80 @@ class RegionTrials:
 
     @cached_property
     def _outcome(self) -> Callable[[Value], Array]:
-        """What the program says of the rows that reach the region if it says a value."""
+        """Returns the output of the rows that reach the region, if the region has a given value."""
         sample, root, rows = self.sample, self.region.root, self._reached
-        ascent = sample.shared(PathEvaluator)
+        evaluator = sample.shared(PathEvaluator)
         above = self.points.parents[root]
         vocabulary = sample.vocabulary
         if above >= 0 and isinstance(self.points.terms[above], Add):
             own = sample.values(self.points.terms[root])
             rest = (sample.values(self.points.terms[above]) - own)[rows]
             site = Site(above)
-            return lambda value: ascent.outcome(site, rows, rest + constant(value, vocabulary))
+            return lambda value: evaluator.outcome(site, rows, rest + constant(value, vocabulary))
 
         def outcome(value: Value) -> Array:
-            said = constant(value, vocabulary)
-            return ascent.outcome(
-                Site(root), rows, np.broadcast_to(said, (len(rows), *said.shape[1:]))
-            )
+            values = constant(value, vocabulary)
+            repeated = np.broadcast_to(values, (len(rows), *values.shape[1:]))
+            return evaluator.outcome(Site(root), rows, repeated)
 
         return outcome
 
     def _prepare(self) -> None:
-        """Find what constants lead to that are new."""
-        for number in range(len(self._outcomes), len(self.region.constants)):
-            outcome = self._outcome(self.region.constants[number])
+        """Compute the outcomes of constants that are new."""
+        for code in range(len(self._outcomes), len(self.region.constants)):
+            outcome = self._outcome(self.region.constants[code])
             self._outcomes.append(outcome)
             self._gains.append(self.utility.gains(outcome, self._reached))
 
     @cached_property
-    def _now(self) -> Array:
-        """What each row that reaches the region adds to the utility."""
+    def _current_gains(self) -> Array:
+        """The contribution to the utility of each row that reaches the region."""
         self._prepare()
-        codes = self.region.said[self.region.root][self._reached]
+        codes = self.region.node_codes[self.region.root][self._reached]
         return np.stack(self._gains)[codes, np.arange(len(codes))]
 
-    # What changes are worth
+    # The gain of a change
 
     def changes(self, site: Site) -> Iterator[tuple[dict[Site, Const], float]]:
-        """Changes inside what stands at a site, or beside it if that is a guard; and their gains.
+        """Changes inside the term at a site, or inside the branches if it is a guard.
 
-        A node is a candidate for a constant and its guard for true and false.
+        Tries constants at each node, and true and false at its guard. Yields each change with its
+        gain.
         """
         self._prepare()
         node = self.node_of(site)
         assert node is not None
         gains = np.stack(self._gains)
-        now = self._now
-        where: dict[int, Array] = {node: self._coming(node)}
+        current = self._current_gains
+        rows_at: dict[int, Array] = {node: self._reaching(node)}
         for point in self.region.inside(node):
-            rows = where.pop(point)
+            rows = rows_at.pop(point)
             guard, then, otherwise = self.region.below[point]
             holds = self.region.truth(self.points.terms[guard])[self._reached[rows]]
-            where[then], where[otherwise] = rows[holds], rows[~holds]
-            before = now[rows].sum()
+            rows_at[then], rows_at[otherwise] = rows[holds], rows[~holds]
+            before = current[rows].sum()
             if point != site.point or site.point == node:
-                worth = gains[:, rows].sum(axis=1)
-                for number in np.argsort(-worth, kind="stable")[:BEST].tolist():
-                    value = Const(self.region.constants[number])
-                    yield {Site(point): value}, float(worth[number] - before)
+                after = gains[:, rows].sum(axis=1)
+                for code in np.argsort(-after, kind="stable")[:BEST].tolist():
+                    value = Const(self.region.constants[code])
+                    yield {Site(point): value}, float(after[code] - before)
                 yield from self._means(point, rows, float(before))
             for truth, branch in ((True, then), (False, otherwise)):
                 codes = self.region.codes(branch)[self._reached[rows]]
-                worth_there = gains[codes, rows].sum() - before
-                yield {Site(guard): Const(truth)}, float(worth_there)
+                gain = gains[codes, rows].sum() - before
+                yield {Site(guard): Const(truth)}, float(gain)
 
-    def _coming(self, node: int) -> Array:
-        there = self.region.coming(self.region.root, node)
-        return np.flatnonzero(there[self._reached])
+    def _reaching(self, node: int) -> Array:
+        """The rows that reach a node, as indices into the rows that reach the region."""
+        reach = self.region.reaching(self.region.root, node)
+        return np.flatnonzero(reach[self._reached])
 
     def _means(
         self, point: int, rows: Array, before: float
     ) -> Iterator[tuple[dict[Site, Const], float]]:
-        """The mean of what rows say that come to a node of numbers.
+        """The mean value of the rows at a numeric node, as a change of this node.
 
-        In a program that is one tree of numbers, the mean of what would be right there.
+        In a program that is one numeric tree, the mean of the correct answers there.
         """
         constants = self.region.constants
         kinds = {type(value) for value in constants}
@@ -137,14 +138,14 @@ class RegionTrials:
             return
         if self.region.root == 0:
             weights = self.utility.weights[rows]
-            broken = kinds == {float} and continuous(np.array(constants))
-            if self.utility.squares and broken and weights.sum() > 0:
+            quantity = kinds == {float} and continuous(np.array(constants))
+            if self.utility.squares and quantity and weights.sum() > 0:
                 best = float(np.average(self.utility.right[rows], weights=weights))
                 gains = self.utility.gains(np.full(len(rows), best), rows)
                 yield {Site(point): Const(best)}, float(gains.sum() - before)
             return
         numbers = np.array(constants, dtype=np.float64)
-        codes = self.region.said[point][self._reached[rows]]
+        codes = self.region.node_codes[point][self._reached[rows]]
         weights = self.sample.weights[self._reached[rows]]
         mean = np.average(numbers[codes], axis=0, weights=weights)
         value: Value = tuple(mean.tolist()) if mean.ndim else float(mean)
@@ -152,38 +153,38 @@ class RegionTrials:
         gains = self.utility.gains(outcome, self._reached[rows])
         yield {Site(point): Const(value)}, float(gains.sum() - before)
 
-    # What they leave of a witness
+    # The rest of a witness after a change
 
-    def left(
+    def remaining(
         self, site: Site, new: dict[Site, Const], association: Association, protected: int
     ) -> tuple[float, float] | None:
-        """The association and the influence of what stands at a site after a change inside it.
+        """The association and influence of the term at a site after a change inside it.
 
-        Of a guard, after a change beside it. None where that is not said by a change of one node.
+        For a guard, after a change in its branches. None unless the change is at one node inside.
         """
         if len(new) != 1:
             return None
         self._prepare()
-        ((place, value),) = new.items()
-        node, mine = self.node_of(place), self.node_of(site)
-        if node is None or mine is None or not mine <= node < self.points.end(mine):
+        ((changed, value),) = new.items()
+        node, own = self.node_of(changed), self.node_of(site)
+        if node is None or own is None or not own <= node < self.points.end(own):
             return None
-        if site.point != mine:
-            return self._guard_left(site, mine, node, place, value, association, protected)
-        codes = self._codes_after(mine, node, place, value)
-        found = self.joint.association_of(self._values(codes), association)[protected]
-        return float(found), self._influence(mine, codes)
+        if site.point != own:
+            return self._guard_remaining(site, own, node, changed, value, association, protected)
+        codes = self._codes_after(own, node, changed, value)
+        associations = self.joint.association_of(self._values(codes), association)
+        return float(associations[protected]), self._influence(own, codes)
 
-    def _codes_after(self, start: int, node: int, place: Site, value: Const) -> Array:
-        """What rows say that start at a node, after a change of a node inside it."""
-        there = self.region.coming(start, node)
-        if place.point == node:
-            new: Array | int = self.region.number(value.value)
+    def _codes_after(self, start: int, node: int, changed: Site, value: Const) -> Array:
+        """The codes of all rows started at a node, after a change at a node inside it."""
+        reach = self.region.reaching(start, node)
+        if changed.point == node:
+            new: Array | int = self.region.code(value.value)
             self._prepare()
         else:
             branch = self.region.below[node][1 if value.value is True else 2]
             new = self.region.codes(branch)
-        return np.where(there, new, self.region.codes(start))
+        return np.where(reach, new, self.region.codes(start))
 
     def _values(self, codes: Array) -> Array:
         if not all(type(value) is float for value in self.region.constants):
@@ -191,40 +192,40 @@ class RegionTrials:
         return np.array(self.region.constants, dtype=np.float64)[codes]
 
     def _influence(self, node: int, codes: Array) -> float:
-        """The influence of numbers of constants at a node."""
+        """The influence of the codes of all rows at a node."""
         weights = self.sample.weights
         masses = np.bincount(codes, weights, minlength=len(self._outcomes))
-        rows = self._coming(node)
+        rows = self._reaching(node)
         at = self._reached[rows]
         outcomes = np.stack([outcome[rows] for outcome in self._outcomes])
         own = outcomes[codes[at], np.arange(len(rows))]
         changed = 0.0
-        for number in np.flatnonzero(masses):
-            moved = differ(own, outcomes[number])
-            changed += masses[number] * float(np.dot(moved, weights[at]))
+        for code in np.flatnonzero(masses):
+            moved = differ(own, outcomes[code])
+            changed += masses[code] * float(np.dot(moved, weights[at]))
         return changed / (self.sample.total * self.sample.total)
 
-    def _guard_left(
+    def _guard_remaining(
         self,
         site: Site,
-        mine: int,
+        own: int,
         node: int,
-        place: Site,
+        changed: Site,
         value: Const,
         association: Association,
         protected: int,
     ) -> tuple[float, float] | None:
-        """Of the guard of a node, after a change in one of its branches."""
+        """The measures of the guard of a node after a change in one of its branches."""
         holds = self.region.truth(self.points.terms[site.point])
-        if node == mine:
+        if node == own:
             return None
-        rows = self._coming(mine)
+        rows = self._reaching(own)
         at = self._reached[rows]
         outcomes = []
-        for branch in self.region.below[mine][1:]:
+        for branch in self.region.below[own][1:]:
             inside = branch <= node < self.points.end(branch)
             codes = (
-                self._codes_after(branch, node, place, value)
+                self._codes_after(branch, node, changed, value)
                 if inside
                 else self.region.codes(branch)
             )
@@ -232,7 +233,8 @@ class RegionTrials:
         moved = differ(*outcomes)
         weights = self.sample.weights
         true = float(np.dot(holds, weights))
-        changed = np.dot(moved & holds[at], weights[at]) * (self.sample.total - true)
-        changed += np.dot(moved & ~holds[at], weights[at]) * true
-        found = self.joint.association_of(holds, association)[protected]
-        return float(found), float(changed) / (self.sample.total * self.sample.total)
+        pairs = np.dot(moved & holds[at], weights[at]) * (self.sample.total - true)
+        pairs += np.dot(moved & ~holds[at], weights[at]) * true
+        associations = self.joint.association_of(holds, association)
+        influence = float(pairs) / (self.sample.total * self.sample.total)
+        return float(associations[protected]), influence

@@ -1,21 +1,24 @@
-"""Look for the repair that loses least.
+"""Search for the repair that preserves the most utility.
 
-A repair takes a violation, a trial that removes it, and starts again with what is then violated,
-until nothing is. Each step takes variables out of the program and puts none in, so this ends.
+A repair picks a violation, applies a trial that removes it, audits the new program, and repeats
+until there are no violations. Each step removes variables and adds none, so the search terminates.
 
-Which violation is taken, and which trial, matters: what removes one computation may remove what is
-wrong with others. First the cheapest trial is taken each time, for a few orders of violations: that
-gives complete repairs. Then programs that are partly repaired are looked at best first, each with
-a few trials for a few of its violations, as long as they are better than the best complete repair.
-As steps seldom gain, the first program without violations is the best that these choices lead to.
-Last, steps are taken back that turn out not to be needed.
+The choice of violation and trial matters, because one change can remove several violations. The
+search has three phases:
 
-Every repair is a set of constants at positions of the program as it was before the first step:
-they can be taken back one by one, written back to a model, and checked by someone else.
+1. Greedy: always apply the cheapest trial, for a few orders of violations. This gives complete
+   repairs.
+2. Best first: expand partial repairs in order of utility, with a few trials for a few violations
+   each, while they are better than the best complete repair. Steps seldom gain utility, so the
+   first program without violations is the best that these choices lead to.
+3. Undo: drop steps that are not needed.
 
-The cost. Associations depend on a computation alone, so only those of computations that changed
-are measured again. Influence depends on everything; it is measured again of what has enough
-association to be a witness. What comes out is measured once more as a whole.
+A repair is a set of constants at positions of the original program. Each can be undone on its own,
+written back to a model, and checked by others.
+
+Cost: an association depends only on its computation, so the search measures only changed
+computations again. Influence depends on the whole program; the search measures it again for
+computations with enough association to be witnesses. The result is measured in full.
 """
 
 from __future__ import annotations
@@ -25,10 +28,10 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
+import msgspec
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.detect.budget import Budget
 from proxyuse.detect.progress import Clock
 from proxyuse.detect.witnesses import strength
 from proxyuse.errors import DataError
@@ -38,11 +41,13 @@ from proxyuse.lang.nodes import Const, Var
 from proxyuse.lang.positions import Cover, Site
 from proxyuse.measure.engine import Measurement
 from proxyuse.program import Program
-from proxyuse.repairing.trials import SMALL, Effort, Trial, TrialContext
+from proxyuse.repairing.trial_context import SMALL, Effort, Trial, TrialContext
+from proxyuse.repairing.trials import Trials
 from proxyuse.repairing.utility import Utility, continuous
 from proxyuse.request import Request, engine_for, with_defined_influence
+from proxyuse.settings import Budget
 
-LARGE = 1000  # nodes of a term of which the beginning is kept
+LARGE = 1000  # nodes; the text of a larger term is cut short
 
 Order = Callable[[Sequence[Violation]], Violation]
 
@@ -59,31 +64,26 @@ def _largest(violations: Sequence[Violation]) -> Violation:
     return max(violations, key=lambda v: v.witness.size)
 
 
-ORDERS: tuple[tuple[str, Order], ...] = (
-    ("strongest first", _strongest),
-    ("largest first", _largest),
-    ("smallest first", _smallest),
-)
+ORDERS: tuple[Order, ...] = (_strongest, _largest, _smallest)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchBudget:
-    """How much may be spent on looking for the repair that loses least.
+    """Limits of the search for a repair.
 
-    Of a large program, of which rows times nodes are 2^26 and more, one order is tried, and half
-    of `programs`, `undo` and `constants`.
+    For a large program (rows times nodes at least 2^26), the search tries one order, and half of
+    `programs`, `undo` and `constants`.
 
     Attributes
     ----------
-    orders : in how many orders violations are taken for first complete repairs, 1 to 3.
-    programs : how many partly repaired programs are looked at after that.
-    branches : how many trials are followed for a violation.
-    undo : how many steps of the best repair are tried without.
-    constants : constants tried for an expression where it takes an evaluation for each.
-    expressions : expressions inside a computation that are tried where it takes an evaluation for
-        each constant.
-    checks : trials for one violation, best first, of which is asked whether they remove it.
-    costly : of these, those for which it takes a look at the whole changed program.
+    orders : the number of orders of violations in the greedy phase, 1 to 3.
+    programs : partial repairs expanded in the best-first phase.
+    branches : trials followed per violation.
+    undo : steps of the best repair that the search tries to drop.
+    constants : constants tried per expression, where each takes one evaluation.
+    expressions : expressions tried inside a computation, where each constant takes one evaluation.
+    checks : trials checked per violation, best first.
+    costly : checks per violation that evaluate the whole changed program.
     """
 
     orders: int = 2
@@ -101,30 +101,30 @@ class SearchBudget:
             value, low = getattr(self, name), least.get(name, 0)
             if not isinstance(value, int) or isinstance(value, bool) or value < low:
                 raise DataError(
-                    f"a search budget's {name} is {value!r}; pass a whole number of {low} or more"
+                    f"SearchBudget: {name} is {value!r}; pass an integer of at least {low}"
                 )
 
     @property
     def for_large(self) -> SearchBudget:
-        """The same for a large program: one order, and half of the rest."""
+        """The limits for a large program."""
         return replace(self, orders=1, programs=self.programs // 2, undo=self.undo // 2)
 
     @property
     def effort(self) -> Effort:
-        """What may be spent on one violation."""
+        """The limits for one violation."""
         return Effort(self.constants, self.expressions, self.checks, self.costly)
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
-    """The violation that a step was taken for.
+class RemovedViolation:
+    """The violation that a step removes.
 
     Attributes
     ----------
-    id, term, protected, association, influence : of the witness, in the program it was found in;
-        of a large term the beginning.
-    reason : why it was judged inappropriate; empty if nobody judged.
-    by : who or what judged.
+    id, term, protected, association, influence : the witness, in the partly repaired program where
+        the search met it. The text of a large term is cut short.
+    reason : why it was judged inappropriate; empty without a judgment.
+    by : who or what judged it.
     """
 
     id: str
@@ -136,43 +136,43 @@ class Removed:
     by: str
 
     @classmethod
-    def of(cls, violation: Violation) -> Removed:
-        """What is kept of a violation, when what it was measured with is let go."""
-        w, said = violation.witness, violation.judgment
-        reason, by = ("", "") if said is None else (said.reason, said.by)
+    def of(cls, violation: Violation) -> RemovedViolation:
+        """A summary of a violation that does not keep its measurements alive."""
+        w, judgment = violation.witness, violation.judgment
+        reason, by = ("", "") if judgment is None else (judgment.reason, judgment.by)
         program = w.decomposition.program
         term = w.term if w.size <= LARGE else program.brief(w.expression)
         return cls(w.id, term, w.protected, w.association, w.influence, reason, by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """A step of a repair.
+class SearchStep:
+    """A step of a partial or complete repair.
 
     Attributes
     ----------
-    removed : what it was taken for.
+    removed : the violation that the step removes.
     new : constants at positions of the original program.
-    value : the utility after it, the larger the better.
+    value : the utility after the step; larger is better.
     """
 
-    removed: Removed
+    removed: RemovedViolation
     new: Mapping[Site, Const]
     value: float
 
 
-Steps = tuple[Taken, ...]
+Steps = tuple[SearchStep, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class RepairedProgram:
     """A repaired program.
 
     Attributes
     ----------
-    program : it.
-    steps : how it came about.
-    value : its utility, the larger the better.
+    program : the program.
+    steps : the steps that lead to it.
+    value : its utility; larger is better.
     """
 
     program: Program
@@ -186,210 +186,211 @@ class Found:
 
 
 class Search:
-    """Repairs of one program.
+    """The search for a repair of one program.
 
     Parameters
     ----------
-    case : the rows, the thresholds and how to measure.
-    original : the program as it is measured on these rows.
-    oracle : says what is no violation.
-    utility : what to lose least of.
-    budget : how much to spend.
+    request : the rows, the thresholds and the measures.
+    original : the program, specialized to these rows.
+    oracle : judges the witnesses.
+    utility : the utility to preserve.
+    budget : the limits of the search.
+    clock : reports progress.
     """
 
     def __init__(
         self,
-        case: Request,
+        request: Request,
         original: Program,
         oracle: Oracle | None,
         utility: Utility,
         budget: SearchBudget,
         clock: Clock,
     ) -> None:
-        self.case, self.original, self.oracle = case, case.specialized(original), oracle
-        self.utility, self.clock = utility, clock
-        size = case.population.n_rows * original.size
+        self.request, self.original = request, request.specialized(original)
+        self.oracle, self.utility, self.clock = oracle, utility, clock
+        size = request.population.n_rows * original.size
         self.budget = budget if size < SMALL else budget.for_large
         self.known: dict[bytes, Array] = {}
         self.detections = 0
-        self._last: Measurement | None = None
-        self._stage: TrialContext | None = None
-        self._ticket = count(1)  # so that steps are not compared
-        self._trials: dict[tuple[bytes, str, str], list[Trial]] = {}
-        light = Budget(case.settings.budget.subsets, 0, 0, 0)
-        self._light = replace(case, settings=replace(case.settings, budget=light))
+        self._last_measurement: Measurement | None = None
+        self._last_trials: tuple[Audit, Trials] | None = None
+        self._ticket = count(1)  # breaks ties in the queue, where steps cannot be compared
+        self._removing_trials: dict[tuple[bytes, str, str], list[Trial]] = {}
+        light = Budget(request.settings.budget.subsets, 0, 0, 0)
+        settings = msgspec.structs.replace(request.settings, budget=light)
+        self._light = replace(request, settings=settings)
 
-    def run(self, first: Audit) -> Found:
-        """The best repair found, given what was found in the original program."""
-        orders = ORDERS[: self.budget.orders]
-        found = [self._straight(order, first) for _, order in orders]
-        best = max(found, key=_merit)
+    def run(self, first: Audit) -> RepairedProgram:
+        """The best repair, starting from the audit of the original program."""
+        repairs = [self._greedy(order, first) for order in ORDERS[: self.budget.orders]]
+        best = max(repairs, key=_merit)
         best = self._best_first(first, best)
-        best = self._without_needless(best)
+        best = self._without_unneeded_steps(best)
         constant = self._best_constant(first.violations(self.oracle)[0])
         return constant if constant.value > best.value else best
 
-    def resumed(self, found: Found, audit: Audit) -> Found:
-        """Go on with a repair that a closer look found violations in."""
-        return self._straight(_strongest, audit, found.steps)
+    def resumed(self, repaired: RepairedProgram, audit: Audit) -> RepairedProgram:
+        """Continue a repair in which a full audit found violations."""
+        return self._greedy(_strongest, audit, repaired.steps)
 
-    # Complete repairs, and partial ones
+    # Complete and partial repairs
 
-    def _straight(self, order: Order, audit: Audit, steps: Steps = ()) -> Found:
-        """Always the cheapest trial, until no violation is left."""
-        program, back = self._applied(steps)
+    def _greedy(self, order: Order, audit: Audit, steps: Steps = ()) -> RepairedProgram:
+        """Apply the cheapest trial until there are no violations."""
+        program, original_points = self._applied(steps)
         while violations := audit.violations(self.oracle):
             violation = order(violations)
             trial = self._removing(audit, violation)[0]
-            steps = self._step(program, back, steps, violation, trial)
+            steps = self._step(program, original_points, steps, violation, trial)
             before = program
-            program, back = self._applied(steps)
-            assert _variables(program) < _variables(before), "a step must take out a variable"
+            program, original_points = self._applied(steps)
+            assert _variables(program) < _variables(before), "a step must remove a variable"
             steps = (*steps[:-1], replace(steps[-1], value=self._value(program)))
             audit = self._detect(program)
-        return Found(program, steps, self._value(program))
+        return RepairedProgram(program, steps, self._value(program))
 
-    def _best_first(self, first: Audit, best: Found) -> Found:
-        """Look at partial repairs in order of their utility, as long as they are better."""
-        waiting: list[tuple[float, int, Steps]] = [(-self._value(self.original), 0, ())]
+    def _best_first(self, first: Audit, best: RepairedProgram) -> RepairedProgram:
+        """Expand partial repairs in order of utility, while they are better than the best."""
+        queue: list[tuple[float, int, Steps]] = [(-self._value(self.original), 0, ())]
         seen: set[bytes] = set()
-        looked_at = 0
-        while waiting and looked_at < self.budget.programs:
-            estimate, _, steps = heappop(waiting)
+        expanded = 0
+        while queue and expanded < self.budget.programs:
+            estimate, _, steps = heappop(queue)
             if -estimate <= best.value:
-                break  # so is everything that waits
-            program, back = self._applied(steps)
+                break  # nothing in the queue is better
+            program, original_points = self._applied(steps)
             value = self._value(program)
             if program.term.digest in seen or value <= best.value:
                 continue
             seen.add(program.term.digest)
-            looked_at += 1
+            expanded += 1
             if steps:
                 steps = (*steps[:-1], replace(steps[-1], value=value))
             audit = self._detect(program) if steps else first
             violations = audit.violations(self.oracle)
             if not violations:
-                best = Found(program, steps, value)
+                best = RepairedProgram(program, steps, value)
                 continue
-            for violation in {id(v): v for v in (o(violations) for _, o in ORDERS)}.values():
+            for violation in {id(v): v for v in (o(violations) for o in ORDERS)}.values():
                 for trial in self._removing(audit, violation):
-                    more = self._step(program, back, steps, violation, trial)
+                    more = self._step(program, original_points, steps, violation, trial)
                     estimate = value + trial.gain
                     if estimate > best.value:
-                        heappush(waiting, (-estimate, next(self._ticket), more))
+                        heappush(queue, (-estimate, next(self._ticket), more))
         return best
 
     def _step(
         self,
         program: Program,
-        back: Sequence[int],
+        original_points: Sequence[int],
         steps: Steps,
         violation: Violation,
         trial: Trial,
     ) -> Steps:
-        new = self._in_original(program, back, trial.new)
-        return _with_step(self.original, steps, Removed.of(violation), new)
+        new = self._in_original(program, original_points, trial.new)
+        return _with_step(self.original, steps, RemovedViolation.of(violation), new)
 
     def _removing(self, audit: Audit, violation: Violation) -> list[Trial]:
-        """The cheapest trials that remove a violation; kept."""
+        """The cheapest trials that remove a violation, cached."""
         witness = violation.witness
         key = (audit.program.term.digest, witness.id, witness.protected)
-        if key not in self._trials:
-            self._trials[key] = self._scene(audit).removing(witness, self.budget.branches)
-        return self._trials[key]
+        if key not in self._removing_trials:
+            trials = self._trials(audit)
+            self._removing_trials[key] = trials.removing(witness, self.budget.branches)
+        return self._removing_trials[key]
 
     def _applied(self, steps: Steps) -> tuple[Program, list[int]]:
-        """The original program after some steps, and which point of it each point is."""
-        program, back = self.original.replaced_points(_merged(steps))
+        """The program after some steps, and for each of its points the point in the original."""
+        program, original_points = self.original.replaced_points(_merged(steps))
         program.checked_kinds |= self.original.checked_kinds
-        return program, back
+        return program, original_points
 
     def _detect(self, program: Program) -> Audit:
         self.detections += 1
-        case = with_defined_influence(self._light, program, self.clock)
-        return examine(case, program, clock=self.clock, known=self.known)
+        request = with_defined_influence(self._light, program, self.clock)
+        return examine(request, program, clock=self.clock, known=self.known)
 
-    def _scene(self, audit: Audit) -> TrialContext:
-        """What trials are made in; the last is kept."""
-        if self._stage is None or self._stage.audit is not audit:
-            engine = self._engine(audit.program)
-            self._stage = TrialContext(
-                audit, engine, self.utility, self.case.association, self.budget.effort
-            )
-        return self._stage
+    def _trials(self, audit: Audit) -> Trials:
+        """The trials of an audited program. Only the last one is cached."""
+        if self._last_trials is None or self._last_trials[0] is not audit:
+            measurement = self._measurement(audit.program)
+            association, effort = self.request.association, self.budget.effort
+            context = TrialContext(audit, measurement, self.utility, association, effort)
+            self._last_trials = audit, Trials(context)
+        return self._last_trials[1]
 
-    def _engine(self, program: Program) -> Measurement:
-        """Measures that number categories as the right answers are numbered; the last is kept."""
-        if self._last is None or self._last.program is not program:
+    def _measurement(self, program: Program) -> Measurement:
+        """A measurement with the category codes of the utility. Only the last one is cached."""
+        if self._last_measurement is None or self._last_measurement.program is not program:
             vocabulary = self.utility.frame.vocabulary
-            self._last = engine_for(self.case, program, self.clock, vocabulary)
-        return self._last
+            self._last_measurement = engine_for(self.request, program, self.clock, vocabulary)
+        return self._last_measurement
 
     def _value(self, program: Program) -> float:
-        outputs = self._engine(program).sample.outputs()
+        outputs = self._measurement(program).sample.outputs()
         return self.utility.better(self.utility.value(program.term, outputs))
 
     def _in_original(
-        self, program: Program, back: Sequence[int], new: Mapping[Site, Const]
+        self, program: Program, original_points: Sequence[int], new: Mapping[Site, Const]
     ) -> dict[Site, Const]:
-        """Positions of a program under repair as positions of the original."""
-        points, found = program.points, {}
+        """Translate positions of a partly repaired program into positions of the original."""
+        points, translated = program.points, {}
         for site, value in new.items():
             if not site.operands:
-                found[Site(back[site.point])] = value
+                translated[Site(original_points[site.point])] = value
                 continue
             below = points.below(site.point)
-            children = [back[below[step]] for step in site.operands]
+            children = [original_points[below[step]] for step in site.operands]
             parents = {self.original.points.parents[child] for child in children}
             if len(parents) == 1:
                 steps = tuple(sorted(self.original.points.steps[child] for child in children))
-                found[Site(parents.pop(), steps)] = value
-            else:  # the operands come from an operator inside the operator
-                found[Site(back[site.point])] = value
-        return found
+                translated[Site(parents.pop(), steps)] = value
+            else:  # the operands come from a nested operator
+                translated[Site(original_points[site.point])] = value
+        return translated
 
-    # Better than the first repair that works
+    # Improving a complete repair
 
-    def _without_needless(self, found: Found) -> Found:
-        """Take back steps that a repair does not need."""
+    def _without_unneeded_steps(self, repaired: RepairedProgram) -> RepairedProgram:
         tries, index = self.budget.undo, 0
-        while tries > 0 and index < len(found.steps) and len(found.steps) > 1:
+        while tries > 0 and index < len(repaired.steps) and len(repaired.steps) > 1:
             tries -= 1
-            rest = (*found.steps[:index], *found.steps[index + 1 :])
+            rest = (*repaired.steps[:index], *repaired.steps[index + 1 :])
             program, _ = self._applied(rest)
             value = self._value(program)
-            if value >= found.value and not self._detect(program).violations(self.oracle):
-                found = Found(program, rest, value)
+            if value >= repaired.value and not self._detect(program).violations(self.oracle):
+                repaired = RepairedProgram(program, rest, value)
             else:
                 index += 1
-        return replace(found, steps=self._valued(found.steps))
+        return replace(repaired, steps=self._valued(repaired.steps))
 
     def _valued(self, steps: Steps) -> Steps:
-        """Steps with the utility after each of them, of those that are left."""
+        """The steps with the utility after each of them."""
         programs = (self._applied(steps[: i + 1])[0] for i in range(len(steps)))
         return tuple(
             replace(step, value=self._value(program))
             for step, program in zip(steps, programs, strict=True)
         )
 
-    def _best_constant(self, first: Violation) -> Found:
-        """The program that says one thing of all rows, and loses least by that."""
-        sample = self._engine(self.original).sample
+    def _best_constant(self, first: Violation) -> RepairedProgram:
+        """The best program that returns the same constant for all rows."""
+        sample = self._measurement(self.original).sample
         outputs = sample.outputs()
         known = outputs[~_missing(outputs)]
-        distinct, often = np.unique(known, axis=0, return_counts=True)
-        most = np.argsort(-often, kind="stable")[: 4 * self.budget.constants].tolist()
-        options = [Const(first_value(distinct[i : i + 1], sample.vocabulary)) for i in most]
+        distinct, counts = np.unique(known, axis=0, return_counts=True)
+        frequent = np.argsort(-counts, kind="stable")[: 4 * self.budget.constants].tolist()
+        constants = [Const(first_value(distinct[i : i + 1], sample.vocabulary)) for i in frequent]
         if self.utility.squares and continuous(outputs):
             right = self.utility.right if self.utility.right.dtype == np.float64 else outputs
-            options.append(Const(float(np.average(right, weights=self.utility.weights))))
+            constants.append(Const(float(np.average(right, weights=self.utility.weights))))
         scored = []
-        for option in options:
-            said = np.broadcast_to(constant(option.value, sample.vocabulary), outputs.shape)
-            scored.append((self.utility.better(self.utility.value(option, said)), option))
-        value, best = max(scored, key=lambda pair: pair[0])
-        whole = (Taken(Removed.of(first), {Site(0): best}, value),)
-        return Found(self._applied(whole)[0], whole, value)
+        for value in constants:
+            repeated = np.broadcast_to(constant(value.value, sample.vocabulary), outputs.shape)
+            scored.append((self.utility.better(self.utility.value(value, repeated)), value))
+        utility, best = max(scored, key=lambda pair: pair[0])
+        steps = (SearchStep(RemovedViolation.of(first), {Site(0): best}, utility),)
+        return RepairedProgram(self._applied(steps)[0], steps, utility)
 
 
 def _missing(outputs: Array) -> Array:
@@ -397,28 +398,30 @@ def _missing(outputs: Array) -> Array:
         return np.asarray(outputs < 0)
     if outputs.dtype == np.bool_:
         return np.zeros(len(outputs), dtype=np.bool_)
-    lost = np.isnan(outputs)
-    return np.asarray(lost if lost.ndim == 1 else lost.any(axis=1))
+    missing = np.isnan(outputs)
+    return np.asarray(missing if missing.ndim == 1 else missing.any(axis=1))
 
 
 def _variables(program: Program) -> int:
-    """How often variables stand in a program."""
+    """The number of variable occurrences in a program."""
     return sum(isinstance(term, Var) for term in program.points.terms)
 
 
-def _merit(found: Found) -> tuple[float, int]:
-    """More utility is better, then a smaller program."""
-    return found.value, -found.program.size
+def _merit(repaired: RepairedProgram) -> tuple[float, int]:
+    """Sorts by utility, then prefers the smaller program."""
+    return repaired.value, -repaired.program.size
 
 
-def _with_step(original: Program, steps: Steps, removed: Removed, new: dict[Site, Const]) -> Steps:
-    """Steps with one more; constants that it covers are let go."""
+def _with_step(
+    original: Program, steps: Steps, removed: RemovedViolation, new: dict[Site, Const]
+) -> Steps:
+    """Append a step, and drop the earlier constants that it covers."""
     covered = Cover(original.points, new)
-    left = (
+    uncovered = (
         replace(step, new={s: v for s, v in step.new.items() if not covered.holds(s)})
         for step in steps
     )
-    return (*(step for step in left if step.new), Taken(removed, new, 0.0))
+    return (*(step for step in uncovered if step.new), SearchStep(removed, new, 0.0))
 
 
 def _merged(steps: Steps) -> dict[Site, Const]:

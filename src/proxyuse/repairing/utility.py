@@ -1,10 +1,9 @@
-"""How good decisions are: what a repair tries to lose least of.
+"""Utility: the quality of the outputs, which a repair tries to preserve.
 
-A utility compares what a program says with what would be right, or, where that is not known, with
-what the program said before. Most are sums over rows: what a change is worth then follows from
-the rows it changes alone. The others (the area under a curve, log loss, a function of the
-caller's) are stood in for by such a sum while candidates are compared, and computed for whole
-repairs.
+A utility compares the outputs of a program with the correct answers, or with the outputs of the
+original program if the answers are unknown. Most utilities are sums over rows, so the gain of a
+change follows from the changed rows alone. The others (area under the curve, log loss, a custom
+function) are computed for whole repairs; while candidates are compared, a sum over rows stands in.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from proxyuse.measure.influence import differ
 from proxyuse.program import Frame
 
 MOST_CLASSES = 32
-LEAST = float(np.finfo(np.float64).eps)  # no probability is taken to be smaller
+LEAST = float(np.finfo(np.float64).eps)  # probabilities are clipped here
 
 UtilityFunction = Callable[..., float]
-"""Called as ``f(right, said, sample_weight=...)``, it returns a number; larger is better."""
+"""Called as ``f(right, outputs, sample_weight=...)``. Returns a number; larger is better."""
 
 
 class Measure(StrEnum):
-    """The utilities that have a name."""
+    """The built-in utilities."""
 
     ACCURACY = "accuracy"
     AGREEMENT = "agreement"
@@ -47,15 +46,15 @@ _SCORED = (Measure.AUC, Measure.LOG_LOSS)
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """A utility, and what would be right in each row.
+    """A utility with the correct answer for each row.
 
     Attributes
     ----------
-    measure : one of those with a name, or a function.
-    right : what would be right, as the program's outputs are represented: numbers, truth values,
-        or the numbers of categories.
-    weights : how much each row counts.
-    frame : the rows themselves, for the numbers behind decisions.
+    measure : a built-in measure or a function.
+    right : the correct answers, in the representation of the program's outputs: numbers, booleans
+        or category codes.
+    weights : the weight of each row.
+    frame : the rows, to compute the scores behind the decisions.
     """
 
     measure: Measure | UtilityFunction
@@ -65,7 +64,7 @@ class Utility:
 
     @property
     def name(self) -> str:
-        """How results call it."""
+        """The name shown in results."""
         if isinstance(self.measure, Measure):
             return str(self.measure)
         return getattr(self.measure, "__name__", type(self.measure).__name__)
@@ -77,19 +76,19 @@ class Utility:
 
     @property
     def adds_up(self) -> bool:
-        """Whether it is a sum over rows, so that `gains` says all of it."""
+        """Whether the utility is a sum over rows, and so equals the sum of `gains`."""
         return isinstance(self.measure, Measure) and self.measure not in _SCORED
 
     def better(self, value: float) -> float:
-        """A number that is the larger, the better; one that is not known is the worst."""
+        """The value with its sign set so that larger is better. NaN is worst."""
         if np.isnan(value):
             return -np.inf
         return -value if self.lower_is_better else value
 
     def gains(self, outputs: Array, rows: Array | slice = slice(None)) -> Array:
-        """What each of some rows adds if the program says this there; the more, the better.
+        """The contribution of each of some rows with these outputs; larger is better.
 
-        `worth` makes a utility of sums of them, or what stands in for it.
+        `worth` turns a sum of gains into a utility, or into its stand-in.
         """
         right, shares = self.right[rows], self._shares[rows]
         if self.squares:
@@ -99,7 +98,7 @@ class Utility:
 
     @cached_property
     def squares(self) -> bool:
-        """Whether rows add squared errors, and not whether they are right."""
+        """Whether rows contribute squared errors rather than 0 or 1."""
         if self.adds_up:
             return self.measure is Measure.SQUARED_ERROR
         return continuous(self.right)
@@ -110,16 +109,16 @@ class Utility:
             return self.weights
         _, codes = np.unique(self.right, return_inverse=True)
         masses = np.bincount(codes, self.weights)
-        counted = np.count_nonzero(masses)  # a class may have no row that counts
+        counted = np.count_nonzero(masses)  # all rows of a class may have weight 0
         return np.asarray(self.weights / np.where(masses > 0, masses, 1.0)[codes] / counted)
 
     def worth(self, gains: float) -> float:
-        """What a sum of gains is in the unit of the utility, the larger the better."""
+        """A sum of gains in the unit of the utility; larger is better."""
         balanced = self.measure is Measure.BALANCED_ACCURACY
         return float(gains if balanced else gains / self.weights.sum())
 
     def value(self, term: Term, outputs: Array) -> float:
-        """The utility of a program that is this term and says these outputs, in its own unit."""
+        """The utility of a program with this term and these outputs, in its own unit."""
         match self.measure:
             case Measure.AUC:
                 return _auc(self._scores(term, outputs), self.right, self.weights)
@@ -131,16 +130,16 @@ class Utility:
             case Measure():
                 return self.worth(self.gains(outputs).sum())
             case function:
-                right, said = self._decoded(self.right), self._decoded(outputs)
-                return float(function(right, said, sample_weight=self.weights))
+                right, decoded = self._decoded(self.right), self._decoded(outputs)
+                return float(function(right, decoded, sample_weight=self.weights))
 
     def _scores(self, term: Term, outputs: Array, *, shares: bool = False) -> Array:
-        """The numbers behind decisions; where there are none, a decision counts as certain."""
+        """The scores behind the decisions. A decision without a score counts as certain."""
         classes = np.unique(self.right)
-        found = scores_of(term, self.frame, len(outputs), shares=shares)
-        decides = found is not None and found.ndim == 1 and np.array_equal(found, outputs)
-        if found is not None and not (decides and np.isin(outputs, classes).all()):
-            return found
+        scores = scores_of(term, self.frame, len(outputs), shares=shares)
+        decides = scores is not None and scores.ndim == 1 and np.array_equal(scores, outputs)
+        if scores is not None and not (decides and np.isin(outputs, classes).all()):
+            return scores
         certain = (outputs[:, None] == classes).astype(np.float64)
         return np.asarray(certain if shares or len(classes) != 2 else certain[:, 1])
 
@@ -149,7 +148,7 @@ class Utility:
 
 
 def continuous(values: Array) -> bool:
-    """Whether values are quantities and not the numbers of classes: broken, or many."""
+    """Whether values are quantities rather than class labels: fractional, or many of them."""
     if values.dtype != np.float64 or values.ndim == 2:
         return False
     known = values[~np.isnan(values)]
@@ -157,35 +156,36 @@ def continuous(values: Array) -> bool:
 
 
 def right_answers(y: Column, outputs: Array, frame: Frame) -> Array:
-    """The right answers in the representation of the program's outputs; an error if none fits."""
+    """The correct answers in the representation of the program's outputs; an error if none fits."""
     if outputs.ndim == 2:
-        raise DataError("the program says vectors, which y cannot be compared with; leave y out")
+        raise DataError("the program returns vectors, which cannot be compared with y; omit y")
     if outputs.dtype == np.bool_:
         values = y.values if y.kind is not Kind.CATEGORY else np.empty(0)
         if y.kind is Kind.CATEGORY or not np.isin(values, (0.0, 1.0)).all():
             raise DataError(
-                "the program decides true or false; pass y as whether the decision would be right "
-                "to take, for instance y == label"
+                "the program returns true or false; pass a boolean y, such as y == label"
             )
         return values.astype(np.bool_)
-    words = y.kind is Kind.CATEGORY
-    if words != (outputs.dtype == np.int32):
-        said, given = ("categories", str(y.kind) + "s") if not words else ("numbers", "categories")
+    is_category = y.kind is Kind.CATEGORY
+    if is_category != (outputs.dtype == np.int32):
+        expected = "numbers" if is_category else "categories"
+        actual = "categories" if is_category else f"{y.kind}s"
         raise DataError(
-            f"y holds {given} and the program says {said}; pass y as the model was given it"
+            f"the program returns {expected}, but y contains {actual}; pass the y that the model "
+            "was trained on"
         )
-    if not words:
+    if not is_category:
         return y.values
-    codes = [frame.vocabulary.code(word) for word in y.categories]
+    codes = [frame.vocabulary.code(category) for category in y.categories]
     return np.asarray(np.array([*codes, -1], dtype=np.int32)[y.values])
 
 
 def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> Array | None:
-    """The numbers behind a program's decisions, one a row or one a class; None if there are none.
+    """The scores behind a program's decisions, one per row or one per class; None without scores.
 
-    Of ``argmax(v)`` v, of ``ite(s > c, yes, no)`` s - c, of a number the number itself. As
-    `shares`, what is compared with 0 is put through the logistic function, and vectors that do
-    not add up to 1 through softmax.
+    The score of ``argmax(v)`` is v, that of ``ite(s > c, yes, no)`` is s - c, that of a number is
+    the number. With `shares`, scores become probabilities: by the logistic function, or by softmax
+    for vectors that do not add up to 1.
     """
 
     def values(part: Term) -> Array:
@@ -193,34 +193,34 @@ def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> A
 
     match term:
         case Argmax(operand, _):
-            found = values(operand)
-            if shares and not np.allclose(found.sum(axis=1), 1.0):
-                found = values(Call(Function.SOFTMAX, (operand,)))
-            if found.shape[1] == 2 and not shares:
-                found = found[:, 1] - found[:, 0]
+            scores = values(operand)
+            if shares and not np.allclose(scores.sum(axis=1), 1.0):
+                scores = values(Call(Function.SOFTMAX, (operand,)))
+            if scores.shape[1] == 2 and not shares:
+                scores = scores[:, 1] - scores[:, 0]
         case Ite(Compare(relation, score, Const(float() as limit)), Const(), Const()):
-            found = values(score) - limit
+            scores = values(score) - limit
             if relation in (Relation.LT, Relation.LE):
-                found = -found
+                scores = -scores
             if shares:
-                found = 1.0 / (1.0 + np.exp(-found))
+                scores = 1.0 / (1.0 + np.exp(-scores))
         case _:
-            found = values(term)
-    if found.dtype == np.int32:
+            scores = values(term)
+    if scores.dtype == np.int32:
         return None
-    found = found.astype(np.float64, copy=False)
-    return np.broadcast_to(found, (rows, *found.shape[1:]))
+    scores = scores.astype(np.float64, copy=False)
+    return np.broadcast_to(scores, (rows, *scores.shape[1:]))
 
 
 def _auc(scores: Array, right: Array, weights: Array) -> float:
-    """The chance that of two rows of different classes the right one has the larger score."""
+    """The probability that a row of the second class scores above a row of the first."""
     classes = np.unique(right)
     if len(classes) != 2 or scores.ndim == 2:
-        raise DataError("the area under the curve needs two classes and one score a row")
+        raise DataError("the area under the curve needs two classes and one score per row")
     second = right == classes[1]
-    _, places = np.unique(scores, return_inverse=True)
-    of_first = np.bincount(places, np.where(second, 0.0, weights))
-    of_second = np.bincount(places, np.where(second, weights, 0.0))
+    _, ranks = np.unique(scores, return_inverse=True)
+    of_first = np.bincount(ranks, np.where(second, 0.0, weights))
+    of_second = np.bincount(ranks, np.where(second, weights, 0.0))
     below = np.cumsum(of_first) - of_first / 2  # ties count half
     return float(np.dot(of_second, below) / (of_first.sum() * of_second.sum()))
 

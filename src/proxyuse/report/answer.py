@@ -248,8 +248,8 @@ def describe_witness(document: Found, witness: Found) -> str:
     lines += ["", *text_table(heads, rows, str)]
     if document["min_cell"] > 1:
         lines.append(
-            f"Numbers below {document['min_cell']}, and what they could be computed from, are "
-            "withheld."
+            f"Counts below {document['min_cell']} are hidden. Counts that would reveal them are "
+            "printed as ranges or withheld."
         )
     return "\n".join(lines)
 
@@ -331,7 +331,8 @@ def text_table(
 
 
 def _is_number(cell: str) -> bool:
-    return cell.replace(",", "").replace(".", "").strip("<").isdigit() or cell in ("", "withheld")
+    digits = cell.replace(",", "").replace(".", "").replace(" to ", "").strip("<")
+    return digits.isdigit() or cell in ("", "withheld")
 
 
 def _bold(text: str) -> str:

@@ -23,10 +23,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from proxyuse.errors import DataError
-from proxyuse.output.words import listed
 from proxyuse.report.document import installed_version
 from proxyuse.report.verdicts import exit_code_of
 from proxyuse.verdict import counts
+from proxyuse.words import listed
 
 FORMAT = "proxyuse diff"
 VERSION = 1

@@ -1,35 +1,38 @@
 """Which counts of a table may be printed.
 
-A table counts rows of data: by value of a computation (lines across) and of a protected attribute
-(lines down). Small counts speak of single people, so they are not printed, nor anything they
-could be computed from. With ``m`` the smallest count that may be printed:
+A table counts rows of data, by value of a computation (its rows) and by value of a protected
+attribute (its columns). Small counts describe single people. They are not printed, and neither is
+anything that reveals them. With ``m`` the smallest count that may be printed:
 
-1. **Lines.** Values that fewer than m rows have are put together as "other values", with the next
-   smallest value if they are still fewer than m together; so are all but the `MOST_LINES` most
-   frequent values of a long table. No value that hardly anyone has is named.
-2. **Small cells.** A count below m is printed as ``<m``. Zero is such a count: a printed 0 would
-   say that nobody is there, and would make ``<m`` mean "at least one".
-3. **Cells that would give them away.** For each small cell a rectangle of four hidden cells is
-   made, of which it is one corner: the two corners next to it are m or more, the opposite one is
-   m or more, or just as small. Cells that have to be hidden for it are printed as ``withheld``;
-   of several rectangles the one that hides least is taken.
-4. Where there is no such rectangle, the small cell is printed as ``withheld`` too, which promises
-   less, and its opposite corner may be any cell printed so. Where there is none even then, all
-   cells of the table are withheld.
+1. **Lines.** Values with fewer than m rows are merged into one line, "other values". If they still
+   have fewer than m rows together, the next smallest value joins them. A long table keeps its
+   `MOST_LINES` most frequent values and merges the others. No rare value is named.
+2. **Small cells.** A count below m is printed as ``<m``. Zero is one of them: a printed 0 would
+   reveal that nobody is there, and ``<m`` would mean "at least one".
+3. **Cells that would reveal them.** Each small cell becomes a corner of a rectangle of four hidden
+   cells. The two corners next to it are m or more; the opposite corner is m or more, or equal to
+   the small cell. Of several rectangles, the one that hides the smallest counts is taken.
+4. If no rectangle exists, the small cell is withheld without the promise ``<m``, and the opposite
+   corner may be any cell withheld in this way. If that fails too, all cells are withheld.
 
-Totals are always printed; all are m or more.
+Totals are always printed; all of them are m or more.
 
-**Invariant.** Whoever knows all totals, all printed cells, and that ``<m`` is one of 0, ..., m - 1,
-is left with at least m possible values for each hidden cell; for one printed ``<m`` these are
-all of 0, ..., m - 1. *Why:* adding d to a corner and its opposite and taking d from the other two
-leaves all totals as they are. With v the small count, the corners next to it can spare up to
-m - 1 - v, the opposite one can spare v and has room for m - 1 - v. Where all cells are withheld, a
-cell can be anything its totals allow, which is more than m values since each line and the others
-together hold m or more.
+A withheld cell is printed as the **range** that the printed totals and cells imply, such as
+``1,242 to 1,250``, or as ``withheld`` if that range is too wide to be useful. The range is computed
+from what is printed, so it tells a reader nothing new.
 
-The rule speaks of one table. It does not stop anyone from comparing the tables of two computations
-that differ for a few rows, nor from solving for a count with the measures, which are taken from
-all rows; on a few hundred rows either may succeed. This module knows nothing of audits.
+**Invariant.** A reader who knows all totals, all printed cells, and that ``<m`` is one of
+0, ..., m - 1, is left with at least m possible values for each hidden cell. For ``<m`` these are
+all of 0, ..., m - 1. *Why:* adding d to a corner and its opposite and subtracting d from the other
+two keeps all totals. With v the small count, the corners next to it can lose up to m - 1 - v, the
+opposite corner can lose v and gain m - 1 - v. If all cells are withheld, a cell can have any value
+that its totals allow. Those are more than m values, since each line and the other lines together
+hold m or more.
+
+The invariant covers one table. It does not prevent a reader from comparing the tables of two
+computations that differ for a few rows, or from solving for a count with the measures, which are
+computed from all rows. With a few hundred rows, either may succeed. This module knows nothing
+about audits.
 """
 
 from __future__ import annotations
@@ -47,11 +50,11 @@ WITHHELD = "withheld"
 _SHOWN, _SMALL, _WITHHELD = range(3)
 
 Cell = int | str
-"""A number of rows, ``<m``, or ``withheld``."""
+"""A number of rows, ``<m``, a range such as ``1,242 to 1,250``, or ``withheld``."""
 
 
 def check_min_cell(min_cell: object) -> None:
-    """Refuse what is not a whole number of 1 or more."""
+    """Raise an error unless this is a whole number of at least 1."""
     whole = isinstance(min_cell, int | np.integer) and not isinstance(min_cell, bool)
     if not whole or min_cell < 1:  # type: ignore[operator]
         raise DataError(
@@ -60,7 +63,7 @@ def check_min_cell(min_cell: object) -> None:
 
 
 def joined_lines(totals: Sequence[int], min_cell: int, most: int = MOST_LINES) -> list[list[int]]:
-    """Which lines of a table are printed together; those put together come last.
+    """The lines of a printed table, each a list of original lines; merged lines come last.
 
     Examples
     --------
@@ -79,38 +82,84 @@ def joined_lines(totals: Sequence[int], min_cell: int, most: int = MOST_LINES) -
 
 
 def joined_labels(labels: Sequence[str], lines: Sequence[Sequence[int]]) -> list[str]:
-    """What to call lines that were put together.
+    """The labels of merged lines.
 
     Examples
     --------
     >>> joined_labels(["'a'", "'b'", "'c'"], [[1], [0, 2]]), joined_labels(["'a'"], [[0]])
-    (["'b'", '2 other values taken together'], ["'a'"])
+    (["'b'", '2 other values together'], ["'a'"])
     """
     other = "other " if len(lines) > 1 else ""
     return [
-        labels[line[0]] if len(line) == 1 else f"{len(line)} {other}values taken together"
+        labels[line[0]] if len(line) == 1 else f"{len(line)} {other}values together"
         for line in lines
     ]
 
 
 def printed_cells(counts: Array, min_cell: int) -> list[list[Cell]]:
-    """What is printed of a table of counts whose totals are known to the reader.
+    """The printed cells of a table of counts whose totals are known to the reader.
 
     All totals have to be `min_cell` or more; see `joined_lines`.
 
     Examples
     --------
     >>> printed_cells(np.array([[3, 90], [60, 70], [80, 50]]), min_cell=5)
-    [['<5', 'withheld'], ['withheld', 'withheld'], [80, 50]]
+    [['<5', '89 to 93'], ['59 to 63', '67 to 71'], [80, 50]]
     >>> printed_cells(np.array([[9, 90], [60, 70]]), min_cell=5)
     [[9, 90], [60, 70]]
     """
     marks = _marks(counts, min_cell)
-    texts = {_SMALL: f"<{min_cell}", _WITHHELD: WITHHELD}
+    return _texts(marks, *_ranges(counts, marks, min_cell), min_cell)
+
+
+def _texts(marks: Array, low: Array, high: Array, min_cell: int) -> list[list[Cell]]:
+    def text(mark: int, least: int, most: int) -> Cell:
+        if mark == _SHOWN:
+            return least
+        if mark == _SMALL:
+            return f"<{min_cell}"
+        return f"{least:,} to {most:,}" if 2 * least >= most else WITHHELD
+
     return [
-        [texts.get(mark, count) for count, mark in zip(row, line, strict=True)]
-        for row, line in zip(counts.tolist(), marks.tolist(), strict=True)
+        [text(*cell) for cell in zip(*line, strict=True)]
+        for line in zip(marks.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
+
+
+def least_count(cell: Cell) -> int:
+    """The smallest number of rows that a printed cell allows.
+
+    Examples
+    --------
+    >>> [least_count(cell) for cell in (7, "1,242 to 1,250", "<5", WITHHELD)]
+    [7, 1242, 0, 0]
+    """
+    if isinstance(cell, int):
+        return cell
+    low, _, high = cell.partition(" to ")
+    return int(low.replace(",", "")) if high else 0
+
+
+def _ranges(counts: Array, marks: Array, min_cell: int) -> tuple[Array, Array]:
+    """The least and largest value of each cell that the printed totals and cells allow.
+
+    Hidden counts are used only through totals. Each step narrows a cell by the total of its line
+    and the ranges of the other cells, so stopping early leaves a range that is true but wider.
+    """
+    totals = [counts.sum(axis=axis, keepdims=True) for axis in (0, 1)]
+    low = np.where(marks == _SHOWN, counts, 0)
+    most = np.where(marks == _SMALL, min_cell - 1, np.minimum(*totals))
+    high = np.where(marks == _SHOWN, counts, most)
+    for _ in range(sum(counts.shape)):
+        before = low, high
+        for axis, total in enumerate(totals):
+            others_low = low.sum(axis=axis, keepdims=True) - low
+            others_high = high.sum(axis=axis, keepdims=True) - high
+            low = np.maximum(low, total - others_high)
+            high = np.minimum(high, total - others_low)
+        if np.array_equal(before, (low, high)):
+            break
+    return low, high
 
 
 def _marks(counts: Array, min_cell: int) -> Array:
@@ -136,9 +185,9 @@ def _marks(counts: Array, min_cell: int) -> Array:
 def _hide_rectangle(
     marks: Array, counts: Array, large: Array, opposite: Array, cell: tuple[int, int]
 ) -> bool:
-    """Hide the other corners of the cheapest rectangle with a cell; False if there is none.
+    """Hide the other corners of the cheapest rectangle around a cell; False if there is none.
 
-    The corners next to the cell are `large`, the opposite one is one of `opposite`.
+    The corners next to the cell are `large`; the opposite corner is one of `opposite`.
     """
     row, column = cell
     fits = opposite & large[row][None, :] & large[:, column][:, None]
@@ -158,52 +207,44 @@ def _hide_rectangle(
 def printed_table(
     counts: Array, rows: Sequence[str], columns: Sequence[str], min_cell: int
 ) -> dict[str, Any]:
-    """A table of counts as it may be printed, with its totals and the commonest column of a row.
+    """A table of counts fit to print, with its totals and the most frequent column of each row.
 
     Examples
     --------
     >>> printed_table(np.array([[3, 90], [60, 70]]), ["false", "true"], ["'a'", "'b'"], 5)["cells"]
-    [['<5', 'withheld'], ['withheld', 'withheld']]
+    [['<5', '89 to 93'], ['59 to 63', '67 to 71']]
     """
     check_min_cell(min_cell)
     across = joined_lines(counts.sum(axis=1).tolist(), min_cell)
     down = joined_lines(counts.sum(axis=0).tolist(), min_cell)
     lines = np.array([counts[line].sum(axis=0) for line in across], dtype=np.int64)
     joined = np.array([lines[:, line].sum(axis=1) for line in down], dtype=np.int64).T
-    cells = printed_cells(joined, min_cell)
+    marks = _marks(joined, min_cell)
+    low, high = _ranges(joined, marks, min_cell)
     labels = joined_labels(columns, down)
     totals = joined.sum(axis=1).tolist()
     return {
         "rows": joined_labels(rows, across),
         "columns": labels,
-        "cells": cells,
+        "cells": _texts(marks, low, high, min_cell),
         "row_totals": totals,
         "column_totals": joined.sum(axis=0).tolist(),
         "commonest": [
-            _commonest(line, labels, total, min_cell)
-            for line, total in zip(cells, totals, strict=True)
+            _commonest(least, most, labels, total)
+            for least, most, total in zip(low.tolist(), high.tolist(), totals, strict=True)
         ],
     }
 
 
 def _commonest(
-    cells: Sequence[Cell], labels: Sequence[str], total: int, min_cell: int
+    least: Sequence[int], most: Sequence[int], labels: Sequence[str], total: int
 ) -> dict[str, Any] | None:
-    """The column most rows of a line are in, and their share: what the printed cells tell."""
-    left = total - sum(cell for cell in cells if isinstance(cell, int))
-    most = [
-        cell if isinstance(cell, int) else left if cell == WITHHELD else min(left, min_cell - 1)
-        for cell in cells
-    ]
-    least = [
-        cell if isinstance(cell, int) else max(0, total - (sum(most) - top))
-        for cell, top in zip(cells, most, strict=True)
-    ]
-    for place, low in enumerate(least):
-        if all(low >= top for other, top in enumerate(most) if other != place) and total:
+    """The column with the most rows of a line, and their share; None if ranges leave it open."""
+    for index, low in enumerate(least):
+        if all(low >= high for other, high in enumerate(most) if other != index) and total:
             return {
-                "column": labels[place],
+                "column": labels[index],
                 "at_least": round(low / total, 4),
-                "at_most": round(most[place] / total, 4),
+                "at_most": round(most[index] / total, 4),
             }
     return None

@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit, asked
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness, groups_of
 from proxyuse.errors import DataError
-from proxyuse.judge.judgment import Judgment, Oracle
+from proxyuse.judge.judgment import Judgment, Oracle, judgment_of
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
 from proxyuse.lang.positions import Site
@@ -34,6 +33,7 @@ from proxyuse.notes import NoteKind
 from proxyuse.output.words import describe_term
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
+from proxyuse.report.inputs import Audited
 from proxyuse.report.remarks import remarks, without_small_counts
 from proxyuse.report.tables import RowTables
 from proxyuse.validity.content import assessment_content, validity_content
@@ -53,12 +53,13 @@ DECIMALS = 4
 
 
 def document(
-    audit: Audit,
+    audit: Audited,
     *,
     about: Mapping[str, object] | None = None,
     min_cell: int = MIN_CELL,
     oracle: Oracle | None = None,
     confirmed_only: bool = False,
+    most_groups: int | None = None,
 ) -> dict[str, Any]:
     """Everything a reader needs to know of an audit, fit for JSON.
 
@@ -71,6 +72,8 @@ def document(
         1 prints all.
     oracle : who judges whether a witness is appropriate; see `Audit.violations`.
     confirmed_only : whether only violations that statistics confirm count for the exit code.
+    most_groups : list only the representative and the strongest witness of so many groups, which
+        is faster; the default lists every witness. Counts are always those of all witnesses.
 
     Examples
     --------
@@ -87,9 +90,13 @@ def document(
     """
     check_min_cell(min_cell)
     writer = _Writer(audit, int(min_cell))
-    judged = [asked(oracle, witness) for witness in audit.witnesses]
+    judged = [judgment_of(oracle, witness) for witness in audit.witnesses]
     violations = sum(said is None or not said.appropriate for said in judged)
     association, influence = audit.measures
+    listed = None
+    if most_groups is not None:
+        groups = groups_of(audit.witnesses)[:most_groups]
+        listed = {w.key for group in groups for w in (group.representative, group.strongest)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -116,6 +123,7 @@ def document(
         "witnesses": [
             writer.witness(witness, said)
             for witness, said in zip(audit.witnesses, judged, strict=True)
+            if listed is None or witness.key in listed
         ],
         "references": writer.references(),
         "nearest": writer.nearest(),
@@ -185,7 +193,7 @@ def installed_version() -> str:
 class _Writer:
     """The parts of a document that need measured computations; each is described once."""
 
-    def __init__(self, audit: Audit, min_cell: int) -> None:
+    def __init__(self, audit: Audited, min_cell: int) -> None:
         self.audit = audit
         self.tables = RowTables(audit, min_cell)
         self.informative = audit.measures[0] == NormalizedMutualInformation().name
@@ -371,7 +379,7 @@ class _Writer:
 
 
 def _validity(
-    audit: Audit, judged: Sequence[Judgment | None], min_cell: int, confirmed_only: bool
+    audit: Audited, judged: Sequence[Judgment | None], min_cell: int, confirmed_only: bool
 ) -> dict[str, Any] | None:
     """What statistics were asked of the witnesses, and how many violations they confirm."""
     if audit.validity is None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from proxyuse.output.words import count
 from proxyuse.report.answer import moved, percent
 from proxyuse.report.wording import shortened, verdict_text
 from proxyuse.verdict import Verdict
+from proxyuse.words import count
 
 MOST_NAME = 80
 MOST_READING = 300

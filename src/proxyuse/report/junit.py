@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as XML
 
-from proxyuse.output.words import count
 from proxyuse.report.finding import Standing, judged, sentences, standing, summary
 from proxyuse.report.wording import headline, on_lines, one_line, shortened
+from proxyuse.words import count
 
 MOST_NAME = 200
 

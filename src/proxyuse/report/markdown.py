@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from proxyuse.output.words import count
 from proxyuse.report.wording import headline, lacking, one_line, shortened, verdict_text
+from proxyuse.words import count
 
 MOST_GROUPS = 20
 MOST_NOTES = 20

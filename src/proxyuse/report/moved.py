@@ -17,13 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Var
 from proxyuse.measure.association.support import support_of
-from proxyuse.measure.influence import Sampling, differ
+from proxyuse.measure.influence import differ
 from proxyuse.program import Frame
+from proxyuse.report.inputs import Audited
+from proxyuse.settings import Sampling
 
 MOST_WORK = 2e8  # rows times program points: a second or so
 MOST_PAIRS = Sampling(alpha=0.01).pairs
@@ -48,7 +49,7 @@ class Moved:
     within: float | None = None
 
 
-def moved_by_group(audit: Audit, found: Decomposition, groups: Array) -> Moved:
+def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved:
     """Split the influence of a computation by groups, given as a number from 0 on for each row.
 
     Examples
@@ -88,7 +89,7 @@ def moved_by_group(audit: Audit, found: Decomposition, groups: Array) -> Moved:
 class _Context:
     """The program with a hole where a computation was."""
 
-    def __init__(self, audit: Audit, found: Decomposition) -> None:
+    def __init__(self, audit: Audited, found: Decomposition) -> None:
         program = audit.program
         self._n_rows = audit.population.n_rows
         self._frame = Frame(audit.population.columns[name] for name in program.variables)

@@ -7,14 +7,11 @@ and no folders, and numbers of rows below `min_cell` are not printed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
-from proxyuse.certificate.hashes import program_hash
-from proxyuse.repairing.repair import Change, Loss, Repair, Step
+from proxyuse.hashes import program_hash
 from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.document import (
     MIN_CELL,
@@ -24,6 +21,7 @@ from proxyuse.report.document import (
     figure,
     installed_version,
 )
+from proxyuse.report.inputs import Audited, Change, Loss, Repaired, Step
 from proxyuse.report.remarks import remarks
 
 FORMAT = "proxyuse repair"
@@ -31,10 +29,10 @@ VERSION = 1
 
 
 def repair_document(
-    repair: Repair,
+    repair: Repaired,
     *,
     written: Mapping[str, Any] | None = None,
-    after: Audit | None = None,
+    after: Audited | None = None,
     about: Mapping[str, object] | None = None,
     min_cell: int = MIN_CELL,
 ) -> dict[str, Any]:
@@ -106,14 +104,15 @@ def _loss(loss: Loss) -> dict[str, Any]:
     return {"before": round(loss.before, 4), "after": round(loss.after, 4), "rows": loss.rows}
 
 
-def _changed(repair: Repair, min_cell: int) -> int | str:
+def _changed(repair: Repaired, min_cell: int) -> int | str:
     """For how many of the rows that were used the program says something else than before."""
     number = int(np.count_nonzero(repair.changed_rows))
     return number if number == 0 or number >= min_cell else f"<{min_cell}"
 
 
 def _step(step: Step) -> dict[str, Any]:
-    removed = asdict(step.removed)
+    names = ("id", "term", "protected", "association", "influence", "reason", "by")
+    removed = {name: getattr(step.removed, name) for name in names}
     for name in ("association", "influence"):
         removed[name] = figure(removed[name])
     removed["term"] = removed["term"][:MOST_TEXT]

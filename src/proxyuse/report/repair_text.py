@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from proxyuse.output.words import count, listed
 from proxyuse.report.markdown import plain
 from proxyuse.report.wording import on_lines, shortened
+from proxyuse.words import count, listed
 
 MOST_STEPS = 12
 MOST_NOTES = 8

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
 from proxyuse.data.population import Protected
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Term
@@ -24,12 +23,13 @@ from proxyuse.measure.association.support import support_of
 from proxyuse.output.reading import shortest_between
 from proxyuse.program import Frame
 from proxyuse.report.disclosure import joined_labels, joined_lines, printed_table
+from proxyuse.report.inputs import Audited
 
 
 class RowTables:
     """The joint tables of one audit, counted in rows and fit to be printed."""
 
-    def __init__(self, audit: Audit, min_cell: int) -> None:
+    def __init__(self, audit: Audited, min_cell: int) -> None:
         self._audit = audit
         self._min_cell = min_cell
         self._weights = audit.population.weights
@@ -100,7 +100,7 @@ class RowTables:
 class _Side:
     """The values of a protected attribute, as the tables of an audit have them."""
 
-    def __init__(self, protected: Protected, audit: Audit) -> None:
+    def __init__(self, protected: Protected, audit: Audited) -> None:
         frame = Frame([protected.column])
         (values,) = frame.arrays.values()
         support = support_of(values, audit.population.n_rows)
@@ -111,7 +111,7 @@ class _Side:
             self.codes, self.labels = _bins(values, known), bin_labels(known)
 
     @staticmethod
-    def _columns(name: str, audit: Audit) -> tuple[str, ...] | None:
+    def _columns(name: str, audit: Audited) -> tuple[str, ...] | None:
         """What the columns of the audit's tables are, if it has a table."""
         found = audit.decompositions
         return found[0].tables[name].columns if len(found) else None

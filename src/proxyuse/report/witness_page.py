@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness
 from proxyuse.judge.judgment import Judgment, Oracle
@@ -27,6 +26,7 @@ from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.output.words import MOST_READ, count, describe_term
 from proxyuse.report.answer import describe_witness, percent, text_table
 from proxyuse.report.document import figure
+from proxyuse.report.inputs import Audited
 from proxyuse.report.moved import Moved, coarse, moved_by_group
 from proxyuse.report.tables import RowTables
 from proxyuse.report.wording import lacking, one_line, shortened
@@ -65,7 +65,7 @@ class Pages:
     'vitamins == 1'
     """
 
-    def __init__(self, audit: Audit, document: Mapping[str, Any]) -> None:
+    def __init__(self, audit: Audited, document: Mapping[str, Any]) -> None:
         self._audit = audit
         self._document = document
         self._min_cell: int = document["min_cell"]

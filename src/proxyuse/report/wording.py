@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from proxyuse.output.validity_words import describe_validity, share_confirmed, uses
-from proxyuse.output.words import listed
+from proxyuse.words import listed
 
 
 def headline(document: Mapping[str, Any], name: Callable[[str], str] = str, found: str = "") -> str:

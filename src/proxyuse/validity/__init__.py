@@ -1,10 +1,10 @@
-"""Is a witness real, or noise? Statistics on what detection found.
+"""Is a witness real or chance? Statistical methods for the witnesses of an audit.
 
-Three ways, asked for by ``audit(..., validity=...)`` or ``Audit.validated``: confidence bounds
-(`confirmation`), permutation tests (`permutations`) and splits of the rows (`cross_validation`).
+Three methods, requested by ``audit(..., validity=...)`` or ``Audit.validated``: confidence bounds
+(`confirmation`), permutation tests (`permutations`) and cross-validation (`cross_validation`).
 """
 
-from proxyuse.validity.options import Confirmation, CrossValidation, Permutation
+from proxyuse.settings import Confirmation, CrossValidation, Permutation
 from proxyuse.verdict import Validity, Verdict
 
 __all__ = ["Confirmation", "CrossValidation", "Permutation", "Validity", "Verdict"]

@@ -1,4 +1,4 @@
-"""Ask every way that is wanted, and put the answers together."""
+"""Applies every requested method to every witness, and combines the answers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from proxyuse.detect.witnesses import Witness
+from proxyuse.settings import Confirmation, CrossValidation, Method, Permutation
 from proxyuse.validity.confirmation import confirm
 from proxyuse.validity.cross_validation import cross_validate
 from proxyuse.validity.evidence import Answer, Evidence, Key
-from proxyuse.validity.options import Confirmation, CrossValidation, Method, Permutation
 from proxyuse.validity.permutations.test import permute
 from proxyuse.verdict import Validity, Verdict
 
@@ -26,15 +26,15 @@ def _answer(evidence: Evidence, method: Method) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What statistics say of the witnesses of an audit.
+    """The validity of the witnesses of an audit.
 
     Attributes
     ----------
-    methods : the ways that were asked for, with their options.
-    validities : what they say of each witness, by protected attribute and id.
-    tested : for each way how many hypotheses it corrects for; None where it corrects for none.
-    remarks : sentences: what was done, and what it cannot say.
-    verdicts : what each way says of each witness by itself.
+    methods : the requested methods, with their options.
+    validities : the validity of each witness, by protected attribute and id.
+    tested : for each method, the number of hypotheses it corrects for; None without correction.
+    remarks : sentences on each method and its limits.
+    verdicts : for each method, its verdict on each witness.
     """
 
     methods: tuple[Method, ...]
@@ -44,22 +44,22 @@ class Assessment:
     verdicts: tuple[Mapping[Key, Verdict], ...]
 
     def of(self, witness: Witness) -> Validity:
-        """What they say of one witness."""
+        """The validity of one witness."""
         return self.validities[witness.key]
 
 
 def assess(evidence: Evidence, methods: Sequence[Method]) -> Assessment:
-    """Ask each way about each witness; one is confirmed if every way confirms it."""
+    """Apply each method to each witness. A witness is confirmed if every method confirms it."""
     answers = [_answer(evidence, method) for method in methods]
     return Assessment(
         tuple(methods),
         {
-            key: _together([answer.validities[key] for answer in answers])
+            key: _combined([answer.validities[key] for answer in answers])
             for key in (witness.key for witness in evidence.witnesses)
         },
         tuple(answer.tested for answer in answers),
         tuple(_remarks(evidence, answers)),
-        tuple({key: said.verdict for key, said in a.validities.items()} for a in answers),
+        tuple({key: v.verdict for key, v in answer.validities.items()} for answer in answers),
     )
 
 
@@ -73,15 +73,15 @@ def _remarks(evidence: Evidence, answers: Sequence[Answer]) -> Iterator[str]:
         )
 
 
-def _together(said: Sequence[Validity]) -> Validity:
-    """Everything that is known; where verdicts differ, the most careful one."""
-    verdicts = {one.verdict for one in said}
-    careful = (Verdict.POSSIBLE, Verdict.UNDECIDED, Verdict.CONFIRMED)
-    verdict = next(v for v in careful if v in verdicts)
-    known = {
-        item.name: getattr(one, item.name)
-        for one in said
-        for item in fields(one)
-        if getattr(one, item.name) is not None
+def _combined(validities: Sequence[Validity]) -> Validity:
+    """The figures of all methods, with the most cautious verdict."""
+    verdicts = {validity.verdict for validity in validities}
+    most_cautious_first = (Verdict.POSSIBLE, Verdict.UNDECIDED, Verdict.CONFIRMED)
+    verdict = next(v for v in most_cautious_first if v in verdicts)
+    figures = {
+        item.name: getattr(validity, item.name)
+        for validity in validities
+        for item in fields(validity)
+        if getattr(validity, item.name) is not None
     }
-    return replace(Validity(**known), verdict=verdict)
+    return replace(Validity(**figures), verdict=verdict)

@@ -1,37 +1,36 @@
 """Confidence bounds for the association in one table.
 
-Normalized mutual information ``d = I / H`` in a sample is too high, for chance shows some
-information where there is none, and it varies. The lower bound takes away both:
+The normalized mutual information ``d = I / H`` of a sample varies, and it is biased upward, because
+independent variables show some information by chance. The lower bound corrects for both:
 
-*Bias.* Chance alone shows, on average over all permutations, the information `e` that
-`expected_information` gives exactly. To first order in 1/n that is the bias whatever the true
-association, if no cell is impossible, and more than the bias otherwise; in a table as long as the
-sample it is all of I. The joint entropy is too low by as much, and by half an observation for each
-value of each side beyond the first (Miller and Madow).
+*Bias.* Averaged over all permutations, chance alone shows the information `e`, which
+`expected_information` computes exactly. To first order in 1/n this is the bias at any true
+association if no cell is impossible, and more than the bias otherwise. In a table as long as the
+sample, it is all of I. The joint entropy is too low by the same amount, plus half an observation
+for each value of each side beyond the first (Miller and Madow).
 
-*Spread.* The delta method: with ``g(x, z) = (log p(x, z) / (p(x) p(z)) + d log p(x, z)) / H`` the
-variance of d is that of g, over n. Near independence it is on the safe side: there ``2 n I`` is
-chi-squared with k degrees of freedom and noncentrality l, whose variance ``2 k + 4 l`` is below
-the ``4 k + 4 l`` that the delta method puts in its place.
+*Variance.* By the delta method, with
+``g(x, z) = (log p(x, z) / (p(x) p(z)) + d log p(x, z)) / H``, the variance of d is that of g,
+divided by n. Near independence this is conservative: there ``2 n I`` is chi-squared with k degrees
+of freedom and noncentrality l, with variance ``2 k + 4 l``; the delta method gives ``4 k + 4 l``.
 
-*What was not seen.* A table without exceptions has no spread, yet exceptions may exist: n rows
-miss what has a chance of q with probability ``exp(-q n)``. So before anything is computed half of
-``log(1 / level)`` observations are added to the cells that hold less than under independence, in
-proportion to what they would hold. With the spread that they bring, zero exceptions become about
-the ``log(1 / level)`` that could have been missed, at the levels 0.05, 0.001 and 0.00005 that were
-tried.
+*Unseen cells.* A table without exceptions has no variance, yet exceptions may exist: n rows miss an
+event of probability q with probability ``exp(-q n)``. Before anything else, half of
+``log(1 / level)`` observations are added to the cells below their expectation under independence,
+in proportion to that expectation. With the variance that they add, zero exceptions become about
+the ``log(1 / level)`` that could have been missed, at the tested levels 0.05, 0.001 and 0.00005.
 
-*Values that were not seen.* The joint entropy grows without limit with the number of values, and
-values seen once tell that there are more. Their number is that of Good and Turing's and Chao's
-estimates, taken at the level: with f values seen once and s seen twice, what has a mass of
-``f / n`` is spread over ``f (f - 1) / 2 s`` values, or over ten billion, which is more than there
-are people, where s could be 0.
+*Unseen values.* The joint entropy grows without limit with the number of values, and values seen
+once indicate that there are more. Their number follows the estimates of Good and Turing and of
+Chao, taken at the level: with f values seen once and s seen twice, a mass of ``f / n`` is spread
+over ``f (f - 1) / 2 s`` values. Where s could be 0, it is spread over ten billion values, more than
+there are people.
 
-The upper bound leaves bias and unseen cells alone, which is the safe side, and adds the
+The upper bound does not correct for bias and unseen cells, which is conservative, and adds the
 ``z^2 / (2 n H)`` that a small noncentrality could hide.
 
-Other measures have no such formulas: they are corrected for their mean c in random tables with the
-same margins, as ``(d - c) / (1 - c)``, and their spread is that in resampled tables.
+Other measures have no such formulas. They are corrected for their mean c in random tables with the
+same margins, as ``(d - c) / (1 - c)``, and their variance is that in resampled tables.
 """
 
 from __future__ import annotations
@@ -57,15 +56,15 @@ from proxyuse.validity.permutations.random_tables import random_tables
 from proxyuse.validity.sample import Sample
 
 LEAST_LEVEL = 1e-300
-"""A smaller level is taken for this one: numbers end there."""
+"""Smaller levels are raised to this one, near the smallest float."""
 MOST_VALUES = 1e10
-"""No more values than this are thought of."""
+"""The largest number of values that is considered possible."""
 RESAMPLED = 200
-"""How many random tables other measures are looked at in, for bias and for spread."""
+"""Random tables used to estimate the bias and the variance of other measures."""
 
 
 class Bounds(NamedTuple):
-    """A lower and an upper confidence bound, and the estimate without its bias."""
+    """A lower and an upper confidence bound, and the bias-corrected estimate."""
 
     lower: float
     upper: float
@@ -75,7 +74,7 @@ class Bounds(NamedTuple):
 def information_bounds(sample: Sample, level: float) -> Bounds:
     """One-sided bounds for normalized mutual information, each wrong with probability `level`.
 
-    Linear in the size of the table, but for the expected information.
+    Linear in the size of the table, except for the expected information.
 
     Examples
     --------
@@ -98,11 +97,11 @@ def information_bounds(sample: Sample, level: float) -> Bounds:
     added = unseen(sample.counts, -math.log(level) / 2 * sample.heaviest)
 
     seen = _information(sample.counts)
-    careful = _information(sample.counts + added)
-    entropy = careful.entropy + surplus + unseen_entropy(rows, level)
+    smoothed = _information(sample.counts + added)
+    entropy = smoothed.entropy + surplus + unseen_entropy(rows, level)
     variances = sample.variances + sample.heaviest * added
-    lower = (careful.information - chance) / entropy
-    lower -= z * _deviation(careful.gradient, variances, n)
+    lower = (smoothed.information - chance) / entropy
+    lower -= z * _deviation(smoothed.gradient, variances, n)
     upper = seen.information / seen.entropy + z * _deviation(seen.gradient, sample.variances, n)
     upper += z * z / (2 * n * seen.entropy)
     corrected = (seen.information - chance) / (seen.entropy + surplus)
@@ -110,21 +109,23 @@ def information_bounds(sample: Sample, level: float) -> Bounds:
 
 
 def unseen(counts: Array, observations: float) -> Array:
-    """Observations spread over the cells with less than independence would give them.
+    """Distribute observations over the cells that are below their expectation.
+
+    The expectation is that of independent rows and columns.
 
     Examples
     --------
     >>> unseen(np.array([[6.0, 0.0], [1.0, 3.0]]), 2.0).round(2).tolist()
     [[0.0, 0.78], [1.22, 0.0]]
     """
-    alone = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-    below = np.where(counts < alone, alone, 0.0)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    below = np.where(counts < expected, expected, 0.0)
     total = float(below.sum())
     return below * (observations / total) if total > 0 else below
 
 
 def unseen_entropy(rows: Array, level: float) -> float:
-    """How much more entropy values may have that were seen once or not at all.
+    """The additional entropy that values seen once or never may have.
 
     Examples
     --------
@@ -135,17 +136,18 @@ def unseen_entropy(rows: Array, level: float) -> float:
     >>> round(unseen_entropy(np.ones(100), 0.05), 3)
     18.421
     """
-    from scipy.special import gammaincinv  # takes a while to load
+    from scipy.special import gammaincinv  # slow to import
 
     n = float(rows.sum())
     once = int(np.count_nonzero((rows > 0) & (rows < 1.5)))
     if once == 0:
         return 0.0
     twice = int(np.count_nonzero((rows >= 1.5) & (rows < 2.5)))
-    surely = float(gammaincinv(twice, level)) if twice else 0.0  # of a Poisson count, at least
+    lower_twice = float(gammaincinv(twice, level)) if twice else 0.0  # bound on a Poisson mean
     missed = -math.log(level)
     pairs = once * (once - 1) / 2
-    further = 0.0 if pairs == 0 else min(MOST_VALUES, pairs / surely if surely else math.inf)
+    estimate = pairs / lower_twice if lower_twice else math.inf
+    further = 0.0 if pairs == 0 else min(MOST_VALUES, estimate)
     values = once + missed + further
     mass = min(1.0, (once + missed) / n)
     return max(0.0, mass * math.log(values / mass) - once / n * math.log(n))
@@ -160,22 +162,22 @@ class _Information(NamedTuple):
 def _information(counts: Array) -> _Information:
     """Mutual information and joint entropy of a table, and the gradient of their ratio."""
     shares = counts / counts.sum()
-    held = shares > 0
-    logs = np.log(np.where(held, shares, 1.0))
-    alone = np.outer(shares.sum(axis=1), shares.sum(axis=0))
-    pointwise = np.where(held, logs - np.log(np.where(held, alone, 1.0)), 0.0)
+    nonzero = shares > 0
+    logs = np.log(np.where(nonzero, shares, 1.0))
+    expected = np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    pointwise = np.where(nonzero, logs - np.log(np.where(nonzero, expected, 1.0)), 0.0)
     information, entropy = float((shares * pointwise).sum()), -float((shares * logs).sum())
-    gradient = np.where(held, pointwise + information / entropy * logs, 0.0) / entropy
+    gradient = np.where(nonzero, pointwise + information / entropy * logs, 0.0) / entropy
     return _Information(information, entropy, gradient)
 
 
 def _deviation(gradient: Array, variances: Array, n: float) -> float:
-    """The standard deviation of a function of shares whose gradient has the mean 0."""
+    """The standard deviation of a function of shares, whose gradient has mean 0."""
     return float(np.sqrt((variances * gradient * gradient).sum())) / n
 
 
 class Values(NamedTuple):
-    """The values of the rows and of the columns of a table, for measures that look at them."""
+    """The values of the rows and columns of a table, for measures that use them."""
 
     rows: Array
     columns: Array
@@ -190,8 +192,8 @@ def resampled_bounds(
 ) -> Bounds:
     """One-sided bounds for any measure, from random tables.
 
-    The measure is taken in 600 tables of the same size. Where weights differ this is an
-    approximation: the table is taken for a sample of as many observations as it is worth.
+    Evaluates the measure on 600 tables of the same size. With unequal weights, this is an
+    approximation that uses the effective sample size.
 
     Examples
     --------
@@ -208,16 +210,16 @@ def resampled_bounds(
     margins = [rounded(sample.counts.sum(axis=axis), n).astype(np.int64) for axis in (1, 0)]
     by_chance = random_tables(margins[0][None], margins[1][None], RESAMPLED, rng)[0]
     chance = float(_measured(measure, by_chance, values).mean())
-    seen, careful = (
+    seen, smoothed = (
         float(_measured(measure, table[None], values)[0])
         for table in (sample.counts, sample.counts + added)
     )
-    seen_spread, careful_spread = (
+    seen_deviation, smoothed_deviation = (
         float(_measured(measure, _drawn(table, n, rng), values).std())
         for table in (sample.counts, sample.counts + added)
     )
-    corrected, lower = ((found - chance) / max(1 - chance, chance) for found in (seen, careful))
-    bounds = lower - z * careful_spread, seen + z * seen_spread, corrected
+    corrected, lower = ((value - chance) / max(1 - chance, chance) for value in (seen, smoothed))
+    bounds = lower - z * smoothed_deviation, seen + z * seen_deviation, corrected
     return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in bounds))
 
 
@@ -236,7 +238,7 @@ def _measured(measure: Association, tables: Array, values: Values | None) -> Arr
 
 
 def _without_empty(measure: Association, table: Array) -> float:
-    """What a measure says of a drawn table, which may have lost values; 0 of a constant."""
+    """The association in a drawn table without its empty rows and columns; 0 if constant."""
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     return measure(table) if min(table.shape) > 1 else 0.0
 
@@ -248,7 +250,7 @@ def association_bounds(
     rng: np.random.Generator,
     values: Values | None = None,
 ) -> Bounds:
-    """One-sided bounds for an association, each wrong with probability `level` at most."""
+    """One-sided bounds for an association, each wrong with probability at most `level`."""
     if isinstance(measure, NormalizedMutualInformation):
         return information_bounds(sample, level)
     return resampled_bounds(measure, sample, level, rng, values)

@@ -1,21 +1,20 @@
-"""Confirmation: both lower bounds pass the thresholds, for all tests at once.
+"""Confirmation: both lower bounds pass the thresholds, simultaneously for all tests.
 
-H0 of a decomposition is "association < epsilon or influence <= delta", and it is rejected where
-both lower bounds pass. Whichever half of H0 holds, its own bound passes with the level of that
-bound at most, so no level is split between the two.
+H0 of a decomposition is "association < epsilon or influence <= delta". It is rejected if both lower
+bounds pass. Whichever half of H0 is true, its bound passes with probability at most its level, so
+the level is not split between the two.
 
-All sets of positions of one computation share one association. Let there be T pairs of a
-computation and a protected attribute, and let the bound of each association have the level
-``alpha / T``, the influence bounds of all sets of positions of a computation together no more. A
-pair whose association is below epsilon is confirmed with probability ``alpha / T`` at most,
-through whatever set; one whose association is not, by the sum over its sets, too. So the
-probability of any false confirmation is at most alpha. Everything that was measured is a test,
-for each could have been a witness.
+All sets of positions of a computation share one association. Let T be the number of pairs of a
+computation and a protected attribute. The association bound of a pair has level ``alpha / T``, and
+the influence bounds of all sets of positions of a computation together have the same level. If the
+association of a pair is below epsilon, it is confirmed with probability at most ``alpha / T``,
+through any set. If it is not, the same holds by the sum over the sets. So the probability of any
+false confirmation is at most alpha. Every measured computation counts as a test, because each
+could have been a witness.
 
-Which sets of positions are measured depends on the rows: the strongest one is searched for. A
-computation at m positions has ``2^m - 1`` sets, and each must have its share of the level before
-the rows are seen: single positions and all of them together share one half, all the others the
-other.
+The measured sets of positions depend on the rows, because detection searches for the strongest. A
+computation at m positions has ``2^m - 1`` sets, so each needs its share of the level in advance:
+single positions and all positions together share one half, all other sets share the other half.
 """
 
 from __future__ import annotations
@@ -27,50 +26,48 @@ import numpy as np
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.measure.association.protocol import needs_values
-from proxyuse.measure.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.measure.pair_sampling import drawn_error
+from proxyuse.settings import Confirmation
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
 from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests
 from proxyuse.validity.influence_bounds import influence_bounds
-from proxyuse.validity.options import Confirmation
 from proxyuse.validity.sample import Observed, Sample, sample_of
 from proxyuse.verdict import Interval, Validity, Verdict
 
 
 def confirm(evidence: Evidence, options: Confirmation) -> Answer:
-    """Bounds for the association and the influence of each witness.
+    """Compute confidence bounds for the association and the influence of each witness.
 
-    Costs, for each witness, its joint table and the effects of each row: a few passes over the
-    rows.
+    Takes a few passes over the rows per witness, for its joint table and the effect of each row.
     """
     observed = Observed.of(evidence, options.weights)
     level = options.alpha / max(1, evidence.tested)
-    found_at, positions = evidence.decompositions.place, evidence.decompositions.occurrences
+    occurrences = evidence.decompositions.occurrences
     influences: dict[str, Interval | None] = {}
-    found: dict[Key, Validity] = {}
+    validities: dict[Key, Validity] = {}
     for witness in evidence.witnesses:
         if witness.id not in influences:
-            share = share_of_level(
-                witness.occurrences, int(positions[found_at(witness.expression)])
-            )
+            index = evidence.decompositions.index_of(witness.expression)
+            share = share_of_level(witness.occurrences, int(occurrences[index]))
             influences[witness.id] = _influence(evidence, witness, observed, level * share)
         influence = influences[witness.id]
         bounds = _association(evidence, witness, observed, level, options.seed)
         passed = bounds.lower >= evidence.epsilon
         passed = passed and influence is not None and influence[0] > evidence.delta
-        found[witness.key] = Validity(
+        validities[witness.key] = Validity(
             Verdict.CONFIRMED if passed else Verdict.POSSIBLE,
             association_interval=(bounds.lower, bounds.upper),
             influence_interval=influence,
             corrected_association=bounds.corrected,
         )
-    return Answer(found, evidence.tested, tuple(_remarks(evidence, options, observed)))
+    return Answer(validities, evidence.tested, tuple(_remarks(evidence, options, observed)))
 
 
 def share_of_level(chosen: int, positions: int) -> float:
-    """The share of its computation's level that a set of some of its positions has.
+    """The share of a computation's level for a set of `chosen` of its `positions`.
 
-    Over all sets of positions the shares sum to 1 at most.
+    Over all sets of positions, the shares sum to at most 1.
 
     Examples
     --------
@@ -97,21 +94,21 @@ def _association(
     attribute = engine.protected_names.index(witness.protected)
     values, tables = engine.joint.valued(witness.expression)
     counts = observed.counts_of(tables[attribute])
-    both = Values(values, engine.sample.protected[attribute][1].middles)
-    return association_bounds(measure, Sample(counts, counts), level, rng, both)
+    table_values = Values(values, engine.sample.protected[attribute][1].middles)
+    return association_bounds(measure, Sample(counts, counts), level, rng, table_values)
 
 
 def _influence(
     evidence: Evidence, witness: Witness, observed: Observed, level: float
 ) -> Interval | None:
-    """Bounds for an influence; None for those that have none."""
+    """Bounds for an influence; None for influence measures without bounds."""
     if not isinstance(evidence.influence, QuantitativeInputInfluence):
         return None
     drawn = witness.decomposition.error
     if evidence.sampling is None and drawn == 0:
         effects = evidence.engine.effects(witness.decomposition.sites)
         return influence_bounds(witness.influence, effects, observed, level)
-    # Pairs were drawn: half of the level is for the draw, half for the rows.
+    # With drawn pairs, half of the level is for the draw and half for the rows.
     low, high = influence_bounds(witness.influence, None, observed, level / 2)
     if evidence.sampling is not None:
         error = evidence.sampling.error(level / 2)

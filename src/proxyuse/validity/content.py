@@ -6,15 +6,14 @@ Bounds are rounded outwards and p-values upwards, so that what is printed holds,
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable
-from dataclasses import asdict
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
+import msgspec
+
 from proxyuse.detect.witnesses import Witness
 from proxyuse.validity.assess import Assessment
-from proxyuse.validity.options import Method
 from proxyuse.verdict import Validity, Verdict, counts
 
 DECIMALS = 4
@@ -25,23 +24,12 @@ def assessment_content(found: Assessment, witnesses: Iterable[Witness]) -> dict[
     """What was asked, how many of the witnesses got which verdict, and what is to know of it."""
     return {
         "ways": [
-            {"way": method.name, **_options(method), "tested": tested}
+            {"way": method.name, **msgspec.structs.asdict(method), "tested": tested}
             for method, tested in zip(found.methods, found.tested, strict=True)
         ],
         **counts(found.of(witness).verdict for witness in witnesses),
         "remarks": list(found.remarks),
     }
-
-
-def _options(method: Method) -> dict[str, Any]:
-    """The options of a way in types that JSON knows."""
-    return {name: _plain(value) for name, value in asdict(method).items()}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return value
-    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:

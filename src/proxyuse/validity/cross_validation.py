@@ -1,12 +1,12 @@
-"""Cross-validation: what is found in one part of the rows must be found again in the other.
+"""Cross-validation: a witness on one part of the rows must be a witness on the other part too.
 
-The rows are split at random, again and again, each joint value of the protected attributes in
-proportion. Detection runs on one part, as it does on all rows; the witnesses it finds there are
-measured on the other. A witness is confirmed when that succeeds in enough splits.
+The rows are split at random several times, stratified by the joint values of the protected
+attributes. Detection runs on the analysis part, as on all rows, and its witnesses are measured on
+the validation part. A witness is confirmed if it passes in enough splits.
 
-It is simple and asks about both thresholds, but it promises no error rate. A part holds fewer rows
-than the sample, so true witnesses near a threshold are lost; and all splits share their rows, so
-noise that happens to be strong in the sample is strong in many of its parts.
+The method is simple and checks both thresholds, but it guarantees no error rate. A part has fewer
+rows than the sample, so true witnesses near a threshold are lost. All splits share their rows, so
+noise that is strong in the sample is strong in many of its parts.
 """
 
 from __future__ import annotations
@@ -21,42 +21,41 @@ from proxyuse.detect.decompositions import Decomposition
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.lang.text import shortened
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample
-from proxyuse.output.words import count
+from proxyuse.settings import CrossValidation
 from proxyuse.validity.evidence import Answer, Evidence, Key
-from proxyuse.validity.options import CrossValidation
 from proxyuse.verdict import Validity, Verdict
+from proxyuse.words import count, shortened
 
 FEW_ROWS = 50
-"""A part with fewer rows is told."""
+"""A remark warns about parts with fewer rows."""
 MOST_NAMED = 3
 
-Found = dict[Key, Decomposition]
-"""Witnesses of some rows, by protected attribute and id."""
+Decomposed = dict[Key, Decomposition]
+"""Decompositions by protected attribute and id."""
 
 
 class Split(NamedTuple):
-    """What one split of the rows showed.
+    """The result of one split of the rows.
 
     Attributes
     ----------
-    found : the witnesses in both parts.
+    witnesses : the witnesses in both parts.
     fewest : the number of rows of the smaller part.
     lacking : the protected attributes that lack a value in one of the parts.
     """
 
-    found: Found
+    witnesses: Decomposed
     fewest: int
     lacking: tuple[str, ...]
 
 
 def cross_validate(evidence: Evidence, options: CrossValidation) -> Answer:
-    """In how many splits of the rows each witness is found in both parts.
+    """Count the splits of the rows in which each witness passes in both parts.
 
-    Costs for each split one detection on the analysis part, and on the validation part the
-    measures of what was found.
+    Takes one detection on the analysis part per split, and the measures of its witnesses on the
+    validation part.
     """
     strata = strata_of(evidence.engine.sample)
     splits = []
@@ -65,19 +64,19 @@ def cross_validate(evidence: Evidence, options: CrossValidation) -> Answer:
         validation = validation_rows(strata, options.share, rng)
         _check_sizes(validation, options.share)
         splits.append(_split(evidence, validation))
-    counts = Counter(key for split in splits for key in split.found)
+    counts = Counter(key for split in splits for key in split.witnesses)
     validities = {}
     for key in (w.key for w in evidence.witnesses):
         enough = counts[key] >= options.needed
         verdict = Verdict.CONFIRMED if enough else Verdict.POSSIBLE
         validities[key] = Validity(verdict, confirmations=counts[key], splits=options.splits)
-    remarks = [_done(options, len(strata)), *_told_of_parts(splits)]
-    remarks += _told_of_others(evidence, options, splits, counts)
+    remarks = [_procedure(options, len(strata)), *_remarks_on_parts(splits)]
+    remarks += _remarks_on_others(evidence, options, splits, counts)
     return Answer(validities, None, tuple(remarks))
 
 
 def strata_of(sample: Sample) -> Array:
-    """A number for each row: equal where all protected attributes are, as they are cut."""
+    """The stratum of each row: rows with equal protected values, after binning, share one."""
     codes = np.zeros(sample.n_rows, dtype=np.intp)
     for support in sample.attributes:
         _, codes = np.unique(codes * len(support) + support.codes, return_inverse=True)
@@ -85,11 +84,11 @@ def strata_of(sample: Sample) -> Array:
 
 
 def validation_rows(strata: Array, share: float, rng: np.random.Generator) -> Array:
-    """Which rows are kept for validation: a share of each stratum, and of all rows.
+    """A mask of the validation rows: a share of each stratum, and of all rows.
 
-    Rows stand in random order, stratum after stratum, and each ``1 / share``-th is taken from a
-    random start. So of a stratum of m rows the share is taken up to one row more or less, a
-    stratum of one row goes to a part at random, and all rows together keep the share as well.
+    Systematic sampling: rows are in random order within their stratum, strata follow each other,
+    and every ``1 / share``-th row is taken from a random start. So the share of each stratum is
+    exact up to one row, a stratum of one row goes to a random part, and the total is exact too.
 
     Examples
     --------
@@ -98,8 +97,8 @@ def validation_rows(strata: Array, share: float, rng: np.random.Generator) -> Ar
     >>> int(rows[:6].sum()), int(rows[6:].sum())
     (3, 2)
     """
-    place_of = rng.permutation(int(strata.max()) + 1)
-    order = np.lexsort((rng.random(len(strata)), place_of[strata]))
+    rank = rng.permutation(int(strata.max()) + 1)
+    order = np.lexsort((rng.random(len(strata)), rank[strata]))
     steps = np.floor(share * np.arange(len(strata) + 1) + rng.random())
     rows = np.empty(len(strata), dtype=np.bool_)
     rows[order] = np.diff(steps) > 0
@@ -107,22 +106,22 @@ def validation_rows(strata: Array, share: float, rng: np.random.Generator) -> Ar
 
 
 def _split(evidence: Evidence, validation: Array) -> Split:
-    """Detect on one part of the rows, and measure what was found on the other."""
+    """Detect on the analysis part, and measure its witnesses on the validation part."""
     if any(_undefined(evidence, part) for part in (validation, ~validation)):
         fewest = min(int(validation.sum()), int((~validation).sum()))
         return Split({}, fewest, _lacking(evidence, validation))
     analysis = evidence.again(~validation)
     engine = evidence.engine.on(evidence.population.taking(validation))
-    found = {w.key: w.decomposition for w in analysis.witnesses}
-    # Detection lists some sets of occurrences only: it may have listed another one on this part.
-    missed = {w.key: w.decomposition for w in evidence.witnesses if w.key not in found}
-    found |= _passing(analysis.engine, evidence, missed)
+    witnesses = {w.key: w.decomposition for w in analysis.witnesses}
+    # Detection lists only some sets of occurrences, and may list different ones on this part.
+    missed = {w.key: w.decomposition for w in evidence.witnesses if w.key not in witnesses}
+    witnesses |= _passing(analysis.engine, evidence, missed)
     sizes = engine.sample.n_rows, analysis.engine.sample.n_rows
-    return Split(_passing(engine, evidence, found), min(sizes), _lacking(evidence, validation))
+    return Split(_passing(engine, evidence, witnesses), min(sizes), _lacking(evidence, validation))
 
 
 def _undefined(evidence: Evidence, rows: Array) -> bool:
-    """Whether influence is undefined on some rows; then nothing is a witness there."""
+    """Whether influence is undefined on some rows, so that there are no witnesses."""
     sample = evidence.engine.sample
     try:
         sample.loss.scale(sample.outputs()[rows], sample.weights[rows])
@@ -131,33 +130,33 @@ def _undefined(evidence: Evidence, rows: Array) -> bool:
     return False
 
 
-def _passing(engine: Measurement, evidence: Evidence, some: Found) -> Found:
-    """Those of some decompositions that are witnesses on the rows of an engine."""
-    terms = list({d.expression.digest: d.expression for d in some.values()}.values())
+def _passing(engine: Measurement, evidence: Evidence, decompositions: Decomposed) -> Decomposed:
+    """The decompositions that are witnesses on the rows of a measurement."""
+    terms = list({d.expression.digest: d.expression for d in decompositions.values()}.values())
     if not terms:
         return {}
-    measured = engine.associations(terms, evidence.association)
+    associations = engine.associations(terms, evidence.association)
     row_of = {term.digest: row for row, term in enumerate(terms)}
-    place_of = {name: place for place, name in enumerate(engine.protected_names)}
-    close = {
+    column_of = {name: column for column, name in enumerate(engine.protected_names)}
+    associated = {
         key: d
-        for key, d in some.items()
-        if measured[row_of[d.expression.digest], place_of[key[0]]] >= evidence.epsilon
+        for key, d in decompositions.items()
+        if associations[row_of[d.expression.digest], column_of[key[0]]] >= evidence.epsilon
     }
-    sites = list({d.sites: None for d in close.values()})
+    sites = list({d.sites: None for d in associated.values()})
     influences = dict(zip(sites, _influences(engine, sites), strict=True))
-    return {key: d for key, d in close.items() if influences[d.sites] > evidence.delta}
+    return {key: d for key, d in associated.items() if influences[d.sites] > evidence.delta}
 
 
 def _influences(engine: Measurement, sets: Sequence[tuple[Site, ...]]) -> list[float]:
-    """The influence through each set of positions; those of single ones in bulk."""
+    """The influence through each set of positions, with single positions in bulk."""
     singles = [sites[0] for sites in sets if len(sites) == 1]
     known = dict(zip(singles, engine.influences(singles), strict=True)) if singles else {}
     return [known[s[0]] if len(s) == 1 else engine.influence(s) for s in sets]
 
 
 def _lacking(evidence: Evidence, validation: Array) -> tuple[str, ...]:
-    """The protected attributes that have a value which one of the parts lacks."""
+    """The protected attributes with a value that is absent from one of the parts."""
     sample = evidence.engine.sample
     return tuple(
         name
@@ -178,7 +177,7 @@ def _check_sizes(validation: Array, share: float) -> None:
         )
 
 
-def _done(options: CrossValidation, rows: int) -> str:
+def _procedure(options: CrossValidation, rows: int) -> str:
     times = "once" if options.splits == 1 else f"{options.splits:,} times"
     return (
         f"The rows were split at random {times}, {100 * options.share:g} % of {rows:,} for "
@@ -187,53 +186,52 @@ def _done(options: CrossValidation, rows: int) -> str:
     )
 
 
-def _told_of_parts(splits: Sequence[Split]) -> list[str]:
-    """What is wrong with the parts of some splits."""
+def _remarks_on_parts(splits: Sequence[Split]) -> list[str]:
+    """Remarks on parts that lack values or have few rows."""
     lacking = Counter(name for split in splits for name in split.lacking)
-    told = [
+    remarks = [
         f"In {often:,} of {count(len(splits), 'split')} one part lacks a value of {name}, which "
         "too few rows have."
         for name, often in lacking.items()
     ]
     fewest = min(split.fewest for split in splits)
     if fewest < FEW_ROWS:
-        told.append(f"The smaller part has only {fewest} rows, too few for a reliable answer.")
-    return told
+        remarks.append(f"The smaller part has only {fewest} rows, too few for a reliable answer.")
+    return remarks
 
 
-def _told_of_others(
+def _remarks_on_others(
     evidence: Evidence, options: CrossValidation, splits: Sequence[Split], counts: Counter[Key]
 ) -> list[str]:
-    """What was confirmed often enough without being a witness that was listed for all rows."""
+    """Remarks on computations that pass in enough splits but are not listed for all rows."""
     own = {w.key for w in evidence.witnesses}
     others = {
         key: d
         for split in splits
-        for key, d in split.found.items()
+        for key, d in split.witnesses.items()
         if counts[key] >= options.needed and key not in own
     }
-    there = _passing(evidence.engine, evidence, others)
+    on_all_rows = _passing(evidence.engine, evidence, others)
     reported = {(w.protected, w.expression.digest) for w in evidence.witnesses}
-    new = {k: d for k, d in there.items() if (k[0], d.expression.digest) not in reported}
-    none = {key: d for key, d in others.items() if key not in there}
-    told = []
-    if none:
-        many = count(len(none), "computation is a witness", "computations are witnesses")
-        told.append(
-            f"{many} in both parts of enough splits, but not on all rows{_such(none, counts)}"
-        )
+    new = {k: d for k, d in on_all_rows.items() if (k[0], d.expression.digest) not in reported}
+    in_parts_only = {key: d for key, d in others.items() if key not in on_all_rows}
+    remarks = []
+    if in_parts_only:
+        many = count(len(in_parts_only), "computation is a witness", "computations are witnesses")
+        examples = _examples(in_parts_only, counts)
+        remarks.append(f"{many} in both parts of enough splits, but not on all rows{examples}")
     if new:
         many = count(len(new), "computation is a witness", "computations are witnesses")
-        found, left = ("was", "it") if len(new) == 1 else ("were", "them")
-        told.append(
-            f"{many} on all rows and {found} found again in the splits, but the audit's budget "
-            f"left {left} out{_such(new, counts)}"
+        were, them = ("was", "it") if len(new) == 1 else ("were", "them")
+        remarks.append(
+            f"{many} on all rows and {were} found again in the splits, but the audit's budget "
+            f"left {them} out{_examples(new, counts)}"
         )
-    return told
+    return remarks
 
 
-def _such(found: Found, counts: Counter[Key]) -> str:
-    """The end of a sentence: those that were confirmed most often, as text."""
-    order = sorted(found, key=lambda key: (-counts[key], -found[key].associations[key[0]], key))
-    texts = [f"`{shortened(found[key].term)}` for {key[0]}" for key in order[:MOST_NAMED]]
-    return f"{': ' if len(found) <= MOST_NAMED else ', such as '}{', '.join(texts)}."
+def _examples(some: Decomposed, counts: Counter[Key]) -> str:
+    """The end of a sentence: the computations that pass in most splits."""
+    order = sorted(some, key=lambda key: (-counts[key], -some[key].associations[key[0]], key))
+    texts = [f"`{shortened(some[key].term)}` for {key[0]}" for key in order[:MOST_NAMED]]
+    return f"{': ' if len(some) <= MOST_NAMED else ', such as '}{', '.join(texts)}."

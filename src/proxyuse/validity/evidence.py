@@ -1,4 +1,4 @@
-"""What the ways of validating look at, and what each of them answers."""
+"""The input and the output of the validity methods."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import Influence, Sampling
-from proxyuse.output.words import count
+from proxyuse.settings import Influence, Sampling
 from proxyuse.verdict import Validity
+from proxyuse.words import count
 
 Key = tuple[str, str]
 """A protected attribute and the id of a decomposition."""
@@ -21,13 +21,13 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """An audit's findings and what they were measured with.
+    """The results of an audit, with its measurement and settings.
 
     Attributes
     ----------
-    influence, sampling : what influence is the mean of, and how it was sampled, if it was.
-    searched : whether it depended on the rows which computations were measured.
-    again : the same audit on some of the rows, given by a mask.
+    influence, sampling : the influence measure, and how it was sampled; None if it is exact.
+    searched : whether the choice of measured computations depends on the rows.
+    again : runs the same audit on the rows of a mask.
     """
 
     engine: Measurement
@@ -45,19 +45,19 @@ class Evidence:
 
     @property
     def tested(self) -> int:
-        """How many pairs there are of a computation and a protected attribute."""
+        """The number of pairs of a computation and a protected attribute."""
         return self.decompositions.tested * len(self.decompositions.protected)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one way says.
+    """The answer of one validity method.
 
     Attributes
     ----------
-    validities : what it says of each witness.
-    tested : how many hypotheses its correction is for; None where it makes none.
-    remarks : sentences for the reader: what was done, what it cannot say.
+    validities : the validity of each witness.
+    tested : the number of hypotheses it corrects for; None without correction.
+    remarks : sentences for the reader on the method and its limits.
     """
 
     validities: Mapping[Key, Validity]
@@ -66,7 +66,7 @@ class Answer:
 
 
 def counted_tests(evidence: Evidence) -> str:
-    """How many tests there are, and of what."""
+    """The number of tests, in words."""
     names = evidence.decompositions.protected
     counted = count(evidence.decompositions.tested, "computation")
     if len(names) == 1:

@@ -1,18 +1,18 @@
 """Confidence bounds for an influence.
 
-Influence is the mean of a 0-1 kernel ``h(x, x')`` over all pairs of rows. To first order it varies
-as the mean over rows of ``changed(x) + changing(x)``, its means over one of both rows (see
-`measure.row_effects`). Where these are too costly, Hoeffding's bound is taken: the variance
-is at most that of a share among n / 2 independent pairs.
+Influence is the mean of a 0-1 kernel ``h(x, x')`` over all pairs of rows. To first order, its
+variance is that of the mean over rows of ``changed(x) + changing(x)``, the means of h over the
+other row (see `measure.row_effects`). If these are too expensive, Hoeffding's bound applies: the
+variance is at most that of a share among n / 2 independent pairs.
 
-A share is not normal at its ends, the less so at the levels that many tests need. So the variance
-only tells how many independent trials would vary as much (never more than there are
-observations), and the bounds are those of Clopper and Pearson for that many: exact for a binomial
-share, on the safe side here (Korn and Graubard do so for surveys).
+A share near 0 or 1 is not normal, least of all at the levels that many tests require. So the
+variance only determines the number of independent trials with the same variance (never more than
+the number of observations). The bounds are those of Clopper and Pearson for that many trials:
+exact for a binomial share, conservative here (Korn and Graubard do the same for surveys).
 
-Where weights differ, rare heavy rows may not have been drawn at all, and the variance knows
-nothing of them. Half of the ``log(1 / level)`` rows that could have been missed, as heavy as the
-heaviest one, are added as trials in which nothing changes.
+With unequal weights, the sample may contain none of some rare heavy rows, and the variance does not
+reflect them. Half of the ``log(1 / level)`` rows that could have been missed, each as heavy as the
+heaviest row, are added as trials in which nothing changes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from proxyuse.validity.sample import Observed, spread
 from proxyuse.verdict import Interval
 
 LEAST_LEVEL = 1e-300
-"""Below this, numbers end and nothing is bounded."""
+"""At smaller levels, near the smallest float, the bounds are 0 and 1."""
 
 
 def influence_bounds(
     influence: float, effects: RowEffects | None, observed: Observed, level: float
 ) -> Interval:
-    """One-sided bounds, each wrong with probability `level` at most. Linear in the rows.
+    """One-sided bounds, each wrong with probability at most `level`. Linear in the rows.
 
     Examples
     --------
@@ -40,13 +40,13 @@ def influence_bounds(
     >>> round(low, 3), round(high, 3)
     (0.079, 0.125)
     """
-    from scipy.special import betaincinv  # takes a while to load
+    from scipy.special import betaincinv  # slow to import
 
     if level < LEAST_LEVEL:
         return 0.0, 1.0
     trials = _trials(influence, effects, observed)
     missed = 0.0 if observed.alike else -math.log(level) / 2 * observed.heaviest
-    # The pairs of a row with itself change nothing; in the population there are none.
+    # A row paired with itself changes nothing. The population has no such pairs.
     among_others = min(1.0, influence * observed.size / max(1.0, observed.size - 1))
     hits, more_hits = influence * trials, among_others * trials
     low = float(betaincinv(hits, trials + missed - hits + 1, level)) if hits > 0 else 0.0
@@ -59,7 +59,7 @@ def influence_bounds(
 
 
 def _trials(influence: float, effects: RowEffects | None, observed: Observed) -> float:
-    """How many independent trials would vary as much as an influence does."""
+    """The number of independent trials with the variance of an influence."""
     pairs = observed.size / 2
     if effects is None:
         return pairs

@@ -1,8 +1,8 @@
-"""A joint table as a sample: how many observations it is worth, cell by cell.
+"""A joint table as a sample: its effective size and the variance of each cell.
 
-Rows are independent draws. Where weights differ, a row of twice the weight is no two rows: a
-table is then worth ``(sum w)^2 / sum w^2`` observations (Kish), and a cell's share varies as the
-sum of its squared weights says.
+Rows are independent draws. A row of twice the weight is not two rows, so with unequal weights the
+effective sample size is ``(sum w)^2 / sum w^2`` (Kish), and the variance of a cell follows from the
+sum of its squared weights.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.joint_table import joint_masses
+from proxyuse.settings import Weights
 from proxyuse.validity.evidence import Evidence
-from proxyuse.validity.options import Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,10 +25,10 @@ class Sample:
 
     Attributes
     ----------
-    counts : by value of the computation and of the protected attribute; they sum to what the
-        table is worth.
-    variances : of the counts, taken as Poisson; equal to them where all rows count alike.
-    heaviest : what the heaviest row is worth.
+    counts : by value of the computation and of the protected attribute; they sum to the effective
+        sample size.
+    variances : the Poisson variances of the counts; equal to the counts if weights are equal.
+    heaviest : the heaviest row, in observations.
 
     Examples
     --------
@@ -49,18 +49,18 @@ class Sample:
 
     @property
     def size(self) -> float:
-        """How many observations it is worth."""
+        """The effective sample size."""
         return float(self.counts.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """What each row of a population is worth as an observation.
+    """The rows of a population as observations.
 
     Attributes
     ----------
-    alike : whether all rows are worth the same, or stand for as many records as they weigh.
-    squares : what a row adds to the sum of squared weights.
+    alike : whether all weights are equal, or are counts of records.
+    squares : the contribution of each row to the sum of squared weights.
     """
 
     alike: bool
@@ -69,13 +69,13 @@ class Observed:
 
     @classmethod
     def of(cls, evidence: Evidence, meaning: Weights) -> Observed:
-        """By what weights mean."""
+        """The observations of a population, given the meaning of its weights."""
         weights = evidence.population.weights
         if meaning == "counts":
             if not evidence.population.whole_weights:
                 raise DataError(
-                    'weights="counts" needs whole numbers, for each says how many records a row '
-                    'stands for; pass weights="sampling" for these'
+                    'weights="counts" needs integer weights, the number of records per row; use '
+                    'weights="sampling" for other weights'
                 )
             return cls(True, weights, weights)
         same = bool(weights.min() == weights.max())
@@ -83,24 +83,24 @@ class Observed:
 
     @property
     def size(self) -> float:
-        """How many observations all rows are worth."""
+        """The effective sample size of all rows."""
         return float(self.weights.sum()) ** 2 / float(self.squares.sum())
 
     def counts_of(self, masses: Array) -> Array:
-        """Masses in observations, whole numbers where all rows are worth the same."""
+        """Masses in observations; integers if `alike`."""
         counts = masses * (self.size / float(self.weights.sum()))
         return np.rint(counts) if self.alike else counts
 
     @property
     def heaviest(self) -> float:
-        """How many observations the heaviest row is worth."""
+        """The heaviest row, in observations."""
         if self.alike:
             return 1.0
         return float(self.weights.max() * self.weights.sum() / self.squares.sum())
 
 
 def sample_of(evidence: Evidence, witness: Witness, observed: Observed) -> Sample:
-    """The joint table of a witness and its protected attribute, as association saw it."""
+    """The joint table of a witness and its protected attribute, as used for the association."""
     if observed.alike:
         counts = observed.counts_of(witness.table.masses)
         return Sample(counts, counts)
@@ -115,7 +115,7 @@ def sample_of(evidence: Evidence, witness: Witness, observed: Observed) -> Sampl
 
 
 def spread(observed: Observed, effects: Array) -> float:
-    """The variance of the weighted mean of something that each row has."""
+    """The variance of the weighted mean of a value per row."""
     total = float(observed.weights.sum())
-    centerd = effects - float(np.dot(effects, observed.weights)) / total
-    return float(np.dot(observed.squares, centerd * centerd)) / (total * total)
+    centered = effects - float(np.dot(effects, observed.weights)) / total
+    return float(np.dot(observed.squares, centered * centered)) / (total * total)

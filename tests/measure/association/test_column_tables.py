@@ -1,4 +1,4 @@
-"""The counts of a column agree with its support, its bins and its cells."""
+"""The compiled counts of a column agree with its support and its bins."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxyuse.lang.build import member
-from proxyuse.lang.evaluate import Array, Vocabulary
-from proxyuse.lang.nodes import Compare, Const, Precision, Relation, Var
+from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.column_kernel import crossed
-from proxyuse.measure.association.column_tables import count_column
+from proxyuse.measure.association.column_tables import count_numbers
 from proxyuse.measure.association.joint_table import joint_masses
 from proxyuse.measure.association.support import cut, support_of
-from proxyuse.measure.cells import Test as CellTest
-from proxyuse.measure.cells import cells_of
 
 SPECIAL = [0.0, -0.0, 0.1, -2.5, 1e300, -1e300, 5e-324, float("inf"), float("-inf"), float("nan")]
 
@@ -26,7 +22,7 @@ SPECIAL = [0.0, -0.0, 0.1, -2.5, 1e300, -1e300, 5e-324, float("inf"), float("-in
 def columns(draw: Any) -> Array:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     rows = draw(st.sampled_from([1, 2, 5, 64, 500]))
-    kind = draw(st.sampled_from(["whole", "wide", "normal", "special", "constant", "bool", "word"]))
+    kind = draw(st.sampled_from(["whole", "wide", "normal", "special", "constant"]))
     match kind:
         case "whole":
             values = rng.integers(-3, draw(st.sampled_from([1, 40, 2000])), rows).astype(float)
@@ -36,66 +32,30 @@ def columns(draw: Any) -> Array:
             values = rng.normal(size=rows)
         case "special":
             values = rng.choice(SPECIAL, rows)
-        case "constant":
-            values = np.full(rows, rng.choice(SPECIAL))
-        case "bool":
-            return np.asarray(rng.random(rows) < rng.random())
         case _:
-            return np.asarray(rng.integers(-1, 3, rows), dtype=np.int32)
-    holes = draw(st.sampled_from([0.0, 0.2]))
-    return np.where(rng.random(rows) < holes, np.nan, values)
-
-
-def words() -> Vocabulary:
-    vocabulary = Vocabulary()
-    for word in "abc":
-        vocabulary.code(word)
-    return vocabulary
-
-
-def some_tests(values: Array) -> list[CellTest]:
-    x = Var("x")
-    if values.dtype == np.int32:
-        return [member(x, {"a", "d"}), Compare(Relation.EQ, x, Const("b"))]
-    bounds = [*values[:3].astype(float).tolist(), 0.1, 1e6]
-    return [
-        Compare(relation, x, Const(bound), precision, missing)
-        for bound in bounds
-        for relation, precision, missing in (
-            (Relation.LE, Precision.FLOAT32, False),
-            (Relation.GT, Precision.FLOAT64, True),
-            (Relation.EQ, Precision.FLOAT64, False),
-        )
-    ]
+            values = np.full(rows, rng.choice(SPECIAL))
+    missing = draw(st.sampled_from([0.0, 0.2]))
+    return np.where(rng.random(rows) < missing, np.nan, values)
 
 
 @given(
     values=columns(),
-    weighted=st.booleans(),
     bins=st.sampled_from([None, 2, 16]),
     max_support=st.sampled_from([2, 30, 256]),
 )
-def test_a_column_is_counted_as_its_support_and_cells_say(
-    values: Array, weighted: bool, bins: int | None, max_support: int
+def test_numbers_are_counted_by_value_or_bin(
+    values: Array, bins: int | None, max_support: int
 ) -> None:
     rng = np.random.default_rng(len(values))
     rows = len(values)
-    weights = rng.integers(1, 9, rows).astype(float) if weighted else None
-    mass = np.ones(rows) if weights is None else weights
     protected = [support_of(rng.integers(0, k, rows).astype(float), rows) for k in (1, 2, 5)]
-    found = count_column(values, some_tests(values), words(), protected, weights, bins, max_support)
-    support = cut(support_of(values, rows), mass, bins, max_support)
-    np.testing.assert_equal(found.support.values, support.values)
-    np.testing.assert_equal(found.support.upper, support.upper)
-    for table, wanted in zip(found.tables, joint_masses(support, protected, mass), strict=True):
-        np.testing.assert_array_equal(table, wanted)
-    cells = cells_of(values, some_tests(values), words())
-    np.testing.assert_array_equal(found.cells.codes, cells.codes)
-    np.testing.assert_array_equal(found.cells.truth, cells.truth)
-    for table, z in zip(found.cell_tables, protected, strict=True):
-        by_cell = np.zeros((cells.count, len(z)))
-        np.add.at(by_cell, (cells.codes, z.codes), mass)
-        np.testing.assert_array_equal(table, by_cell)
+    support, tables = count_numbers(values, protected, bins, max_support)
+    expected = cut(support_of(values, rows), np.ones(rows), bins, max_support)
+    np.testing.assert_equal(support.values, expected.values)
+    np.testing.assert_equal(support.upper, expected.upper)
+    masses = joint_masses(expected, protected, np.ones(rows))
+    for table, expected_table in zip(tables, masses, strict=True):
+        np.testing.assert_array_equal(table, expected_table)
 
 
 @given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["normal", "crowded", "whole", "few"]))

@@ -1,4 +1,4 @@
-"""Other measures of association: compared with other libraries, and in every engine."""
+"""Every measure of association, compared with other libraries and in every engine."""
 
 from __future__ import annotations
 
@@ -63,10 +63,8 @@ def gini_gain(masses: Any) -> float:
 
 
 MEASURES: list[Association] = [
-    AdjustedMutualInformation(),
+    *map(association_from, ASSOCIATIONS),  # whatever is in the folder
     AdjustedMutualInformation("min"),
-    CramersV(),
-    SquaredCorrelation(),
     FunctionAssociation(gini_gain),
 ]
 
@@ -86,7 +84,7 @@ def table_of(x: Any, z: Any) -> Any:
     return masses
 
 
-# What chance shows
+# Information expected by chance
 
 
 def test_the_mean_of_all_permutations_is_that_of_scikit_learn() -> None:
@@ -94,30 +92,30 @@ def test_the_mean_of_all_permutations_is_that_of_scikit_learn() -> None:
     for _ in range(200):
         masses = table_of(*sample(rng, 2000))
         expected = expected_mutual_information(masses.astype(int), int(masses.sum()))
-        found = expected_information(masses.sum(axis=1), masses.sum(axis=0))
-        assert found == pytest.approx(expected, rel=0, abs=1e-10)
+        actual = expected_information(masses.sum(axis=1), masses.sum(axis=0))
+        assert actual == pytest.approx(expected, rel=0, abs=1e-10)
 
 
 @pytest.mark.parametrize("x", ["0011222", "0123456", "0000001", "0101010", "000", "01"])
 def test_the_mean_of_all_permutations_is_one(x: str) -> None:
     labels, z = [int(c) for c in x], [0, 1, 1, 0, 1, 1, 0][: len(x)]
     every = [mutual_info_score(labels, again) for again in sorted(set(permutations(z)))]
-    found = expected_information(np.bincount(labels), np.bincount(z))
-    assert found == pytest.approx(np.mean(every), abs=1e-12)
+    expected = expected_information(np.bincount(labels), np.bincount(z))
+    assert expected == pytest.approx(np.mean(every), abs=1e-12)
 
 
-def test_what_is_left_out_far_from_the_mean_does_not_matter(monkeypatch: Any) -> None:
+def test_counts_far_from_the_mean_do_not_matter(monkeypatch: Any) -> None:
     rows, columns = np.array([3000.0, 5, 1, 6994]), np.array([1.0, 4000, 5999])
-    found = expected_information(rows, columns)
+    truncated = expected_information(rows, columns)
     monkeypatch.setattr(chance, "TAIL", 1e9)  # every count
-    assert found == pytest.approx(expected_information(rows, columns), rel=1e-12)
+    assert truncated == pytest.approx(expected_information(rows, columns), rel=1e-12)
 
 
 def test_large_means_have_a_formula(monkeypatch: Any) -> None:
     rows, columns = np.array([1e8, 9e8]), np.array([4e8, 6e8])
-    found = expected_information(rows, columns)
+    summed = expected_information(rows, columns)
     monkeypatch.setattr(chance, "CHUNK", 1)
-    assert found == pytest.approx(expected_information(rows, columns), rel=0, abs=1e-16)
+    assert summed == pytest.approx(expected_information(rows, columns), rel=0, abs=1e-16)
     assert expected_information(rows * 1e20, columns * 1e20) == pytest.approx(5e-30)
 
 
@@ -125,16 +123,16 @@ def test_rows_of_many_tables_at_once() -> None:
     rng = np.random.default_rng(1)
     columns = np.array([20.0, 0, 30, 50])
     parts = [rng.multinomial(100, rng.dirichlet(np.ones(size))) for size in (1, 2, 5, 40)]
-    found = expected_by_row(np.concatenate(parts).astype(float), columns)
+    by_row = expected_by_row(np.concatenate(parts).astype(float), columns)
     starts = np.cumsum([0, *map(len, parts[:-1])])
     expected = [expected_information(part, columns) for part in parts]
-    np.testing.assert_allclose(np.add.reduceat(found, starts), expected, atol=1e-14)
+    np.testing.assert_allclose(np.add.reduceat(by_row, starts), expected, atol=1e-14)
 
 
 def test_weighted_margins_are_scaled_and_rounded() -> None:
     rows, columns = np.array([1.3, 2.6]), np.array([1.95, 1.95])
-    found = expected_information(rows, columns, effective=30)
-    assert found == expected_information(np.array([10, 20]), np.array([15, 15]))
+    scaled = expected_information(rows, columns, effective=30)
+    assert scaled == expected_information(np.array([10, 20]), np.array([15, 15]))
     assert rounded(np.array([1.0, 1, 1]), 10).sum() == 10
 
 
@@ -301,15 +299,15 @@ def test_two_categories_have_the_largest_correlation_of_any_scores() -> None:
     rng = np.random.default_rng(9)
     x = rng.integers(0, 4, 300).astype(np.int32)
     z = np.where(rng.random(300) < 0.4, x, rng.integers(0, 3, 300)).astype(np.int32)
-    found = valued(x, z)
+    largest = valued(x, z)
     for _ in range(200):
         scores = rng.normal(size=4)[x], rng.normal(size=4)[z]
-        assert np.corrcoef(*scores)[0, 1] ** 2 <= found + 1e-12
+        assert np.corrcoef(*scores)[0, 1] ** 2 <= largest + 1e-12
     pairs = np.unique(x, return_inverse=True)[1], np.unique(z, return_inverse=True)[1]
     two = valued(x == 1, (z == 1).astype(np.int32))
     assert two == pytest.approx(np.corrcoef(pairs[0] == 1, pairs[1] == 1)[0, 1] ** 2)
     assert valued(x, x) == 1
-    assert SquaredCorrelation()(table_of(x, z)) == pytest.approx(found)  # without values
+    assert SquaredCorrelation()(table_of(x, z)) == pytest.approx(largest)  # without values
 
 
 def test_a_vector_has_the_multiple_correlation() -> None:
@@ -331,7 +329,7 @@ def test_rows_without_a_number_are_left_out_of_a_correlation() -> None:
     assert valued(categories, np.array([1.0, 1, 2, 2])) == 1
 
 
-# Functions of the user's
+# A user's functions
 
 
 def test_a_function_is_called_by_its_name() -> None:
@@ -365,7 +363,7 @@ def test_a_function_cannot_change_the_tables() -> None:
 
 
 @pytest.mark.parametrize("wrong", [CramersV, "phi", 3, type("Named", (), {"name": "x"})()])
-def test_what_is_no_measure_is_refused(wrong: Any) -> None:
+def test_an_option_that_is_not_a_measure_is_refused(wrong: Any) -> None:
     with pytest.raises(pu.DataError, match=r"association is .*; pass one of .*cramers-v"):
         pu.audit(Program.parse("x"), {"x": [1, 2]}, {"z": [0, 1]}, association=wrong)
 
@@ -389,10 +387,10 @@ def check_definition(program: Program, population: Population) -> None:
         measure = for_weights(measure, population.weights)
         reference = Reference(program, population, association=measure)
         expected = np.array([reference.associations(term) for term in terms])
-        found = together.associations(terms, measure)
-        expected = expected.reshape(found.shape)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=measure.name)
-        assert ((found >= 0) & (found <= 1)).all()
+        actual = together.associations(terms, measure)
+        expected = expected.reshape(actual.shape)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9, err_msg=measure.name)
+        assert ((actual >= 0) & (actual <= 1)).all()
 
 
 @given(cases(most_rows=8))
@@ -442,39 +440,39 @@ def test_every_measure_audits_every_kind_of_model(
     X = np.column_stack([people[name] for name in "abc"])
     model = MODELS[kind].fit(X, people["y"])
     program = pu.translate(model, ["a", "b", "c"])
-    given = measure.function if isinstance(measure, FunctionAssociation) else measure
-    found = pu.audit(program, people, ["z", "age"], 0.05, 0.01, association=given, weights=weights)
-    assert found.measures[0] == measure.name
-    assert found.witnesses
-    used = for_weights(measure, found.population.weights)
-    reference = Reference(found.program, found.population, association=used)
-    some = list(found.decompositions)[:: max(1, len(found.decompositions) // 40)]
+    option = measure.function if isinstance(measure, FunctionAssociation) else measure
+    audit = pu.audit(program, people, ["z", "age"], 0.05, 0.01, association=option, weights=weights)
+    assert audit.measures[0] == measure.name
+    assert audit.witnesses
+    used = for_weights(measure, audit.population.weights)
+    reference = Reference(audit.program, audit.population, association=used)
+    some = list(audit.decompositions)[:: max(1, len(audit.decompositions) // 40)]
     expected = [reference.associations(d.expression) for d in some]
     actual = [list(d.associations.values()) for d in some]
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
     if kind == "tree":
-        assert verify(certify(found), program, people, association=given).ok
+        assert verify(certify(audit), program, people, association=option).ok
 
 
-def test_values_are_not_cut_for_correlation_and_the_result_says_nothing_of_bins(
+def test_correlation_uses_values_without_bins_and_mentions_none(
     people: dict[str, Any],
 ) -> None:
     program = Program.parse("ite(a <= 1, 0, 1)")
     z = (people["z"] == "u").astype(float)
-    found = pu.audit(program, people, {"z": z}, association=SquaredCorrelation())
-    by_term = {d.term: d.associations["z"] for d in found.decompositions}
+    audit = pu.audit(program, people, {"z": z}, association=SquaredCorrelation())
+    by_term = {d.term: d.associations["z"] for d in audit.decompositions}
     assert by_term["a"] == pytest.approx(np.corrcoef(people["a"], z)[0, 1] ** 2, abs=1e-12)
-    assert not any("bins" in str(note) for note in found.notes)
+    assert not any("bins" in str(note) for note in audit.notes)
 
 
-def test_weights_are_one_observation_a_row_unless_told_otherwise() -> None:
+def test_each_row_is_one_observation_whatever_its_weight_unless_rows_per_mass_is_set() -> None:
     rng = np.random.default_rng(12)
     data = {"x": rng.integers(0, 20, 200), "z": rng.integers(0, 2, 200)}
     program = Program.parse("x")
 
     def association(measure: Association, weights: Any = None) -> float:
-        found = pu.audit(program, data, "z", association=measure, weights=weights)
-        return next(iter(found.decompositions)).associations["z"]
+        audit = pu.audit(program, data, "z", association=measure, weights=weights)
+        return next(iter(audit.decompositions)).associations["z"]
 
     plain = association(AdjustedMutualInformation())
     for scale in (0.001, 7.0, 1000.0):
@@ -486,7 +484,7 @@ def test_weights_are_one_observation_a_row_unless_told_otherwise() -> None:
     assert counted == pytest.approx(raw, abs=1e-3)
 
 
-def test_an_object_with_the_interface_works_as_before() -> None:
+def test_any_object_with_the_interface_is_a_measure() -> None:
     @dataclass(frozen=True)
     class Half:
         name: str = "half"
@@ -495,6 +493,6 @@ def test_an_object_with_the_interface_works_as_before() -> None:
         def __call__(self, masses: Any) -> float:
             return 0.5 * NormalizedMutualInformation()(masses)
 
-    found = pu.audit(Program.parse("x"), {"x": [1, 2]}, {"z": [0, 1]}, association=Half())
-    assert found.measures[0] == "half"
-    assert [w.association for w in found.witnesses] == [0.5]
+    audit = pu.audit(Program.parse("x"), {"x": [1, 2]}, {"z": [0, 1]}, association=Half())
+    assert audit.measures[0] == "half"
+    assert [w.association for w in audit.witnesses] == [0.5]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -108,7 +108,6 @@ def test_hist_regressors_say_the_same_number(loss):
 SEED = st.integers(0, 2**31)
 
 
-@settings(max_examples=15)
 @given(SEED, st.integers(2, 4), st.booleans(), st.booleans())
 def test_on_rows_at_thresholds_and_rows_that_tie(seed, classes, close, whole):
     rng = np.random.default_rng(seed)

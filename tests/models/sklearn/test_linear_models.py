@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import linear_model as lm
@@ -196,7 +196,6 @@ def test_passive_aggressive_models():
 # Random data
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.integers(0, 2**31),
     st.integers(2, 5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.naive_bayes import (
     BernoulliNB,
@@ -71,7 +71,6 @@ def test_on_every_row_of_the_bundled_data(model, data):
 # Random data
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.integers(1, 5), st.integers(1, 12), st.sampled_from(KINDS))
 def test_classes_and_features_of_any_number(seed, classes, features, kind):
     rng = np.random.default_rng(seed)
@@ -91,7 +90,6 @@ def says_but_for_rounding(model, X):
         assert not (differ & ~close).any()
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.integers(2, 4), st.integers(1, 15))
 def test_categories_are_added_to_the_last_bit(seed, classes, features):
     """Few rows and few categories: sums tie often, and rounding decides."""

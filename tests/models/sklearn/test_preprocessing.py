@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -219,7 +219,6 @@ def test_selectors(selector):
     has_the_same_features(make_pipeline(StandardScaler(), selector).fit(NUMBERS, Y), NUMBERS)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**31), st.sampled_from([0, 1, 3, 4, 5, 8]), st.booleans())
 def test_any_numbers_through_scalers(seed, number, filled):
     rng = np.random.default_rng(seed)

@@ -40,12 +40,12 @@ from proxyuse.lang.build import const
 from proxyuse.lang.nodes import Add, And, Argmax, Compare, Const, Mul, Var, variables
 from proxyuse.lang.positions import Site
 from proxyuse.models.audited_model import audited_model
-from proxyuse.models.decisions import Positive, Threshold, TopK
 from proxyuse.models.registry import translate
 from proxyuse.models.sklearn.skops_file import load_skops
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.models.write_back import REASONS, WRITERS, find_writer, write_back
 from proxyuse.program import Program
+from proxyuse.settings import Positive, Threshold, TopK
 from tests.deploy_cases import (
     FEW,
     MODELS,

@@ -13,7 +13,7 @@ from proxyuse.lang.compiled import called, compiled
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.support import Support
 
-FEW = 1 << 12  # the most entries of a table that is counted in several copies
+FEW = 1 << 12  # the largest table that is counted in several copies
 DIGIT = 12  # bits per pass of the radix sort
 BUCKETS = 1 << 12  # of the index into sorted edges
 NEGATIVE_ZERO = -(1 << 63)  # as bits
@@ -27,8 +27,8 @@ def whole(values: Array, low: float, high: float) -> Array | None:
     None if a number is not whole, or is -0, which must stay distinct from 0.
     """
     missing = int(high - low) + 1
-    places = np.empty(len(values), dtype=np.uint16 if missing < 1 << 16 else np.uint32)
-    return places if _whole(values, values.view(np.int64), low, missing, places) else None
+    distances = np.empty(len(values), dtype=np.uint16 if missing < 1 << 16 else np.uint32)
+    return distances if _whole(values, values.view(np.int64), low, missing, distances) else None
 
 
 def in_order(values: Array) -> Array:
@@ -53,7 +53,7 @@ def among(edges: Array, values: Array) -> Array:
     The range of the edges is divided into equal buckets, and an index holds the number of edges
     before each bucket. The bucket is a monotone function of the number.
     """
-    places = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
+    counts = np.empty(len(values), dtype=np.uint16 if len(edges) < 1 << 16 else np.uint32)
     finite = edges[np.isfinite(edges)]
     low, high = (finite[0], finite[-1]) if len(finite) else np.zeros(2)
     with np.errstate(all="ignore"):
@@ -62,37 +62,29 @@ def among(edges: Array, values: Array) -> Array:
         buckets = (edges - low) * scale
     buckets = np.where(buckets > 0, np.minimum(buckets, BUCKETS), 0).astype(np.intp)
     index = np.searchsorted(buckets, np.arange(BUCKETS + 2))
-    _among(edges, values, low, scale, index, places)
-    return places
+    _among(edges, values, low, scale, index, counts)
+    return counts
 
 
-def counted(places: Array, pieces: int, z: Support, weights: Array | None) -> Array:
-    """Return the masses by piece and protected value; without weights each row counts once."""
+def counted(codes: Array, pieces: int, z: Support) -> Array:
+    """Return the number of rows by piece and protected value."""
     entries = pieces * len(z)
-    table = np.zeros((4 if entries <= FEW else 1, entries))
-    ones = np.empty(0) if weights is None else weights
-    _counted(places, z.codes, len(z), ones, table)
-    return np.asarray(table.sum(axis=0).reshape(pieces, len(z)))
-
-
-def looked_up(table: Array, places: Array) -> Array:
-    """Look up the entry of a table for each row."""
-    result = np.empty(len(places), dtype=table.dtype)
-    _looked_up(table, places, result)
-    return result
+    copies = np.zeros((4 if entries <= FEW else 1, entries))
+    _counted(codes, z.codes, len(z), copies)
+    return np.asarray(copies.sum(axis=0).reshape(pieces, len(z)))
 
 
 @compiled
-def _whole(values: Any, bits: Any, low: float, missing: int, places: Any) -> bool:
+def _whole(values: Any, bits: Any, low: float, missing: int, distances: Any) -> bool:
     """Check and convert all rows without an early exit, so that the loop vectorizes."""
     whole = True
     for row in range(len(values)):
         value = values[row]
         held = value == value
-        place = np.int32(value - low if held else 0.0)
-        whole &= (place + low == value) | (not held)
+        distance = np.int32(value - low if held else 0.0)
+        whole &= (distance + low == value) | (not held)
         whole &= bits[row] != NEGATIVE_ZERO
-        places[row] = place if held else missing
+        distances[row] = distance if held else missing
     return whole
 
 
@@ -117,19 +109,19 @@ def _crossed(values: Any, thresholds: Any, low: Any, slack: Any) -> int:
         held[ends[bucket]] = value
         ends[bucket] += 1
     total = 0
-    comparisons_left = MAX_COMPARISONS * (len(values) + len(thresholds))
+    comparisons = MAX_COMPARISONS * (len(values) + len(thresholds))  # that remain
     for row in range(len(thresholds)):
         before, behind = thresholds[row] - slack[row], thresholds[row] + slack[row]
         first = _bucket(before - least, scale, last)
         start = ends[first - 1] if first else 0
         end = ends[_bucket(behind - least, scale, last)]
-        comparisons_left -= end - start
-        if comparisons_left < 0:
+        comparisons -= end - start
+        if comparisons < 0:
             return CROWDED
         below = start
-        for place in range(start, end):
-            below += held[place] < before
-            if before <= held[place] <= behind:
+        for index in range(start, end):
+            below += held[index] < before
+            if before <= held[index] <= behind:
                 return NEAR
         total += len(values) - below if low[row] else below
     return int(total)
@@ -143,13 +135,13 @@ def _bucket(distance: float, scale: float, last: int) -> int:
 
 
 @compiled
-def _among(edges: Any, values: Any, low: float, scale: float, index: Any, places: Any) -> None:
+def _among(edges: Any, values: Any, low: float, scale: float, index: Any, counts: Any) -> None:
     """Look up the bucket, then bisect the few edges in it."""
     most = len(index) - 2
     for row in range(len(values)):
         value = values[row]
         if value != value:
-            places[row] = len(edges)
+            counts[row] = len(edges)
             continue
         along = (value - low) * scale
         bucket = np.int64(min(along, float(most))) if along > 0 else 0
@@ -160,25 +152,15 @@ def _among(edges: Any, values: Any, low: float, scale: float, index: Any, places
                 first = middle + 1
             else:
                 last = middle
-        places[row] = first
+        counts[row] = first
 
 
 @compiled
-def _counted(places: Any, values: Any, width: int, weights: Any, table: Any) -> None:
+def _counted(codes: Any, values: Any, width: int, copies: Any) -> None:
     """Alternate between copies of the table: adding to the same entry twice in a row is slow."""
-    turns = len(table) - 1
-    if len(weights):
-        for row in range(len(places)):
-            table[row & turns, places[row] * width + values[row]] += weights[row]
-    else:
-        for row in range(len(places)):
-            table[row & turns, places[row] * width + values[row]] += 1
-
-
-@compiled
-def _looked_up(table: Any, places: Any, result: Any) -> None:
-    for row in range(len(places)):
-        result[row] = table[places[row]]
+    mask = len(copies) - 1
+    for row in range(len(codes)):
+        copies[row & mask, codes[row] * width + values[row]] += 1
 
 
 @compiled
@@ -205,12 +187,12 @@ def _sorted(bits: Any) -> Any:
         starts = np.zeros((1 << DIGIT) + 1, dtype=np.int64)
         for row in range(len(keys)):
             starts[((keys[row] >> shift) & np.uint64((1 << DIGIT) - 1)) + one] += 1
-        for place in range(1 << DIGIT):
-            starts[place + 1] += starts[place]
+        for digit in range(1 << DIGIT):
+            starts[digit + 1] += starts[digit]
         for row in range(len(keys)):
-            place = (keys[row] >> shift) & np.uint64((1 << DIGIT) - 1)
-            other[starts[place]] = keys[row]
-            starts[place] += 1
+            bucket = (keys[row] >> shift) & np.uint64((1 << DIGIT) - 1)
+            other[starts[bucket]] = keys[row]
+            starts[bucket] += 1
         keys, other = other, keys
         shift += np.uint64(DIGIT)
         if shift >= np.uint64(64):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from pkgutil import iter_modules
 
+from proxyuse.errors import DataError
 from proxyuse.measure.association import measures
+from proxyuse.options import listed, shown
 
 DEFAULT = "normalized-mutual-information"
 
@@ -23,6 +25,13 @@ def association_names() -> tuple[str, ...]:
     """
     names = {module.name.replace("_", "-") for module in iter_modules(measures.__path__)}
     return (DEFAULT, *sorted(names - {DEFAULT}))
+
+
+def check_association_name(name: object) -> None:
+    """Raise an error if a text is not the name of a built-in measure; None is the default."""
+    if name is not None and name not in association_names():
+        names = listed([f"'{known}'" for known in association_names()])
+        raise DataError(f"association: expected {names}, got {shown(name)}")
 
 
 ASSOCIATIONS = association_names()

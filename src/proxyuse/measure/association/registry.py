@@ -9,6 +9,7 @@ from proxyuse.measure.association import measures
 from proxyuse.measure.association.function import FunctionAssociation
 from proxyuse.measure.association.names import DEFAULT, association_names
 from proxyuse.measure.association.protocol import Association
+from proxyuse.options import shown
 
 
 def association_from(option: object) -> Association:
@@ -29,10 +30,22 @@ def association_from(option: object) -> Association:
             return option  # type: ignore[return-value]
         if not any(hasattr(option, attribute) for attribute in attributes):
             return FunctionAssociation(option)
+    names = ", ".join(f"'{name}'" for name in association_names())
     raise DataError(
-        f"association is {option!r}; pass one of {', '.join(association_names())}, or an instance "
-        "such as NormalizedMutualInformation(), or a function of a table of masses"
+        f"association: expected {names}, a measure such as NormalizedMutualInformation(), or a "
+        f"function of a table of masses, got {shown(option)}"
     )
+
+
+def built_in_associations() -> dict[str, tuple[Association, ...]]:
+    """Return each built-in measure with its variants, by the name of the option.
+
+    Examples
+    --------
+    >>> [measure.name for measure in built_in_associations()["cramers-v"]]
+    ["Cramer's V"]
+    """
+    return {name: _variants(name) for name in association_names()}
 
 
 def built_in_association(title: str) -> Association | None:
@@ -43,8 +56,28 @@ def built_in_association(title: str) -> Association | None:
     >>> built_in_association("adjusted mutual information (max)").normalizer
     'max'
     """
-    every = (measure for name in association_names() for measure in _variants(name))
+    every = (measure for variants in built_in_associations().values() for measure in variants)
     return next((measure for measure in every if measure.name == title), None)
+
+
+def association_option(title: str) -> str | None:
+    """Return the name of the option for the measure that results call `title`.
+
+    A variant has no option of its own; its option is that of its measure.
+
+    Examples
+    --------
+    >>> association_option("adjusted mutual information (max)")
+    'adjusted-mutual-information'
+    """
+    return next(
+        (
+            name
+            for name, variants in built_in_associations().items()
+            if any(measure.name == title for measure in variants)
+        ),
+        None,
+    )
 
 
 def _variants(name: str) -> tuple[Association, ...]:

@@ -7,16 +7,13 @@ is stored as one code per row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.cells import Cells
 
-MOST_SETS = 256  # with more values, one code per row is cheaper
-BLOCK = 1 << 13
+MAX_SETS = 256  # with more values, one code per row is cheaper
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +40,7 @@ class RowSets:
     @classmethod
     def of(cls, codes: Array, size: int) -> RowSets:
         """Build the sets from the code of each row."""
-        if size > MOST_SETS:
+        if size > MAX_SETS:
             return cls(size, None, codes)
         narrow = codes.astype(np.uint8)
         words = np.empty((size - 1, words_for(len(codes))), dtype=np.uint64)
@@ -53,19 +50,19 @@ class RowSets:
 
     def codes_of(self, n_rows: int) -> Array:
         """Return the code of each row."""
-        kept = self.codes if self.words is None else self.words
-        assert kept is not None
-        return row_codes(kept, n_rows)
+        sets = self.codes if self.words is None else self.words
+        assert sets is not None
+        return row_codes(sets, n_rows)
 
 
 def row_codes(sets: Array, n_rows: int) -> Array:
     """Return the code of each row from `RowSets.words` or `RowSets.codes`."""
     if sets.ndim == 1:
         return sets
-    found = np.zeros(n_rows, dtype=np.intp)
+    codes = np.zeros(n_rows, dtype=np.intp)
     for value, rows in enumerate(unpacked(sets, n_rows), 1):
-        found[rows] = value
-    return found
+        codes[rows] = value
+    return codes
 
 
 def words_for(n_rows: int) -> int:
@@ -87,15 +84,3 @@ def unpacked(words: Array, n_rows: int) -> Array:
     flat = np.ascontiguousarray(words).view(np.uint8)
     bits = np.unpackbits(flat, axis=1, count=n_rows, bitorder="little")
     return bits.view(np.bool_)
-
-
-def packed_tests(cells: Sequence[Cells], variable_of: Array, n_rows: int) -> Array:
-    """Return the rows that pass each test, as words, one block of rows at a time."""
-    found = np.zeros((len(variable_of), words_for(n_rows)), dtype=np.uint64)
-    for variable, column in enumerate(cells):
-        own = np.flatnonzero(variable_of == variable)
-        for start in range(0, n_rows, BLOCK):
-            rows = np.take(column.truth, column.codes[start : start + BLOCK], axis=1)
-            words = packed(rows)
-            found[own, start // 64 : start // 64 + words.shape[1]] = words
-    return found

@@ -1,4 +1,4 @@
-// Sorting, choosing a witness, light and dark, opening everything. All else is in the HTML.
+// Sorting, selecting a witness, the color switch, and "Open all". Everything else is static HTML.
 (() => {
   "use strict";
 
@@ -6,9 +6,9 @@
   const table = document.getElementById("witness-table");
   const body = table && table.tBodies[0];
 
-  // A witness is chosen by a click on a line, on a point of the picture, or by a link.
+  // A witness is selected by a click on a row of the table, on a point of the chart, or on a link.
 
-  const choose = (protectedIndex, id) =>
+  const select = (protectedIndex, id) =>
     document.dispatchEvent(
       new CustomEvent("proxyuse:select", { detail: { protected: Number(protectedIndex), id } }),
     );
@@ -19,8 +19,8 @@
   const openSection = (section) => {
     const more = section.querySelector("details.more");
     if (more) more.open = true;
-    for (const other of document.querySelectorAll(".witness.chosen")) other.classList.remove("chosen");
-    section.classList.add("chosen");
+    for (const other of document.querySelectorAll(".witness.selected")) other.classList.remove("selected");
+    section.classList.add("selected");
   };
 
   const show = (section) => {
@@ -47,7 +47,7 @@
       const link = event.target.closest("a");
       if (link) event.preventDefault();
       const { protected: index, id } = line.dataset;
-      choose(index, id);
+      select(index, id);
       const section = sectionOf(index, id);
       if (section) show(section);
       else document.getElementById("picture-section").scrollIntoView();
@@ -66,7 +66,7 @@
   });
   followHash();
 
-  // The table sorts by a head; numbers from the largest, words from the first.
+  // Column headings sort the table: numbers descending, text ascending; a second click reverses.
 
   const text = (line, column) => line.cells[column].textContent.trim();
   const number = (line, column) => Number(text(line, column).replaceAll(",", ""));
@@ -96,22 +96,22 @@
     }
   }
 
-  // Lines beyond the first come as data and become lines when asked for.
+  // Rows beyond the first are embedded as data and added to the table on demand.
 
   const rest = document.getElementById("show-rest");
   const data = document.getElementById("more-lines");
 
-  const cell = (content, look) => {
+  const cell = (content, style) => {
     const made = document.createElement("td");
-    if (look) made.className = look;
+    if (style) made.className = style;
     made.append(content);
     return made;
   };
 
   const badge = (word) => {
     const made = document.createElement("span");
-    const looks = { confirmed: "mark", possible: "doubt", "judged appropriate": "good", "judged inappropriate": "mark" };
-    made.className = `badge ${looks[word] || ""}`;
+    const styles = { confirmed: "mark", possible: "doubt", "judged appropriate": "good", "judged inappropriate": "mark" };
+    made.className = `badge ${styles[word] || ""}`;
     made.textContent = word;
     return made;
   };
@@ -132,7 +132,7 @@
   const showRest = () => {
     if (!data || !rest || rest.hidden) return;
     const { protected: names, lines } = JSON.parse(data.textContent);
-    for (const [index, id, words, association, influence, places, verdict, judged] of lines) {
+    for (const [index, id, words, association, influence, occurrences, verdict, judged] of lines) {
       const line = document.createElement("tr");
       line.dataset.protected = index;
       line.dataset.id = id;
@@ -141,7 +141,7 @@
         cell(link(isolated(words)), "words"),
         cell(association.toFixed(3), "num"),
         cell(influence.toFixed(3), "num"),
-        cell(places.toLocaleString("en"), "num"),
+        cell(occurrences.toLocaleString("en"), "num"),
         cell(badge(verdict)),
         cell(badge(judged)),
       );
@@ -155,7 +155,7 @@
     rest.addEventListener("click", showRest);
   }
 
-  // What is wider than its place can be scrolled by keyboard, too.
+  // Content wider than its container can be scrolled by keyboard.
 
   const wide = new ResizeObserver((seen) => {
     for (const { target } of seen) {
@@ -165,14 +165,14 @@
   });
   for (const one of document.querySelectorAll(".scroll, .drawing")) wide.observe(one);
 
-  // Light and dark: as the system says, until the switch says another.
+  // Light or dark follows the system until the reader uses the switch.
 
   const theme = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const label = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-label", isDark() ? "Light colors" : "Dark colors");
+    theme.setAttribute("aria-label", isDark() ? "Switch to light mode" : "Switch to dark mode");
   };
   theme.hidden = false;
   theme.addEventListener("click", () => {
@@ -182,7 +182,7 @@
   system.addEventListener("change", label);
   label();
 
-  // Everything open, for reading on and for printing, which is in light colors.
+  // Open all sections. Printing opens them too, in light colors.
 
   const all = document.getElementById("open-all");
   const folds = () => [...document.querySelectorAll("main details")];

@@ -1,10 +1,10 @@
-/* The picture: every measured computation, association against influence. Mounts into #picture. */
+/* The chart: every measured computation, association against influence. Mounts into #picture. */
 "use strict";
 
 (() => {
   const P = ProxyusePicture;
   const { element, number, count } = P;
-  const SCROLLING = 300; // milliseconds after which a turn of the wheel is a new one
+  const SCROLLING = 300; // milliseconds of pause after which a turn of the wheel is a new one
 
   const root = document.getElementById("picture");
   const source = document.getElementById("points");
@@ -20,29 +20,31 @@
     delta: data.delta,
     selected: null,
   };
-  let kept = P.shown(data, state);
+  let visible = P.visiblePoints(data, state);
+  let cells = P.visibleCells(data, state);
   let paint;
   let near = [];
 
   // Elements
 
   const canvas = element("div", { class: "picture-canvas" });
+  const grid = element("canvas", { class: "picture-cells", "aria-hidden": "true" });
   const layer = P.svg("svg", { class: "picture-layer", "aria-hidden": "true" });
   const hovered = element("div", { class: "picture-hovered", hidden: true });
   const tooltip = element("div", { class: "picture-tooltip", role: "tooltip", hidden: true });
   const thresholds = P.mountThresholds(data, (name, value) => {
     state[name] = value;
     recount();
-    place();
+    align();
   });
   const plot = element(
     "div",
     {
       class: "picture-plot", tabindex: "0", role: "group",
-      "aria-label": "Picture of all computations, association across, influence up. " +
-        "Arrow keys move, plus and minus zoom, 0 shows all. Find a term lists the points.",
+      "aria-label": "Chart of all computations: association on the x axis, influence on the y " +
+        "axis. Arrow keys pan, plus and minus zoom, 0 resets. The search box lists the points.",
     },
-    ...thresholds.below, canvas, layer, ...thresholds.above, hovered, tooltip,
+    ...thresholds.below, grid, canvas, layer, ...thresholds.above, hovered, tooltip,
   );
   const spreading = element("input", {
     id: "picture-spread", type: "checkbox",
@@ -55,21 +57,21 @@
   });
   const zooming = element(
     "div", { class: "picture-zoom", role: "group", "aria-label": "Scale and zoom" },
-    element("label", { class: "picture-spread", title: "Both axes go by the square root" },
+    element("label", { class: "picture-spread", title: "Square root scale on both axes" },
       spreading, "Spread small values"),
     zoomButton("+", "Zoom in", () => P.chart.zoom(chart, 0.6)),
     zoomButton("−", "Zoom out", () => P.chart.zoom(chart, 1 / 0.6)),
-    zoomButton("Show all", "Show all of the picture", showAll),
+    zoomButton("Reset", "Reset zoom", showAll),
   );
   const details = element("aside", {
     class: "picture-details", "aria-label": "Selected computation",
   });
   const counted = element("p", { class: "picture-count", "aria-live": "polite" });
   const trying = element("p", { class: "picture-trying", hidden: true });
-  const said = element("span", { class: "picture-said", "aria-live": "polite" });
+  const announced = element("span", { class: "picture-announced", "aria-live": "polite" });
   const kinds = P.kindFilter(data, state, refresh);
   const drawn = element("span", { class: "picture-drawn" });
-  const under = element("div", { class: "picture-under" });
+  const below = element("div", { class: "picture-below" });
   const controls = element(
     "div", { class: "picture-controls" },
     P.protectedChoice(data, state, (which) => {
@@ -77,7 +79,7 @@
       P.chart.extend(chart, ...extent(), names());
       refresh();
     }),
-    P.mountFind(data, state, find, fire),
+    P.mountFind(data, state, find, announce),
     P.variableFilter(data, state, refresh),
     P.sideChoice(data, state, (side) => {
       state.side = side;
@@ -89,7 +91,7 @@
   root.replaceChildren(
     controls,
     element("div", { class: "picture-answer" }, counted, zooming),
-    element("div", { class: "picture-body" }, plot, details), trying, under, said,
+    element("div", { class: "picture-body" }, plot, details), trying, below, announced,
   );
 
   paint = P.chart.colors(root);
@@ -98,14 +100,14 @@
 
   function names() {
     return {
-      across: `association with ${P.brief(data.protected[state.protected], 40)}  →`,
+      across: `association with ${P.shorten(data.protected[state.protected], 40)}  →`,
       up: "influence on decisions  →",
     };
   }
 
   function extent() {
-    const far = P.reach(data, state);
-    return [far.across, far.up];
+    const ends = P.extents(data, state);
+    return [ends.across, ends.up];
   }
 
   function zoomButton(text, label, click) {
@@ -113,45 +115,48 @@
   }
 
   function showAll() {
-    P.chart.look(chart, [[0, 100], [0, 100]]);
+    P.chart.show(chart, [[0, 100], [0, 100]]);
   }
 
   // Drawing
 
-  /** After a filter changed: which points are shown, drawn anew. */
+  /** Filter and draw again, after a control changed. */
   function refresh() {
-    kept = P.shown(data, state);
+    visible = P.visiblePoints(data, state);
+    cells = P.visibleCells(data, state);
     hover(null);
-    const found = state.query.trim() ? P.matching(data, state, kept) : [];
-    P.chart.draw(chart, data, state, kept, found, paint);
-    under.replaceChildren(P.legend(data, state), drawn);
-    drawn.textContent = P.drawnText(data, kept);
-    kinds.tell();
+    const matches = state.query.trim() ? P.matching(data, state, visible) : [];
+    P.chart.draw(chart, data, state, visible, matches, paint);
+    below.replaceChildren(P.legend(data, state), drawn);
+    drawn.textContent = P.drawnText(data, state, visible, cells);
+    kinds.update();
     recount();
-    P.fillDetails(details, data, state, fire);
-    place();
+    P.fillDetails(details, data, state, announce);
+    align();
   }
 
-  /** What lies above and below the canvas goes where the axes say. */
-  function place() {
+  /** Align everything above and below the canvas with the axes. */
+  function align() {
     const scale = P.chart.scale(chart);
     const area = P.chart.area(chart);
-    thresholds.place(state, scale, area);
+    P.drawCells(grid, data, state, cells, scale, area, paint);
+    thresholds.align(state, scale, area);
     P.drawSelected(layer, data, state, scale, area);
   }
 
   function recount() {
-    const counts = P.above(data, state, kept);
-    const text = told(counts);
+    const counts = P.above(data, state, visible, cells);
+    const text = countText(counts);
     counted.replaceChildren(text, " ", element("span", { class: "picture-limits" }, limits()));
-    thresholds.tell(state, text);
+    thresholds.update(state, text);
     const itself = P.audited(data, state);
     trying.hidden = itself;
     if (itself) return;
     trying.replaceChildren(
-      "You are trying other thresholds than the audited ones " +
+      "These are not the thresholds of the audit " +
         `(association at least ${number(data.epsilon)}, influence above ${number(data.delta)}). ` +
-        "The audit and its witnesses stay as they are. ",
+        "Moving them changes the count above, not the audit or its witnesses. ",
+      P.inCells(cells) ? `Counts are exact at multiples of ${number(P.stepOf(data))}. ` : "",
       element("button", { type: "button", class: "picture-reset", click: reset },
         "Back to the audited thresholds"),
     );
@@ -161,22 +166,23 @@
     return `(association at least ${number(state.epsilon)}, influence above ${number(state.delta)})`;
   }
 
-  function told(counts) {
+  function countText(counts) {
     if (state.side === "both") {
-      return `${count(counts.before, "computation")} above both before the repair, ` +
-        `${P.whole(counts.after)} after it`;
+      return `${P.rangeCount(counts.before, "computation")} above both thresholds before the ` +
+        `repair, ${P.rangeCount(counts.after)} after it`;
     }
     const after = state.side === "after" ? " after the repair" : "";
     const all = state.variables.size === 0 && state.kinds.size === data.kinds.length;
-    const among = all ? "" : `, of the ${P.whole(kept[state.side].length)} shown`;
-    return `${count(counts[state.side], "computation")} above both${after}${among}`;
+    const shown = visible[state.side].length + P.inCells(cells);
+    const among = all ? "" : `, of the ${P.whole(shown)} shown`;
+    return `${P.rangeCount(counts[state.side], "computation")} above both thresholds${after}${among}`;
   }
 
   function reset() {
     state.epsilon = data.epsilon;
     state.delta = data.delta;
     recount();
-    place();
+    align();
     thresholds.sliders.epsilon.focus({ preventScroll: true });
   }
 
@@ -185,17 +191,20 @@
       state.query = text;
       refresh();
     }
-    return P.strongestFirst(data, state, P.matching(data, state, kept));
+    return P.strongestFirst(data, state, P.matching(data, state, visible));
   }
 
   // Pointing and selecting
 
   function hover(event) {
     const scale = event && P.chart.scale(chart);
-    near = event ? P.pointsNear(data, state, kept, scale, event.offsetX, event.offsetY) : [];
+    near = event ? P.pointsNear(data, state, visible, scale, event.offsetX, event.offsetY) : [];
     hovered.hidden = tooltip.hidden = near.length === 0;
     canvas.classList.toggle("picture-pointing", near.length > 0);
-    if (!near.length) return;
+    if (!near.length) {
+      if (event) hoverCell(scale, event);
+      return;
+    }
     const side = data.sides[near[0].side];
     const x = scale.x(side.association[state.protected][near[0].index]);
     const y = scale.y(side.influence[near[0].index]);
@@ -207,23 +216,31 @@
     P.placeTooltip(tooltip, x, y, plot);
   }
 
+  function hoverCell(scale, { offsetX, offsetY }) {
+    const cell = P.cellAt(data, cells, scale, offsetX, offsetY);
+    tooltip.hidden = cell === null;
+    if (!cell) return;
+    P.fillCellTooltip(tooltip, data, cell);
+    P.placeTooltip(tooltip, offsetX, offsetY, plot);
+  }
+
   function clicked(event) {
-    const found = P.pointsNear(
-      data, state, kept, P.chart.scale(chart), event.offsetX, event.offsetY,
+    const points = P.pointsNear(
+      data, state, visible, P.chart.scale(chart), event.offsetX, event.offsetY,
     );
-    if (!found.length) {
-      fire(null);
+    if (!points.length) {
+      announce(null);
       return;
     }
-    const here = P.stacked(data, state, found);
-    const now = here.findIndex((point) =>
+    const stack = P.stacked(data, state, points);
+    const current = stack.findIndex((point) =>
       state.selected && point.side === state.selected.side && point.index === state.selected.index);
-    fire(here[(now + 1) % here.length]);
+    announce(stack[(current + 1) % stack.length]);
     hover(null);
   }
 
-  /** Tell the page which point is selected; the page may tell the same to us. */
-  function fire(point) {
+  /** Announce the selected point to the page, which may select a point in the same way. */
+  function announce(point) {
     if (!point) {
       select(null);
       return;
@@ -237,14 +254,14 @@
 
   function select(point) {
     state.selected = point;
-    P.fillDetails(details, data, state, fire);
-    said.textContent = point ? `Selected: ${data.sides[point.side].term[point.index]}` : "";
-    place();
+    P.fillDetails(details, data, state, announce);
+    announced.textContent = point ? `Selected: ${data.sides[point.side].term[point.index]}` : "";
+    align();
   }
 
   document.addEventListener("proxyuse:select", ({ detail }) => {
-    const wanted = detail.side ?? (data.sides.before.place.has(detail.id) ? "before" : "after");
-    const index = data.sides[wanted]?.place.get(detail.id);
+    const wanted = detail.side ?? (data.sides.before.indexOf.has(detail.id) ? "before" : "after");
+    const index = data.sides[wanted]?.indexOf.get(detail.id);
     if (index === undefined || data.sides[wanted].influence[index] === null) return;
     if (detail.protected !== state.protected && data.protected[detail.protected] !== undefined) {
       state.protected = Number(detail.protected);
@@ -262,7 +279,7 @@
   zr.on("click", clicked);
   chart.on("datazoom", () => {
     hover(null);
-    place();
+    align();
   });
 
   plot.addEventListener("keydown", (event) => {
@@ -282,7 +299,7 @@
     event.preventDefault();
   });
 
-  // Whoever scrolls through the page does not zoom when the picture passes under the pointer.
+  // Scrolling the page does not zoom when the chart passes under the pointer.
   let turned = -SCROLLING;
   let outside = false;
   document.addEventListener("wheel", (event) => {
@@ -291,11 +308,11 @@
     if (outside && canvas.contains(event.target)) event.stopPropagation();
   }, { capture: true, passive: true });
 
-  // Sizes and colors change under way
+  // Changes of size and color
 
   new ResizeObserver(() => {
     chart.resize();
-    place();
+    align();
   }).observe(plot);
 
   function recolor() {
@@ -305,7 +322,7 @@
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
 
-  // On paper the picture has the width of a page and the colors for paper, drawn at once.
+  // In print the chart has the width of a page and light colors, drawn at once.
   function printing(on) {
     root.classList.toggle("picture-printing", on);
     chart.resize();
@@ -320,6 +337,6 @@
   });
 
   refresh();
-  root.dataset.drawn = String(Object.values(kept).reduce((sum, some) => sum + some.length, 0));
+  root.dataset.drawn = String(Object.values(visible).reduce((sum, some) => sum + some.length, 0));
   performance.mark("proxyuse:picture");
 })();

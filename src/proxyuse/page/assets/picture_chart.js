@@ -1,13 +1,13 @@
-/* The canvas: points, axes and zoom, by ECharts. What is selected or dragged lies above it. */
+/* The canvas: points, axes and zoom, by ECharts. Selections and sliders lie above it. */
 "use strict";
 
 (() => {
   const MARGIN = { left: 62, right: 20, top: 20, bottom: 52 };
-  const MANY = 3000; // points of one look from which they are drawn together, in steps of size
+  const MANY = 3000; // points from which on they are drawn in batches, by steps of size
   const STEPS = [4.5, 6, 8, 11, 14];
   const MARK = 13; // a witness is never smaller
-  let dense = false; // whether there are so many points that markers shrink
-  let spread = false; // whether axes go by the square root, which spreads small values
+  let dense = false; // whether markers are small because there are many points
+  let spread = false; // whether axes have a square root scale, which spreads small values
 
   /** The diameter of a marker: grows as the square root of the number of nodes, within bounds. */
   function diameter(size) {
@@ -16,23 +16,23 @@
   }
 
   const bent = (value) => (spread ? Math.sqrt(Math.max(value, 0)) : value);
-  const unbent = (place) => (spread ? Math.sign(place) * place * place : place);
+  const unbent = (value) => (spread ? Math.sign(value) * value * value : value);
 
   function setSpread(wanted) {
     spread = wanted;
   }
 
-  /** Colors as the style sheet has them now, light or dark. */
+  /** The current colors of the style sheet, light or dark. */
   function colors(root) {
     const probe = ProxyusePicture.element("span", { class: "picture-probe" });
     root.append(probe);
-    const found = {};
-    for (const name of ["point", "witness", "explicit", "after", "found", "grid", "text", "paper"]) {
+    const current = {};
+    for (const name of ["point", "witness", "explicit", "after", "match", "grid", "text", "paper"]) {
       probe.style.color = `var(--picture-${name})`;
-      found[name] = getComputedStyle(probe).color;
+      current[name] = getComputedStyle(probe).color;
     }
     probe.remove();
-    return found;
+    return current;
   }
 
   function mount(canvas, { across, up, names, paint }) {
@@ -50,7 +50,7 @@
         filterMode: "none",
         minSpan: 0.5,
         throttle: 16,
-        preventDefaultMouseMove: false, // or no finger could scroll past the picture
+        preventDefaultMouseMove: false, // touch can scroll past the chart
       })),
       series: [],
     });
@@ -72,7 +72,7 @@
     };
   }
 
-  /** Set how far the axes reach; a little below 0, so that markers there are whole. */
+  /** Set the ends of the axes; they start a little below 0, so that markers at 0 are whole. */
   function extend(chart, across, up, names) {
     const label = (name) => (name === undefined ? {} : { name });
     chart.setOption({
@@ -89,31 +89,31 @@
         color: paint.text,
         fontFamily: font,
         fontSize: 12,
-        formatter: (place) => (place < 0 ? "" : ProxyusePicture.number(unbent(place))),
+        formatter: (value) => (value < 0 ? "" : ProxyusePicture.number(unbent(value))),
       },
       splitLine: { lineStyle: { color: paint.grid } },
     };
     chart.setOption({ xAxis: of, yAxis: of });
   }
 
-  /** Draw points anew: for each side those that are only measured, witnesses and explicit use. */
-  function draw(chart, data, state, kept, found, paint) {
+  /** Draw all points: for each side ordinary ones, witnesses and explicit use. */
+  function draw(chart, data, state, visible, matches, paint) {
     const faint = state.query.trim() ? 0.12 : null;
-    dense = Math.max(...Object.values(kept).map((some) => some.length)) > MANY;
-    const both = kept.before.length > 0 && (kept.after || []).length > 0;
-    const series = [...movedLines(data, state, kept, paint)];
-    for (const [name, indices] of Object.entries(kept)) {
+    dense = Math.max(...Object.values(visible).map((some) => some.length)) > MANY;
+    const both = visible.before.length > 0 && (visible.after || []).length > 0;
+    const series = [...movedLines(data, state, visible, paint)];
+    for (const [name, indices] of Object.entries(visible)) {
       const color = name === "after" ? paint.after : paint.point;
       const groups = grouped(data, state, name, indices);
       const opacity = faint ?? (both && name === "before" ? 0.35 : 0.55);
       series.push(
         ...plain(data, state, name, groups.plain, { color: color, opacity }),
-        ...standingOut(data, state, name, groups, paint, {
+        ...highlighted(data, state, name, groups, paint, {
           borderColor: paint.paper, borderWidth: 1.2, opacity: faint ?? 0.95,
         }),
       );
     }
-    if (faint !== null) series.push(...foundPoints(data, state, found, paint));
+    if (faint !== null) series.push(...matchingPoints(data, state, matches, paint));
     chart.setOption({ series }, { replaceMerge: ["series"] });
   }
 
@@ -128,7 +128,7 @@
     return groups;
   }
 
-  function places(data, state, name, indices) {
+  function coordinates(data, state, name, indices) {
     const side = data.sides[name];
     const association = side.association[state.protected];
     return indices.map((i) => [bent(association[i]), bent(side.influence[i]), side.size[i]]);
@@ -141,7 +141,7 @@
       return [{
         ...base,
         id: `${name}-points`,
-        data: places(data, state, name, drawn),
+        data: coordinates(data, state, name, drawn),
         symbolSize: (value) => diameter(value[2]),
         progressive: 0,
       }];
@@ -152,7 +152,7 @@
     return steps.map((some, step) => ({
       ...base,
       id: `${name}-points-${step}`,
-      data: places(data, state, name, once(data, state, name, some)),
+      data: coordinates(data, state, name, distinct(data, state, name, some)),
       z: base.z + 0.1 * (STEPS.length - step),
       symbolSize: STEPS[step],
       large: true,
@@ -161,23 +161,23 @@
     }));
   }
 
-  /** Of points at one place one: filled together they are the same area, and a browser takes
-   *  seconds for the outline of tens of thousands of circles. */
-  function once(data, state, name, indices) {
+  /** One of all points with the same coordinates. Together they fill the same area, and a browser
+   *  needs seconds to outline tens of thousands of circles. */
+  function distinct(data, state, name, indices) {
     const { influence, association } = data.sides[name];
     const across = association[state.protected];
-    const place = (i) => Math.round(influence[i] * 1e4) * 20000 + Math.round(across[i] * 1e4);
-    return [...new Map(indices.map((i) => [place(i), i])).values()];
+    const key = (i) => Math.round(influence[i] * 1e4) * 20000 + Math.round(across[i] * 1e4);
+    return [...new Map(indices.map((i) => [key(i), i])).values()];
   }
 
-  /** Large markers first, so that small ones lie above them. */
+  /** Large markers first, so that small ones are drawn above them. */
   function bySize(data, name, indices) {
     const size = data.sides[name].size;
     return [...indices].sort((a, b) => size[b] - size[a]);
   }
 
-  /** Witnesses and explicit use have shapes of their own, colors only before the repair. */
-  function standingOut(data, state, name, groups, paint, style, what = "") {
+  /** Witnesses and explicit use have their own shapes, and before the repair their own colors. */
+  function highlighted(data, state, name, groups, paint, style, what = "") {
     const color = (own) => ({ color: name === "after" ? paint.after : own, ...style });
     return [
       marked(data, state, name, groups.witness, "diamond", 1.3, color(paint.witness), what),
@@ -193,42 +193,42 @@
       z: name === "after" ? 7 : 6,
       symbol,
       symbolSize: (value) => Math.max(scale * diameter(value[2]), MARK),
-      data: places(data, state, name, bySize(data, name, indices)),
+      data: coordinates(data, state, name, bySize(data, name, indices)),
       itemStyle,
       progressive: 0,
     };
   }
 
-  function foundPoints(data, state, found, paint) {
-    const style = { borderColor: paint.found, borderWidth: 2, opacity: 1 };
+  function matchingPoints(data, state, matches, paint) {
+    const style = { borderColor: paint.match, borderWidth: 2, opacity: 1 };
     return Object.keys(data.sides).flatMap((name) => {
-      const indices = found.filter(({ side }) => side === name).map(({ index }) => index);
+      const indices = matches.filter(({ side }) => side === name).map(({ index }) => index);
       const groups = grouped(data, state, name, indices);
       const many = groups.plain.length > MANY;
-      const alike = many ? once(data, state, name, groups.plain) : groups.plain;
+      const alike = many ? distinct(data, state, name, groups.plain) : groups.plain;
       const ordinary = {
         id: `${name}-found`,
         type: "scatter",
         silent: true,
         z: 5,
-        data: places(data, state, name, bySize(data, name, alike)),
+        data: coordinates(data, state, name, bySize(data, name, alike)),
         symbolSize: many ? 6 : (value) => diameter(value[2]) + 2,
         large: many,
         largeThreshold: 1,
-        itemStyle: many ? { color: paint.found, opacity: 0.7 }
+        itemStyle: many ? { color: paint.match, opacity: 0.7 }
           : { ...style, color: name === "after" ? paint.after : paint.point, opacity: 0.85 },
         progressive: 0,
       };
-      return [ordinary, ...standingOut(data, state, name, groups, paint, style, "-found")];
+      return [ordinary, ...highlighted(data, state, name, groups, paint, style, "-found")];
     });
   }
 
   /** From each point before the repair to the same one after it. */
-  function movedLines(data, state, kept, paint) {
+  function movedLines(data, state, visible, paint) {
     if (state.side !== "both") return [];
     const line = [];
-    for (const [before, after] of ProxyusePicture.moved(data, kept)) {
-      line.push(...places(data, state, "before", [before]), ...places(data, state, "after", [after]));
+    for (const [before, after] of ProxyusePicture.moved(data, visible)) {
+      line.push(...coordinates(data, state, "before", [before]), ...coordinates(data, state, "after", [after]));
       line.push([null, null]);
     }
     return [{
@@ -255,7 +255,7 @@
     };
   }
 
-  /** The rectangle of the plot inside its element. */
+  /** The rectangle of the plot within its element. */
   function area(chart) {
     return {
       left: MARGIN.left,
@@ -265,30 +265,30 @@
     };
   }
 
-  /** The ends of what is looked at, by axis, in percent of all there is. */
+  /** The visible range of each axis, in percent of its length. */
   function ends(chart) {
     return chart.getOption().dataZoom.map(({ start, end }) => [start, end]);
   }
 
-  function look(chart, wanted) {
+  function show(chart, ranges) {
     chart.dispatchAction({
       type: "dataZoom",
-      batch: wanted.map(([start, end], axis) => ({ dataZoomIndex: axis, start, end })),
+      batch: ranges.map(([start, end], axis) => ({ dataZoomIndex: axis, start, end })),
     });
   }
 
-  /** Look closer or from further off, at the same middle. */
+  /** Zoom in or out around the middle. */
   function zoom(chart, factor) {
-    look(chart, ends(chart).map(([start, end]) => {
+    show(chart, ends(chart).map(([start, end]) => {
       const half = Math.min(Math.max(((end - start) / 2) * factor, 0.25), 50);
       const middle = Math.min(Math.max((start + end) / 2, half), 100 - half);
       return [middle - half, middle + half];
     }));
   }
 
-  /** Move by shares of what is looked at. */
+  /** Pan by shares of the visible range. */
   function pan(chart, across, up) {
-    look(chart, ends(chart).map(([start, end], axis) => {
+    show(chart, ends(chart).map(([start, end], axis) => {
       const by = (axis ? up : across) * (end - start);
       const step = Math.min(Math.max(by, -start), 100 - end);
       return [start + step, end + step];
@@ -296,7 +296,7 @@
   }
 
   Object.assign(ProxyusePicture, {
-    chart: { mount, extend, repaint, draw, colors, diameter, setSpread, scale, area, look, zoom, pan,
+    chart: { mount, extend, repaint, draw, colors, diameter, setSpread, scale, area, show, zoom, pan,
       isDense: () => dense },
   });
 })();

@@ -1,16 +1,16 @@
-/* The controls above the picture: attribute, variables, kinds, before and after. */
+/* The controls above the chart: protected attribute, variables, kinds, before and after. */
 "use strict";
 
 (() => {
-  const { element, whole, count, brief } = ProxyusePicture;
+  const { element, whole, count, shorten } = ProxyusePicture;
 
-  /** Which protected attribute is looked at; nothing to choose if there is one. */
+  /** The protected attribute in view; null if there is only one. */
   function protectedChoice(data, state, changed) {
     if (data.protected.length < 2) return null;
     const choice = element(
       "select", { id: "picture-protected", change: () => changed(Number(choice.value)) },
-      ...data.protected.map((name, place) =>
-        element("option", { value: place, selected: place === state.protected }, brief(name, 60))),
+      ...data.protected.map((name, index) =>
+        element("option", { value: index, selected: index === state.protected }, shorten(name, 60))),
     );
     return element(
       "div", { class: "picture-control" },
@@ -18,26 +18,26 @@
     );
   }
 
-  /** Variables to filter by, in a list that can be searched; none chosen means all. */
+  /** A filter by variables, with a search field; no selection means all. */
   function variableFilter(data, state, changed) {
     const title = element("summary", {});
-    const boxes = data.variables.map((name, place) => {
+    const boxes = data.variables.map((name, index) => {
       const box = element("input", {
-        type: "checkbox", value: place,
+        type: "checkbox", value: index,
         change: () => {
-          state.variables[box.checked ? "add" : "delete"](place);
-          tell();
+          state.variables[box.checked ? "add" : "delete"](index);
+          update();
           changed();
         },
       });
-      return element("label", {}, box, element("span", {}, brief(name, 80)));
+      return element("label", {}, box, element("span", {}, shorten(name, 80)));
     });
     const search = element("input", {
       type: "search", placeholder: "Search variables", "aria-label": "Search variables",
       input: () => {
         const text = search.value.trim().toLowerCase();
-        boxes.forEach((box, place) => {
-          box.hidden = !data.variables[place].toLowerCase().includes(text);
+        boxes.forEach((box, index) => {
+          box.hidden = !data.variables[index].toLowerCase().includes(text);
         });
       },
     });
@@ -46,17 +46,17 @@
       click: () => {
         state.variables.clear();
         for (const box of boxes) box.firstChild.checked = false;
-        tell();
+        update();
         changed();
       },
     }, "All variables");
-    function tell() {
-      const chosen = [...state.variables].map((place) => data.variables[place]);
+    function update() {
+      const chosen = [...state.variables].map((index) => data.variables[index]);
       title.textContent = chosen.length === 0 ? `All ${whole(data.variables.length)}`
-        : chosen.length === 1 ? brief(chosen[0], 24) : `${whole(chosen.length)} chosen`;
+        : chosen.length === 1 ? shorten(chosen[0], 24) : `${whole(chosen.length)} selected`;
       clear.disabled = chosen.length === 0;
     }
-    tell();
+    update();
     const menu = element(
       "details", { class: "picture-menu", id: "picture-variables" }, title,
       element(
@@ -69,11 +69,11 @@
     closing(menu);
     return element(
       "div", { class: "picture-control" },
-      element("span", { class: "picture-label" }, "Reads one of"), menu,
+      element("span", { class: "picture-label" }, "Variables read"), menu,
     );
   }
 
-  /** Escape and a click elsewhere close a menu. */
+  /** Close a menu on Escape and on a click elsewhere. */
   function closing(menu) {
     menu.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !menu.open) return;
@@ -86,11 +86,11 @@
     });
   }
 
-  /** Kinds of computations with how many there are; a kind without any is not offered. */
+  /** A filter by kind of computation, with counts. Kinds without computations are omitted. */
   function kindFilter(data, state, changed) {
     const numbers = data.kinds.map(() => element("span", { class: "picture-chip-count" }));
     const offered = data.kinds.map((name, kind) => {
-      if (!Object.values(data.sides).some((side) => side.kind.includes(kind))) return null;
+      if (!Object.values(data.sides).some((side) => kindCounts(data, side)[kind])) return null;
       const box = element("input", {
         type: "checkbox", name: "picture-kind", value: kind, checked: true,
         change: () => {
@@ -105,14 +105,23 @@
       "fieldset", { class: "picture-control picture-kinds" },
       element("legend", {}, "Kinds"), ...offered,
     );
-    const tell = () => {
+    const update = () => {
       const counts = data.kinds.map(() => 0);
       for (const [name, side] of Object.entries(data.sides)) {
-        if (state.side === "both" || state.side === name) for (const k of side.kind) counts[k]++;
+        if (state.side !== "both" && state.side !== name) continue;
+        kindCounts(data, side).forEach((n, kind) => { counts[kind] += n; });
       }
-      numbers.forEach((shown, kind) => { shown.textContent = whole(counts[kind]); });
+      numbers.forEach((chip, kind) => { chip.textContent = whole(counts[kind]); });
     };
-    return { element: made, tell };
+    return { element: made, update };
+  }
+
+  /** How many computations of each kind a side has, as points and in cells. */
+  function kindCounts(data, side) {
+    const counts = data.kinds.map(() => 0);
+    for (const kind of side.kind) counts[kind]++;
+    for (const [, , kind, n] of side.cells?.counts[0] ?? []) counts[kind] += n;
+    return counts;
   }
 
   /** Before the repair, after it, or both. */
@@ -133,7 +142,7 @@
     );
   }
 
-  /** What colors, shapes and sizes mean. */
+  /** The meaning of colors, shapes and sizes. */
   function legend(data, state) {
     const mark = (kind, path, text) => element(
       "li", {}, ProxyusePicture.svg(
@@ -154,21 +163,35 @@
       after ? mark("after", circle, "after the repair") : null,
       state.side === "both" ? mark("moved", "M-8 0H8", "moved by the repair") : null,
       mark("size", "M-7 3a3 3 0 1 0 6 0a3 3 0 1 0 -6 0M-1 1a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0",
-        "larger: more nodes"),
+        "larger marker: more nodes"),
+      Object.values(data.sides).some((side) => side.cells)
+        ? mark("cell", "M-7 -7H7V7H-7z", "cell with many computations") : null,
       mark("region", "M-7 -7H7V7H-7z", "above both thresholds"),
     );
   }
 
-  /** How many points are drawn, of how many, and which cannot be. */
-  function drawnText(data, kept) {
-    const drawn = Object.values(kept).reduce((sum, some) => sum + some.length, 0);
-    const lacking = data.sides.before.influence.filter((value) => value === null).length;
-    const together = ProxyusePicture.chart.isDense() ? ", those at one place as one marker" : "";
-    const text = `${count(drawn, "point")} drawn${together}`;
-    return lacking ? `${text}; ${whole(lacking)} without a measured influence are not` : text;
+  /** How many points and cells are drawn, and which computations are not. */
+  function drawnText(data, state, visible, cells) {
+    const drawn = Object.values(visible).reduce((sum, some) => sum + some.length, 0);
+    const { influence, cells: grid } = data.sides.before;
+    const lacking = influence.filter((value) => value === null).length + (grid?.unmeasured ?? 0);
+    const together = ProxyusePicture.chart.isDense() ? ", overlapping ones as one marker" : "";
+    const inCells = ProxyusePicture.inCells(cells);
+    const parts = [`${count(drawn, "point")} drawn${together}`];
+    if (inCells) parts.push(`${count(inCells, "computation")} in cells`);
+    if (state.variables.size && Object.values(data.sides).some((side) => side.cells)) {
+      parts.push("cells are hidden while you filter by variable");
+    }
+    if (lacking) parts.push(`${whole(lacking)} without a measured influence are not drawn`);
+    return parts.join("; ");
+  }
+
+  /** The width of a cell. */
+  function stepOf(data) {
+    return Math.max(...Object.values(data.sides).map((side) => side.cells?.step ?? 0));
   }
 
   Object.assign(ProxyusePicture, {
-    protectedChoice, variableFilter, kindFilter, sideChoice, legend, drawnText,
+    protectedChoice, variableFilter, kindFilter, sideChoice, legend, drawnText, stepOf,
   });
 })();

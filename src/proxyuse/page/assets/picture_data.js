@@ -1,20 +1,20 @@
-/* What the picture knows: the columns of #points, and questions about them. Nothing here draws. */
+/* The data of the chart: the columns of #points and queries on them. Nothing here draws. */
 "use strict";
 const ProxyusePicture = {};
 
 (() => {
-  const LISTED = 200; // of found terms, of the parts of a selected one
+  const LISTED = 200; // search results, and parts of a selected computation
 
   /** The columns, by side: before the repair, and after it if there was one. */
   function read(text) {
-    const found = JSON.parse(text);
-    const sides = { before: found.columns };
-    if (found.after) sides.after = found.after;
+    const data = JSON.parse(text);
+    const sides = { before: data.columns };
+    if (data.after) sides.after = data.after;
     for (const side of Object.values(sides)) {
       side.children = childrenOf(side.parent);
-      side.place = new Map(side.id.map((id, index) => [id, index]));
+      side.indexOf = new Map(side.id.map((id, index) => [id, index]));
     }
-    return { ...found, sides };
+    return { ...data, sides };
   }
 
   function childrenOf(parent) {
@@ -27,61 +27,64 @@ const ProxyusePicture = {};
     return children;
   }
 
-  /** For each side that is looked at, the numbers of the points that pass the filters. */
-  function shown(data, state) {
-    const kept = {};
+  /** For each side in view, the indices of the points that pass the filters. */
+  function visiblePoints(data, state) {
+    const visible = {};
     for (const [name, side] of Object.entries(data.sides)) {
-      kept[name] = [];
+      visible[name] = [];
       if (state.side !== "both" && state.side !== name) continue;
       for (let i = 0; i < side.id.length; i++) {
         if (side.influence[i] === null || !state.kinds.has(side.kind[i])) continue;
         if (state.variables.size && !side.variables[i].some((v) => state.variables.has(v))) continue;
-        kept[name].push(i);
+        visible[name].push(i);
       }
     }
-    return kept;
+    return visible;
   }
 
-  /** Whether thresholds are those of the audit. */
+  /** Whether the thresholds are those of the audit. */
   function audited(data, state) {
     return state.epsilon === data.epsilon && state.delta === data.delta;
   }
 
   /**
-   * How many of some points are above both thresholds. At the audited ones that is what the audit
-   * says, which knows more decimals than are drawn.
+   * How many computations are above both thresholds: the least and the largest number possible.
+   * At the audited thresholds this is the audit's own count, which uses more decimals than are
+   * drawn. Elsewhere the two differ if a threshold cuts through a cell that is not empty.
    */
-  function above(data, state, kept) {
+  function above(data, state, visible, cells) {
     const itself = audited(data, state);
     const counts = {};
-    for (const [name, indices] of Object.entries(kept)) {
+    for (const [name, indices] of Object.entries(visible)) {
       const side = data.sides[name];
       const association = side.association[state.protected];
       const witness = side.witness[state.protected];
-      counts[name] = 0;
+      let points = 0;
       for (const i of indices) {
         const passes = itself
           ? witness[i]
           : association[i] >= state.epsilon && side.influence[i] > state.delta;
-        if (passes) counts[name]++;
+        if (passes) points++;
       }
+      const [least, most] = itself ? [0, 0] : ProxyusePicture.cellsAbove(side, state, cells[name]);
+      counts[name] = { least: points + least, most: points + most };
     }
     return counts;
   }
 
-  /** The points whose term has a text in it, or whose id begins with it. */
-  function matching(data, state, kept) {
+  /** The points whose term contains the query, or whose id starts with it. */
+  function matching(data, state, visible) {
     const text = state.query.trim().toLowerCase();
-    const found = [];
-    for (const [name, indices] of Object.entries(kept)) {
+    const matches = [];
+    for (const [name, indices] of Object.entries(visible)) {
       const side = data.sides[name];
-      side.lower ??= side.term.map((term) => term.toLowerCase()); // only if something is searched
+      side.lower ??= side.term.map((term) => term.toLowerCase()); // on the first search
       for (const index of indices) {
         if (text && !side.lower[index].includes(text) && !side.id[index].startsWith(text)) continue;
-        found.push({ side: name, index });
+        matches.push({ side: name, index });
       }
     }
-    return found;
+    return matches;
   }
 
   /** Witnesses first, then by association, then by influence. */
@@ -97,7 +100,7 @@ const ProxyusePicture = {};
       .map(([, point]) => point);
   }
 
-  /** What a point is part of, nearest first, and its direct parts that were measured. */
+  /** The measured computations around a point, nearest first, and its direct parts. */
   function relatives(data, point) {
     const side = data.sides[point.side];
     const around = [];
@@ -115,17 +118,17 @@ const ProxyusePicture = {};
     };
   }
 
-  /** For points after the repair that are also there before: both numbers. */
-  function moved(data, kept) {
+  /** The points that exist before and after the repair, as pairs of indices. */
+  function moved(data, visible) {
     if (!data.sides.after) return [];
-    const before = new Set(kept.before);
-    return kept.after
-      .map((index) => [data.sides.after.was[index], index])
-      .filter(([was]) => before.has(was));
+    const before = new Set(visible.before);
+    return visible.after
+      .map((index) => [data.sides.after.previous[index], index])
+      .filter(([previous]) => before.has(previous));
   }
 
-  /** A point as the tooltip, the list and the details tell it. */
-  function told(data, state, { side, index }) {
+  /** The values of one point, for the tooltip, the list and the details. */
+  function describe(data, state, { side, index }) {
     const of = data.sides[side];
     const bounds = (name) => {
       const pick = (end) => {
@@ -150,8 +153,8 @@ const ProxyusePicture = {};
     };
   }
 
-  /** How far both axes reach: up to what there is, its bounds and the thresholds, with room. */
-  function reach(data, state) {
+  /** The ends of both axes: beyond all points, their bounds and the thresholds. */
+  function extents(data, state) {
     let across = data.epsilon * 1.3;
     let up = data.delta * 1.3;
     for (const side of Object.values(data.sides)) {
@@ -165,6 +168,7 @@ const ProxyusePicture = {};
   }
 
   Object.assign(ProxyusePicture, {
-    LISTED, read, shown, audited, above, matching, strongestFirst, relatives, moved, told, reach,
+    LISTED, read, visiblePoints, audited, above, matching, strongestFirst, relatives, moved, describe,
+    extents,
   });
 })();

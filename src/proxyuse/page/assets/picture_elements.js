@@ -1,10 +1,10 @@
-/* Small words for making elements. All text becomes text nodes, so names from data stay text. */
+/* Creates elements. All text becomes text nodes, so names from the data stay text. */
 "use strict";
 
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
 
-  /** An element; attributes whose value is a function are listeners, null ones are left out. */
+  /** An element. Attributes whose value is a function are listeners; null ones are skipped. */
   function element(tag, attributes = {}, ...children) {
     return fill(document.createElement(tag), attributes, children);
   }
@@ -23,7 +23,7 @@
     return made;
   }
 
-  /** A number as it is read: at most four decimals, no zeros at the end. */
+  /** A number with at most four decimals and no trailing zeros. */
   function number(value) {
     return value === null ? "not measured" : String(Math.round(value * 1e4) / 1e4);
   }
@@ -36,15 +36,22 @@
     return `${whole(value)} ${value === 1 ? one : many}`;
   }
 
-  function percent(share) {
-    const value = Math.round(share * 1000) / 10;
-    return `${value} %`;
+  /** A count that is known exactly or to lie in a range. */
+  function rangeCount({ least, most }, noun) {
+    const plural = noun && (most === 1 ? ` ${noun}` : ` ${noun}s`);
+    const range = least === most ? whole(most) : `between ${whole(least)} and ${whole(most)}`;
+    return `${range}${plural ?? ""}`;
   }
 
-  function brief(text, most) {
+  function percent(share) {
+    const value = Math.round(share * 1000) / 10;
+    return `${value}%`;
+  }
+
+  function shorten(text, most) {
     const letters = Array.from(text);
     return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
   }
 
-  Object.assign(ProxyusePicture, { element, svg, number, whole, count, percent, brief });
+  Object.assign(ProxyusePicture, { element, svg, number, whole, count, rangeCount, percent, shorten });
 })();

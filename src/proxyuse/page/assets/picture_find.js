@@ -1,39 +1,41 @@
-/* Find a term: a text field whose results are a list that the arrow keys go through. */
+/* Search: a text field with a list of results that the arrow keys go through. */
 "use strict";
 
 (() => {
-  const { element, number, brief, count, LISTED } = ProxyusePicture;
+  const { element, number, shorten, count, LISTED } = ProxyusePicture;
 
   /**
-   * The field and its list. `asked(text)` is called when the text changes and answers with the
-   * points to list, `chosen(point)` when one is chosen.
+   * The field and its list. `search(text)` is called when the text changes and returns the points
+   * to list; `choose(point)` is called when one is chosen.
    */
-  function mountFind(data, state, asked, chosen) {
+  function mountFind(data, state, search, choose) {
     const list = element("ul", {
-      id: "picture-found", role: "listbox", class: "picture-found", hidden: true,
-      "aria-label": "Computations found",
+      id: "picture-results", role: "listbox", class: "picture-results", hidden: true,
+      "aria-label": "Search results",
     });
-    const told = element("span", { class: "picture-found-count", "aria-live": "polite" });
+    const total = element("span", { class: "picture-results-count", "aria-live": "polite" });
     const field = element("input", {
       id: "picture-find", type: "search", role: "combobox", autocomplete: "off",
       spellcheck: "false", placeholder: "age, husband <= 0.5, …", "aria-expanded": "false",
-      "aria-controls": "picture-found", "aria-autocomplete": "list",
+      "aria-controls": "picture-results", "aria-autocomplete": "list",
     });
+    const among = Object.values(data.sides).some((side) => side.cells)
+      ? " among the single points" : "";
     let listed = [];
     let active = -1;
 
     function show() {
-      listed = asked(field.value);
+      listed = search(field.value);
       const some = listed.slice(0, LISTED);
       active = -1;
-      const options = some.map((point, place) => option(data, state, point, place));
+      const options = some.map((point, index) => option(data, state, point, index));
       if (listed.length > some.length) {
-        const left = count(listed.length - some.length, "more", "more");
+        const hidden = count(listed.length - some.length, "more", "more");
         options.push(element("li", { class: "picture-more", role: "presentation" },
-          `and ${left}; type to narrow`));
+          `and ${hidden}; type to narrow the list`));
       }
       list.replaceChildren(...options);
-      told.textContent = field.value.trim() ? `${count(listed.length, "computation")} found` : "";
+      total.textContent = field.value.trim() ? `${count(listed.length, "match", "matches")}${among}` : "";
       open(some.length > 0);
     }
 
@@ -54,10 +56,10 @@
       field.setAttribute("aria-activedescendant", now.id);
     }
 
-    function choose(place) {
-      if (!listed[place]) return;
+    function pick(position) {
+      if (!listed[position]) return;
       open(false);
-      chosen(listed[place]);
+      choose(listed[position]);
     }
 
     field.addEventListener("input", show);
@@ -67,32 +69,32 @@
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         if (list.hidden) show();
         go(event.key === "ArrowDown" ? active + 1 : active < 0 ? -1 : active - 1);
-      } else if (event.key === "Enter") choose(Math.max(active, 0));
+      } else if (event.key === "Enter") pick(Math.max(active, 0));
       else if (event.key === "Escape" && !list.hidden) open(false);
       else return;
       event.preventDefault();
     });
     list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus
     list.addEventListener("click", (event) => {
-      const place = event.target.closest("[role=option]")?.dataset.place;
-      if (place !== undefined) choose(Number(place));
+      const position = event.target.closest("[role=option]")?.dataset.position;
+      if (position !== undefined) pick(Number(position));
     });
     return element(
       "div", { class: "picture-control picture-finder" },
       element("div", { class: "picture-find-head" },
-        element("label", { for: "picture-find" }, "Find a term"), told),
+        element("label", { for: "picture-find" }, "Search computations"), total),
       element("div", { class: "picture-field" }, field, list),
     );
   }
 
-  function option(data, state, { side, index }, place) {
+  function option(data, state, { side, index }, position) {
     const of = data.sides[side];
     const witness = of.witness[state.protected][index];
     const figures = `${number(of.association[state.protected][index])} · ${number(of.influence[index])}`;
     return element(
       "li",
-      { id: `picture-found-${place}`, role: "option", "data-place": place, "data-id": of.id[index] },
-      element("span", { class: "picture-option-term" }, brief(of.term[index], 90)),
+      { id: `picture-results-${position}`, role: "option", "data-position": position, "data-id": of.id[index] },
+      element("span", { class: "picture-option-term" }, shorten(of.term[index], 90)),
       element("span", { class: "picture-option-note" },
         `${witness ? "witness · " : ""}${side === "after" ? "after · " : ""}${figures}`),
     );

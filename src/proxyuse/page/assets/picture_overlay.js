@@ -1,11 +1,11 @@
-/* What lies above the canvas: the selected point with its bounds and kin, and what is pointed at. */
+/* Above the canvas: the selected point with its bounds and relatives, and the tooltip. */
 "use strict";
 
 (() => {
-  const { element, svg, number, whole, count, percent, told } = ProxyusePicture;
-  const NEAR = 14; // pixels from which a point is meant
+  const { element, svg, number, whole, count, percent, describe } = ProxyusePicture;
+  const NEAR = 14; // pixels within which the pointer hits a point
 
-  /** The selected point, its confidence bounds, and lines to what it is part of and to its parts. */
+  /** The selected point, its confidence bounds, and lines to its parts and to what contains it. */
   function drawSelected(layer, data, state, scale, area) {
     layer.replaceChildren();
     if (!state.selected) return;
@@ -27,11 +27,11 @@
     for (let i = 1; i < chain.length; i++) {
       drawn.append(line(at(chain[i - 1]), at(chain[i]), "picture-around"));
     }
-    const here = String(at(index));
+    const selected = String(at(index));
     for (const kin of [...parts, ...around]) {
-      if (String(at(kin)) !== here) drawn.append(ring(at(kin), side.size[kin], 2, "kin"));
+      if (String(at(kin)) !== selected) drawn.append(ring(at(kin), side.size[kin], 2, "kin"));
     }
-    drawn.append(...bars(told(data, state, state.selected), scale));
+    drawn.append(...bars(describe(data, state, state.selected), scale));
     drawn.append(ring(at(index), side.size[index], 7, "selected"));
   }
 
@@ -61,10 +61,10 @@
     return made;
   }
 
-  /** The points near a pixel, the one that is meant first; witnesses before others at a place. */
-  function pointsNear(data, state, kept, scale, x, y) {
+  /** The points near a pixel, nearest first; witnesses come before others at the same distance. */
+  function pointsNear(data, state, visible, scale, x, y) {
     const near = [];
-    for (const [name, indices] of Object.entries(kept)) {
+    for (const [name, indices] of Object.entries(visible)) {
       const side = data.sides[name];
       const association = side.association[state.protected];
       const witness = side.witness[state.protected];
@@ -79,17 +79,17 @@
     return near.sort((a, b) => a.distance - b.distance || a.index - b.index);
   }
 
-  /** How many of some near points lie at the very place of the first. */
+  /** The points that have the same coordinates as the first. */
   function stacked(data, state, near) {
-    const place = ({ side, index }) => {
+    const key = ({ side, index }) => {
       const of = data.sides[side];
       return `${of.association[state.protected][index]} ${of.influence[index]}`;
     };
-    return near.filter((point) => place(point) === place(near[0]));
+    return near.filter((point) => key(point) === key(near[0]));
   }
 
   function fillTooltip(tooltip, data, state, near) {
-    const point = told(data, state, near[0]);
+    const point = describe(data, state, near[0]);
     const more = stacked(data, state, near).length - 1;
     tooltip.replaceChildren(
       element("div", { class: "picture-term" }, point.term),
@@ -98,12 +98,12 @@
         ["influence", number(point.influence)],
         ["size", count(point.size, "node")],
         ["occurrences", whole(point.occurrences)],
-        ["reached by", `${percent(point.reach)} of rows`],
+        ["evaluated for", `${percent(point.reach)} of rows`],
       ]),
       element("div", { class: "picture-note" }, [
         point.explicit ? "the protected attribute itself" : point.witness ? "witness" : point.kind,
         near[0].side === "after" ? "after the repair" : null,
-        more ? `${whole(more)} more at this place, click again for the next` : null,
+        more ? `${whole(more)} more at this point; click again for the next` : null,
       ].filter(Boolean).join(" · ")),
     );
   }

@@ -1,11 +1,11 @@
-/* The forbidden region and its two edges, which are sliders. */
+/* The shaded region above both thresholds. Its two edges are sliders. */
 "use strict";
 
 (() => {
   const { element, number } = ProxyusePicture;
   const STEP = 0.005;
   const PAGE = 0.05;
-  const GRAB = 28; // pixels of an edge that can always be taken hold of
+  const GRAB = 28; // pixels of an edge that can always be dragged
 
   const ACROSS = { more: ["ArrowRight", "ArrowUp"], less: ["ArrowLeft", "ArrowDown"] };
 
@@ -24,8 +24,8 @@
       below: [region],
       above: [audited, sliders.epsilon, sliders.delta],
       sliders,
-      place: (state, scale, area) => place(data, state, scale, area, { region, audited, sliders }),
-      tell: (state, text) => {
+      align: (state, scale, area) => align(data, state, scale, area, { region, audited, sliders }),
+      update: (state, text) => {
         for (const [name, what] of [["epsilon", "association"], ["delta", "influence"]]) {
           const limit = name === "epsilon" ? "at least" : "above";
           sliders[name].setAttribute("aria-valuenow", number(state[name]));
@@ -47,7 +47,7 @@
         role: "slider",
         tabindex: "0",
         "data-threshold": name,
-        "aria-label": `Try another threshold of ${what}`,
+        "aria-label": `Try another ${what} threshold`,
         "aria-orientation": orientation,
         "aria-valuemin": "0",
         "aria-valuemax": String(most),
@@ -88,7 +88,7 @@
     return made;
   }
 
-  function place(data, state, scale, area, { region, audited, sliders }) {
+  function align(data, state, scale, area, { region, audited, sliders }) {
     const now = corner(state, scale, area);
     box(region, now.x, area.top, area.right, now.y);
     const then = corner(data, scale, area);
@@ -103,7 +103,7 @@
     delta.classList.toggle("picture-outside", now.outsideY);
   }
 
-  /** Where the edges meet, kept inside the plot. */
+  /** The point where the edges meet, clamped to the plot. */
   function corner({ epsilon, delta }, scale, area) {
     const x = scale.x(epsilon);
     const y = scale.y(delta);

@@ -1,1 +1,1 @@
-"""Permutation tests: how often chance alone gives such an association."""
+"""Permutation tests: how often chance alone produces an association this high."""

@@ -1,7 +1,7 @@
-"""Computations in blocks, so that memory is bounded whatever their number.
+"""Computations in blocks, so that memory is bounded for any number of computations.
 
-In a block, the rows of each value but the first are a set. A computation of many values, or one
-whose values matter, stands by itself, with a code for each row.
+A block stores each value except the first as a set of rows. A computation with many values, or one
+whose measure uses the values, is stored separately, with one code per row.
 """
 
 from __future__ import annotations
@@ -17,108 +17,116 @@ from proxyuse.measure.association.row_sets import RowSets, row_codes, words_for
 BLOCK_BYTES = 1 << 24
 BLOCK_SETS = 1 << 11
 MOST_SETS = 256
-"""Sets of rows to compare for one table up to which that is faster than a look at each code."""
+"""Up to this many set comparisons per table, sets of rows are faster than codes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """A computation of which each row's value is kept; `values` are there if they matter."""
+    """A computation with one code per row.
 
-    place: int
+    Attributes
+    ----------
+    index : the index of the computation.
+    codes : the code of the value of each row.
+    size : the number of values.
+    values : the values, if the measure uses them.
+    """
+
+    index: int
     codes: Array
     size: int
     values: Array | None = None
 
     @property
-    def places(self) -> Array:
-        """Its number, as a block has them."""
-        return np.array([self.place])
+    def indices(self) -> Array:
+        """The index of the computation, in the form that a block has."""
+        return np.array([self.index])
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """The memory it takes."""
         return int(self.codes.nbytes)
 
     def coded(self, n_rows: int) -> Iterator[Coded]:
-        """Itself, as a block has several."""
+        """The computation itself, so that it can be used like a block."""
         yield self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some computations of few values.
+    """Some computations with few values.
 
     Attributes
     ----------
-    places : their numbers.
-    words : the rows of each value but the first, computation after computation.
-    starts : where each computation's sets begin.
-    sizes : how many values each has.
+    indices : the indices of the computations.
+    words : the sets of rows of each value except the first, computation by computation.
+    starts : the index of the first set of each computation.
+    sizes : the number of values of each computation.
     """
 
-    places: Array
+    indices: Array
     words: Array
     starts: Array
     sizes: Array
 
     @classmethod
-    def of(cls, places: list[int], words: list[Array]) -> Block:
-        """From the sets of each computation."""
+    def of(cls, indices: list[int], words: list[Array]) -> Block:
+        """A block from the sets of each computation."""
         lengths = np.array([len(part) for part in words])
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        return cls(np.array(places), np.concatenate(words), starts, lengths + 1)
+        return cls(np.array(indices), np.concatenate(words), starts, lengths + 1)
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """The memory it takes."""
         return int(self.words.nbytes)
 
     def coded(self, n_rows: int) -> Iterator[Coded]:
-        """The computations one by one, with a code for each row."""
-        for place, start, size in zip(self.places, self.starts, self.sizes, strict=True):
+        """The computations one by one, with one code per row."""
+        for index, start, size in zip(self.indices, self.starts, self.sizes, strict=True):
             codes = row_codes(self.words[start : start + size - 1], n_rows)
-            yield Coded(int(place), codes, int(size))
+            yield Coded(int(index), codes, int(size))
 
 
 Blocks = Callable[[], Iterable[Block | Coded]]
-"""Makes all computations, block by block, each time it is called."""
+"""Returns all computations, block by block. Can be called repeatedly."""
 
 
 def blocks_of(
     row_sets: Iterable[tuple[int, RowSets]], n_rows: int, most_values: int = MOST_SETS
 ) -> Iterator[Block | Coded]:
-    """Computations in blocks, as they come; without those that are constant.
+    """Group computations into blocks, in order, without constant ones.
 
-    One of more than `most_values` stands by itself: sets of rows cost as much as there are values,
-    codes do not.
+    A computation with more than `most_values` is coded: the cost of sets of rows grows with the
+    number of values, the cost of codes does not.
     """
-    most = max(1, min(BLOCK_SETS, BLOCK_BYTES // (8 * words_for(n_rows))))
-    places: list[int] = []
+    most_sets = max(1, min(BLOCK_SETS, BLOCK_BYTES // (8 * words_for(n_rows))))
+    indices: list[int] = []
     words: list[Array] = []
-    held = 0
-    for place, sets in row_sets:
+    n_sets = 0
+    for index, sets in row_sets:
         if sets.size < 2:
             continue
         if sets.words is None or sets.size > most_values:
-            yield Coded(place, sets.codes_of(n_rows), sets.size)
+            yield Coded(index, sets.codes_of(n_rows), sets.size)
             continue
-        if words and held + len(sets.words) > most:
-            yield Block.of(places, words)
-            places, words, held = [], [], 0
-        places.append(place)
+        if words and n_sets + len(sets.words) > most_sets:
+            yield Block.of(indices, words)
+            indices, words, n_sets = [], [], 0
+        indices.append(index)
         words.append(sets.words)
-        held += len(sets.words)
-    if places:
-        yield Block.of(places, words)
+        n_sets += len(sets.words)
+    if indices:
+        yield Block.of(indices, words)
 
 
-def kept(blocks: Blocks, most: int) -> Blocks:
-    """The same, kept in memory if they take no more than so many bytes."""
-    found: list[Block | Coded] = []
-    held = 0
+def cached(blocks: Blocks, most_bytes: int) -> Blocks:
+    """The same blocks, kept in memory if they fit into `most_bytes`."""
+    cache: list[Block | Coded] = []
+    size = 0
     for block in blocks():
-        held += block.nbytes
-        if held > most:
+        size += block.nbytes
+        if size > most_bytes:
             return blocks
-        found.append(block)
-    return lambda: found
+        cache.append(block)
+    return lambda: cache

@@ -1,17 +1,17 @@
-"""What is compared between the sample and its permutations.
+"""The statistics that compare a sample with its permutations.
 
-Where every row counts the same, permuting leaves the margins of a table as they are. Normalized
-and adjusted mutual information then rise with the mutual information and with nothing else, so it
-is enough to know ``sum of m log m`` over the cells: whole numbers of which the logarithms are
-looked up. Other measures are asked table by table.
+With equal weights, permuting does not change the margins of a table. Normalized and adjusted mutual
+information are then increasing functions of mutual information, so ``sum of m log m`` over the
+cells is enough: the cells are integers, and their logarithms come from a lookup table. Other
+measures are evaluated table by table.
 
-The same operations are done for the sample and for its permutations. What is left of rounding
-is bridged: a permutation counts as reaching the sample if it does within `TIES`.
+The sample and its permutations go through the same operations. A tolerance covers the remaining
+rounding: a permutation reaches the sample if it does so within `TIES`.
 
-Many computations and many permutations are compared at once: a computation's set of rows and the
-rows of a protected value have some number of bits in common; the rest of each table follows from
-the margins. With weights the masses are products of matrices. A computation of many values, or one
-whose values matter, is counted by itself.
+Many computations and permutations are compared at once: the number of common bits of a
+computation's set of rows and a protected value's set of rows is a cell of a table, and the other
+cells follow from the margins. With weights, the masses are matrix products. A computation with many
+values, or one whose measure uses the values, is counted separately.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ from proxyuse.measure.association.support import Support
 from proxyuse.validity.permutations.blocks import Block, Coded
 
 TIES = 1e-12, 1e-13
-"""Relatively, and absolutely in nats or units of association: far more than rounding makes."""
+"""Relative and absolute tolerance, the latter in nats or units of association."""
 MOST_LOOKED_UP = 1 << 22
 FEW_CELLS = 64
-DENSE_BYTES = 1 << 25  # of sets as numbers, for products of matrices
+DENSE_BYTES = 1 << 25  # for sets as dense matrices
 
 
 def rises_with_information(measure: Association) -> bool:
-    """Whether a measure is a rising function of mutual information while margins stay."""
+    """Whether a measure is an increasing function of mutual information at fixed margins."""
     return isinstance(measure, NormalizedMutualInformation | AdjustedMutualInformation)
 
 
 def threshold(observed: Array) -> Array:
-    """From which value on a permutation counts as reaching what was observed."""
+    """The smallest value at which a permutation reaches the observed value."""
     return np.asarray(observed - (TIES[0] * np.abs(observed) + TIES[1]))
 
 
 def never_varies(rows: Sequence[float] | Array, columns: Sequence[float] | Array) -> bool:
     """Whether all tables of counts with these margins have the same association.
 
-    So they have if one side is constant, or if all values of one side occur once.
+    True if one side is constant, or if every value of one side occurs once.
     """
     sides = [np.asarray(side) for side in (rows, columns)]
     return any(np.count_nonzero(side) < 2 or side.max() == 1 for side in sides)
 
 
 class Statistic:
-    """What is compared of tables of counts: information where that is enough, else association.
+    """The statistic of tables of counts: mutual information if that is enough, else association.
 
     Parameters
     ----------
-    measure : of association.
-    total : of the counts of each table.
+    measure : the association measure.
+    total : the sum of the counts of each table.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Statistic:
         self._known = _products(np.arange(total + 1)) if few else None
 
     def of(self, tables: Array) -> Array:
-        """For each table; the last two axes are the rows and the columns."""
+        """The statistic of each table. The last two axes are the rows and the columns."""
         if self.is_information:
             margins = self.products(tables.sum(axis=-1)).sum(axis=-1)
             margins += self.products(tables.sum(axis=-2)).sum(axis=-1)
@@ -101,20 +101,20 @@ class Statistic:
         return np.asarray(self._known[counts.astype(np.intp, copy=False)])
 
     def information(self, cells: Array, margins: Array) -> Array:
-        """The mutual information, in nats, from sums of products: of cells and of both margins."""
+        """Mutual information in nats, from the sums of products of the cells and of the margins."""
         whole = _products(np.array(self.total))
         return np.maximum(0.0, (cells - margins + whole) / self.total)
 
     def _over_cells(self, tables: Array) -> Array:
-        """The sum over the cells of each table; of small tables cell by cell, which is faster."""
-        *many, rows, columns = tables.shape
+        """The sum of products over the cells of each table."""
+        *shape, rows, columns = tables.shape
         if rows * columns > FEW_CELLS:
             return np.asarray(self.products(tables).sum(axis=(-1, -2)))
-        found = np.zeros(many)
-        for row in range(rows):
+        sums = np.zeros(shape)
+        for row in range(rows):  # faster for small tables
             for column in range(columns):
-                found += self.products(tables[..., row, column])
-        return found
+                sums += self.products(tables[..., row, column])
+        return sums
 
 
 def _products(counts: Array) -> Array:
@@ -123,13 +123,13 @@ def _products(counts: Array) -> Array:
 
 
 class Comparison:
-    """What is compared of computations and permuted protected attributes.
+    """The statistics of computations and permuted protected attributes.
 
     Parameters
     ----------
-    measure : of association.
-    attributes : the protected attributes, with a code for each row.
-    weights : of the rows, which keep them; None where all are equal.
+    measure : the association measure.
+    attributes : the protected attributes, with one code per row.
+    weights : the weights of the rows, which are not permuted; None if they are equal.
     """
 
     def __init__(
@@ -146,12 +146,12 @@ class Comparison:
         self._columns = [np.bincount(z.codes, minlength=len(z)) for z in attributes]
 
     def values(self, block: Block | Coded, attribute: int, permuted: Array) -> Array:
-        """What is compared, by computation and permutation of one attribute."""
+        """The statistic by computation and by permutation of one attribute."""
         if isinstance(block, Coded) or permuted.ndim == 2:  # either side has many values
-            alone = block.coded(self.n_rows)
-            return np.stack([self._by_codes(one, attribute, permuted) for one in alone])
+            coded = block.coded(self.n_rows)
+            return np.stack([self._by_codes(one, attribute, permuted) for one in coded])
         if self.weights is not None:
-            return self._weighed(block, attribute, permuted)
+            return self._weighted(block, attribute, permuted)
         permutations, sets, _ = permuted.shape
         counts = common(block.words, permuted.reshape(permutations * sets, -1))
         counts = counts.reshape(-1, permutations, sets)
@@ -160,23 +160,24 @@ class Comparison:
         return self._associations(block, counts, self._columns[attribute])
 
     def _information(self, block: Block, counts: Array, columns: Array) -> Array:
-        """Mutual information from the counts of all values but the first, of both sides."""
-        of = self._statistic.products
+        """Mutual information from the counts of all values except the first, on both sides."""
+        products = self._statistic.products
         rows = np.bitwise_count(block.words).sum(axis=1, dtype=np.int64)
         total = self.n_rows
         in_first_row = columns[1:] - _summed(counts, block.starts)
         in_first_column = rows[:, None] - counts.sum(axis=2)
         first_row = total - _summed(rows, block.starts)
-        cells = _summed(of(counts).sum(axis=2) + of(in_first_column), block.starts)
-        cells += of(in_first_row).sum(axis=2)
-        cells += of(first_row[:, None] - in_first_row.sum(axis=2))
-        margins = _summed(of(rows), block.starts) + of(first_row) + of(columns).sum()
+        cells = _summed(products(counts).sum(axis=2) + products(in_first_column), block.starts)
+        cells += products(in_first_row).sum(axis=2)
+        cells += products(first_row[:, None] - in_first_row.sum(axis=2))
+        margins = _summed(products(rows), block.starts) + products(first_row)
+        margins += products(columns).sum()
         return self._statistic.information(cells, margins[:, None])
 
     def _associations(self, block: Block, counts: Array, columns: Array) -> Array:
-        """Any measure of whole tables."""
+        """Any measure, on whole tables."""
         rows = np.bitwise_count(block.words).sum(axis=1, dtype=np.int64)
-        found = np.empty((len(block.places), counts.shape[1]))
+        associations = np.empty((len(block.indices), counts.shape[1]))
         for size in np.unique(block.sizes).tolist():
             own = np.flatnonzero(block.sizes == size)
             sets = block.starts[own, None] + np.arange(size - 1)
@@ -184,22 +185,22 @@ class Comparison:
             tables[:, :, 1:, 1:] = counts[sets].transpose(0, 2, 1, 3)
             tables[:, :, 1:, 0] = rows[sets][:, None] - tables[:, :, 1:, 1:].sum(axis=3)
             tables[:, :, 0] = columns - tables[:, :, 1:].sum(axis=2)
-            found[own] = self._statistic.of(tables)
-        return found
+            associations[own] = self._statistic.of(tables)
+        return associations
 
-    def _weighed(self, block: Block, attribute: int, permuted: Array) -> Array:
+    def _weighted(self, block: Block, attribute: int, permuted: Array) -> Array:
         """With weights, which stay with the rows while the attribute is permuted."""
         assert self.weights is not None
         size = len(self.attributes[attribute])
-        most = max(1, DENSE_BYTES // (8 * self.n_rows))  # rows of numbers at a time
-        some = max(1, most // size)
-        found = np.empty((len(block.places), len(permuted)))
-        for start in range(0, len(permuted), some):
-            part = permuted[start : start + some]
+        most_rows = max(1, DENSE_BYTES // (8 * self.n_rows))  # of a dense matrix
+        step = max(1, most_rows // size)
+        associations = np.empty((len(block.indices), len(permuted)))
+        for start in range(0, len(permuted), step):
+            part = permuted[start : start + step]
             each = [np.eye(size)[row_codes(one, self.n_rows)] for one in part]
             others = np.concatenate(each, axis=1)  # rows x permutations and protected values
-            at = 0
-            for group in _grouped(block.coded(self.n_rows), most):
+            index = 0
+            for group in _grouped(block.coded(self.n_rows), most_rows):
                 own = np.zeros((sum(one.size for one in group), self.n_rows))
                 first = 0
                 for one in group:
@@ -209,39 +210,42 @@ class Comparison:
                 first = 0
                 for one in group:
                     tables = masses[first : first + one.size].transpose(1, 0, 2)
-                    found[at, start : start + some] = associations_of(self.measure, tables)
-                    first, at = first + one.size, at + 1
-        return found
+                    associations[index, start : start + step] = associations_of(
+                        self.measure, tables
+                    )
+                    first, index = first + one.size, index + 1
+        return associations
 
     def _by_codes(self, one: Coded, attribute: int, permuted: Array) -> Array:
-        """Of one computation, permutation by permutation."""
+        """The statistic of one computation, permutation by permutation."""
         z = self.attributes[attribute]
         cells = one.codes * len(z)
-        found = np.empty(len(permuted))
+        statistics = np.empty(len(permuted))
         for number, permutation in enumerate(permuted):
             flat = cells + row_codes(permutation, self.n_rows)
             masses = np.bincount(flat, self.weights, minlength=one.size * len(z))
             table = masses.reshape(one.size, len(z))
             if one.values is not None:
                 table = table.astype(np.float64)
-                found[number] = association_of_values(self.measure, table, one.values, z.middles)
+                values = association_of_values(self.measure, table, one.values, z.middles)
+                statistics[number] = values
             elif self.weights is None:
-                found[number] = self._statistic.of(table[None])[0]
+                statistics[number] = self._statistic.of(table[None])[0]
             else:
-                found[number] = associations_of(self.measure, table[None])[0]
-        return found
+                statistics[number] = associations_of(self.measure, table[None])[0]
+        return statistics
 
 
-def _grouped(computations: Iterable[Coded], most: int) -> Iterator[list[Coded]]:
-    """Computations that have at most so many values together, or one by itself."""
+def _grouped(computations: Iterable[Coded], most_values: int) -> Iterator[list[Coded]]:
+    """Groups of computations with at most `most_values` together, or one computation."""
     group: list[Coded] = []
-    held = 0
+    values = 0
     for one in computations:
-        if group and held + one.size > most:
+        if group and values + one.size > most_values:
             yield group
-            group, held = [], 0
+            group, values = [], 0
         group.append(one)
-        held += one.size
+        values += one.size
     if group:
         yield group
 

@@ -1,7 +1,7 @@
-"""P-values corrected for how many there are.
+"""P-values adjusted for multiple tests.
 
 An adjusted p-value is the smallest level of the corrected test at which its hypothesis is
-rejected, so it is compared with alpha as if there were but one.
+rejected, so it is compared with alpha as if there were only one test.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class PValues:
 
     Attributes
     ----------
-    p_values : of each test by itself.
-    adjusted : for all of them at once.
-    exact : which are over all permutations, not over drawn ones.
+    p_values : the p-value of each test.
+    adjusted : the adjusted p-values.
+    exact : whether each is computed over all permutations rather than drawn ones.
     """
 
     p_values: Array
@@ -31,7 +31,7 @@ class PValues:
 
 
 def bonferroni(p_values: Array) -> Array:
-    """The chance of any false rejection is at most alpha, however the tests depend.
+    """Bounds the probability of any false rejection by alpha, for any dependence of the tests.
 
     Examples
     --------
@@ -42,9 +42,9 @@ def bonferroni(p_values: Array) -> Array:
 
 
 def holm(p_values: Array) -> Array:
-    """The same promise as Bonferroni's, and never a larger value.
+    """The same guarantee as Bonferroni, with p-values that are never larger.
 
-    The smallest of m p-values is multiplied by m, the next one by m - 1, and so on; none becomes
+    Multiplies the smallest of m p-values by m, the next by m - 1, and so on. No value becomes
     smaller than the one before.
 
     Examples
@@ -60,10 +60,10 @@ def holm(p_values: Array) -> Array:
 
 
 def benjamini_hochberg(p_values: Array) -> Array:
-    """The expected share of false ones among the rejected is at most alpha.
+    """Bounds the false discovery rate by alpha.
 
-    For tests that are independent, or depend on each other positively. The k-th smallest of m
-    p-values is multiplied by m / k; none becomes larger than the one after it.
+    Holds for independent or positively dependent tests. Multiplies the k-th smallest of m p-values
+    by m / k. No value becomes larger than the one after it.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def benjamini_hochberg(p_values: Array) -> Array:
 
 
 def uncorrected(p_values: Array) -> Array:
-    """As they are."""
+    """The p-values unchanged."""
     return p_values.copy()
 
 
@@ -89,10 +89,10 @@ ADJUSTMENTS: dict[str, Callable[[Array], Array]] = {
     "benjamini-hochberg": benjamini_hochberg,
     "none": uncorrected,
 }
-"""The corrections that look at p-values alone, by name."""
+"""The corrections that need only p-values, by name."""
 
 
 def corrected(correction: str, p_values: Array, exact: Array) -> PValues:
-    """P-values with what a correction by name makes of them."""
+    """P-values with their adjusted values under a named correction."""
     adjusted = ADJUSTMENTS[correction](p_values.ravel()).reshape(p_values.shape)
     return PValues(p_values, adjusted, exact)

@@ -1,9 +1,9 @@
-"""P-values of tables of two rows and two columns, over all permutations.
+"""Exact p-values of 2 x 2 tables, over all permutations.
 
-With both margins given, such a table is one number a, which follows a hypergeometric distribution
-if the two sides are independent. Mutual information is convex in a and lowest where the table is
-nearest to independence, and so is Cramer's V. So the tables that reach an observed one are those
-up to some a and those from another a on. Both ends are found by bisection.
+With fixed margins, such a table is determined by one cell a, which follows a hypergeometric
+distribution under independence. Mutual information and Cramer's V fall in a up to independence and
+rise after it. So the tables that reach an observed one are those up to some a and those from
+another a on. Bisection finds both.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from proxyuse.validity.permutations.comparison import (
     threshold,
 )
 
-LEAST = float(np.finfo(float).tiny)  # what smaller p-values are rounded up to
+LEAST = float(np.finfo(float).tiny)  # smaller p-values are rounded up to this
 
 
 def can_be_exact(measure: Association) -> bool:
-    """Whether a measure falls and rises with a as above."""
+    """Whether exact p-values are available for a measure."""
     return rises_with_information(measure) or isinstance(measure, CramersV)
 
 
 def exact_p_values(tables: Array, measure: Association) -> Array:
-    """The chance that a table with the same margins has at least the same association.
+    """The probability that a table with the same margins has at least the same association.
 
     Parameters
     ----------
-    tables : of whole numbers, stacked along the first axis, all with the same total.
-    measure : one that `can_be_exact`.
+    tables : integer tables, stacked along the first axis, all with the same total.
+    measure : a measure that `can_be_exact`.
 
     Examples
     --------
@@ -59,21 +59,21 @@ def exact_p_values(tables: Array, measure: Association) -> Array:
         others = np.stack([second - a, total - first - second + a], axis=1)
         return statistic.of(np.stack([rows, others], axis=1)) >= least
 
-    # Information falls up to the mean, which lies from `middle` to one more, and rises after it.
+    # Information falls up to the mean, which is between `middle` and `middle + 1`, then rises.
     middle = np.clip((first * (second / total)).astype(np.int64), low, high)
-    left = _last_that(reaches, low, middle)
-    right = -_last_that(lambda a: reaches(-a), -high, -np.minimum(middle + 1, high))
-    chances = hypergeom(total, first, second)
-    found = np.clip(chances.cdf(left) + chances.sf(right - 1), LEAST, 1.0)
-    return np.where(left >= right - 1, 1.0, found)
+    lower_tail = _last_that(reaches, low, middle)
+    upper_tail = -_last_that(lambda a: reaches(-a), -high, -np.minimum(middle + 1, high))
+    null = hypergeom(total, first, second)
+    p_values = np.clip(null.cdf(lower_tail) + null.sf(upper_tail - 1), LEAST, 1.0)
+    return np.where(lower_tail >= upper_tail - 1, 1.0, p_values)
 
 
 def _last_that(holds: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """The last number up to which something holds, one below `low` if it does not even there."""
+    """The last number up to which a condition holds; ``low - 1`` if it does not hold at `low`."""
     below, above = low - 1, high + 1
-    while (open_ := above - below > 1).any():
-        middle = np.where(open_, (below + above) // 2, np.clip(below, low, high))
+    while (active := above - below > 1).any():
+        middle = np.where(active, (below + above) // 2, np.clip(below, low, high))
         held = holds(middle)
-        below = np.where(open_ & held, middle, below)
-        above = np.where(open_ & ~held, middle, above)
+        below = np.where(active & held, middle, below)
+        above = np.where(active & ~held, middle, above)
     return below

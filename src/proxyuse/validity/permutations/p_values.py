@@ -1,4 +1,4 @@
-"""P-values of all tests: of single tables where that is the same as permuting rows, or of rows."""
+"""The p-values of all tests, from single tables where that equals permuting rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import needs_values
 from proxyuse.measure.association.row_sets import RowSets
+from proxyuse.settings import Permutation
 from proxyuse.validity.evidence import Evidence
-from proxyuse.validity.options import Permutation
 from proxyuse.validity.permutations.blocks import MOST_SETS, Block, Coded, blocks_of
 from proxyuse.validity.permutations.comparison import Comparison
 from proxyuse.validity.permutations.correction import PValues, corrected
@@ -23,27 +23,22 @@ from proxyuse.validity.permutations.westfall_young import westfall_young
 from proxyuse.validity.sample import Observed
 
 MOST_RECORDS = 1 << 26
-"""Records that are permuted one by one where weights say how many a row stands for."""
-MOST_WEIGHED = 8
-"""The same as `MOST_SETS` where rows have weights."""
+"""The most records that are permuted one by one, if weights are counts of records."""
+MOST_WEIGHTED = 8
+"""The equivalent of `MOST_SETS` for rows with weights."""
 
 
 def p_values_of(evidence: Evidence, options: Permutation, observed: Observed) -> PValues:
-    """The p-values of all tests, also adjusted.
-
-    Parameters
-    ----------
-    observed : what each row is worth, by what the weights mean.
-    """
+    """The p-values of all tests, with their adjusted values."""
     jointly = options.correction == "westfall-young"
     if not jointly and observed.alike and not needs_values(evidence.association):
         return corrected(options.correction, *_by_tables(evidence, options))
-    found = _by_rows(evidence, options, observed)
-    return found if jointly else corrected(options.correction, found.p_values, found.exact)
+    joint = _by_rows(evidence, options, observed)
+    return joint if jointly else corrected(options.correction, joint.p_values, joint.exact)
 
 
 def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
-    """P-values of single tables of counts, and which of them are exact."""
+    """P-values of single tables of counts, and whether each is exact."""
     measure, terms = evidence.association, evidence.decompositions.computations
     masses = evidence.engine.joint.masses(terms)
     unit = 1.0 if options.weights == "counts" else float(evidence.population.weights[0])
@@ -68,22 +63,22 @@ def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
 
 
 def _by_rows(evidence: Evidence, options: Permutation, observed: Observed) -> PValues:
-    """P-values of all tests under the same permutations of rows, or of records."""
+    """P-values of all tests under the same permutations of rows or records."""
     terms = evidence.decompositions.computations
-    every = evidence.engine.sample.attributes
-    varied = [i for i, z in enumerate(every) if len(z) > 1]
-    shape = len(terms), len(every)
-    found = PValues(np.ones(shape), np.ones(shape), np.zeros(shape, dtype=np.bool_))
+    all_attributes = evidence.engine.sample.attributes
+    varied = [i for i, z in enumerate(all_attributes) if len(z) > 1]
+    shape = len(terms), len(all_attributes)
+    result = PValues(np.ones(shape), np.ones(shape), np.zeros(shape, dtype=np.bool_))
     if not varied:
-        return found
-    attributes = [every[i] for i in varied]
+        return result
+    attributes = [all_attributes[i] for i in varied]
     copies = _copies(evidence, options)
     if copies is not None:
         attributes = [replace(z, codes=np.repeat(z.codes, copies)) for z in attributes]
     weights = None if observed.alike else observed.weights
     n_rows = len(attributes[0].codes)
     largest = max(len(z) for z in attributes)
-    most_values = 1 + max(1, (MOST_SETS if weights is None else MOST_WEIGHED) // (largest - 1))
+    most_values = 1 + max(1, (MOST_SETS if weights is None else MOST_WEIGHTED) // (largest - 1))
     tested = westfall_young(
         lambda: _blocks(evidence, copies, n_rows, most_values),
         len(terms),
@@ -92,21 +87,21 @@ def _by_rows(evidence: Evidence, options: Permutation, observed: Observed) -> PV
         options.permutations,
         evidence.threads,
     )
-    found.p_values[:, varied] = tested.p_values
-    found.adjusted[:, varied] = tested.adjusted
-    return found
+    result.p_values[:, varied] = tested.p_values
+    result.adjusted[:, varied] = tested.adjusted
+    return result
 
 
 def _copies(evidence: Evidence, options: Permutation) -> Array | None:
-    """How many records each row stands for; None if one, or if weights do not say so."""
+    """The number of records per row; None if it is 1, or if weights are not counts."""
     population = evidence.population
     if options.weights != "counts" or population.total == population.n_rows:
         return None
     if population.total > MOST_RECORDS:
         raise DataError(
-            f"{population.total:,.0f} records would be permuted one by one, and there may be "
-            f"{MOST_RECORDS:,}; use the Holm correction with a measure that looks at counts only, "
-            "or take the weights as sampling weights"
+            f"cannot permute {population.total:,.0f} records; the limit is {MOST_RECORDS:,}. Use "
+            "the Holm correction with a measure that needs only counts, or treat the weights as "
+            "sampling weights"
         )
     return population.weights.astype(np.intp)
 
@@ -114,21 +109,21 @@ def _copies(evidence: Evidence, options: Permutation) -> Array | None:
 def _blocks(
     evidence: Evidence, copies: Array | None, n_rows: int, most_values: int
 ) -> Iterator[Block | Coded]:
-    """The computations with the rows of each value, or with all values if the measure wants them.
+    """The computations in blocks, with their values if the measure uses them.
 
-    With `copies`, each row is there so many times. Those of more than `most_values` have codes.
+    With `copies`, each row is repeated. Computations with more than `most_values` are coded.
     """
     engine, terms = evidence.engine, evidence.decompositions.computations
     if needs_values(evidence.association):
-        for place, term in enumerate(terms):
+        for index, term in enumerate(terms):
             support = engine.sample.support(term)
             codes = support.codes if copies is None else np.repeat(support.codes, copies)
-            yield Coded(place, codes, len(support), support.values)
+            yield Coded(index, codes, len(support), support.values)
         return
     sets = engine.joint.row_sets(terms)
     if copies is not None:
         sets = (
-            (place, RowSets.of(np.repeat(one.codes_of(len(copies)), copies), one.size))
-            for place, one in sets
+            (index, RowSets.of(np.repeat(one.codes_of(len(copies)), copies), one.size))
+            for index, one in sets
         )
     yield from blocks_of(sets, n_rows, most_values)

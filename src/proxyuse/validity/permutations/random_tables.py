@@ -1,13 +1,11 @@
-"""P-values of single tables, from tables drawn with the same margins.
+"""P-values of single tables, from random tables with the same margins.
 
-Permuting the protected attribute over n rows of equal weight and counting again is the same as
-drawing a table with the same margins, each with the chance that permutations give it. A table is
-drawn cell after cell, each from a hypergeometric distribution given those before: O(cells),
-whatever n is, for many tables and draws at a time. A table with nearly as many cells as rows is
-drawn by shuffling.
+Permuting the protected attribute over n rows of equal weight is the same as drawing a table with
+the same margins, with the probability that permutations give it. Cells are drawn one after the
+other, each from a hypergeometric distribution given those before: O(cells) for any n, and many
+tables and draws at once. Tables with nearly as many cells as rows are drawn by shuffling.
 
-Random numbers come in streams of their own for each chunk of tables, so that results do not
-depend on who draws them when.
+Each chunk of tables has its own stream of random numbers, so results do not depend on threads.
 """
 
 from __future__ import annotations
@@ -24,16 +22,16 @@ from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.parallel import mapped
 from proxyuse.validity.permutations.comparison import Statistic, never_varies, threshold
 
-CHUNK = 1 << 20  # cells that are drawn at a time
-CELLS_A_ROW = 0.05  # of a table for each row of the data, from which on shuffling is cheaper
-MOST_ROWS = 10**9  # that hypergeometric draws are made for
+CHUNK = 1 << 20  # cells drawn at once
+CELLS_PER_ROW = 0.05  # with more cells per row of the data, shuffling is cheaper
+MOST_ROWS = 10**9  # the limit of NumPy's hypergeometric distribution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chunk:
-    """Some tables of one shape, how many draws to make, and with which random numbers."""
+    """Some tables of one shape, the number of draws, and the stream of random numbers."""
 
-    places: list[int]
+    indices: list[int]
     draws: int
     stream: tuple[int, ...]
 
@@ -45,13 +43,13 @@ def drawn_p_values(
     stream: Sequence[int],
     threads: int = 1,
 ) -> Array:
-    """For each table of counts ``(1 + draws that reach its association) / (1 + draws)``.
+    """``(1 + draws that reach its association) / (1 + draws)`` for each table of counts.
 
     Parameters
     ----------
-    tables : of whole numbers, all with the same total.
-    permutations : how many tables are drawn for each.
-    stream : whole numbers that name the random numbers.
+    tables : integer tables, all with the same total.
+    permutations : the number of draws per table.
+    stream : integers that identify the stream of random numbers.
 
     Examples
     --------
@@ -67,15 +65,15 @@ def drawn_p_values(
     total = int(tables[0].sum())
     if total >= MOST_ROWS:
         raise DataError(
-            f"{total:,} records are too many to draw tables of; there may be {MOST_ROWS - 1:,}. "
-            "Ask for exact p-values, or scale the weights down"
+            f"cannot draw tables of {total:,} records; the limit is {MOST_ROWS - 1:,}. Request "
+            "exact p-values, or scale the weights down"
         )
     statistic = Statistic(measure, total)
     whole = [np.rint(table).astype(np.int64) for table in tables]
     counts = np.zeros(len(tables), dtype=np.int64)
 
     def reaching(chunk: _Chunk) -> Array:
-        stacked = np.stack([whole[i] for i in chunk.places])
+        stacked = np.stack([whole[i] for i in chunk.indices])
         least = threshold(statistic.of(stacked))
         rng = np.random.default_rng(chunk.stream)
         drawn = random_tables(stacked.sum(axis=2), stacked.sum(axis=1), chunk.draws, rng)
@@ -83,37 +81,37 @@ def drawn_p_values(
 
     chunks = list(_chunks(whole, permutations, tuple(stream)))
     for chunk, some in zip(chunks, mapped(reaching, chunks, threads), strict=True):
-        counts[chunk.places] += some
-    for place, table in enumerate(whole):
+        counts[chunk.indices] += some
+    for index, table in enumerate(whole):
         if never_varies(table.sum(axis=1), table.sum(axis=0)):
-            counts[place] = permutations
+            counts[index] = permutations
     return (1 + counts) / (1 + permutations)
 
 
 def _chunks(tables: Sequence[Array], draws: int, stream: tuple[int, ...]) -> Iterator[_Chunk]:
-    """Tables of one shape together, and few enough cells at a time."""
+    """Chunks of tables of the same shape, with at most `CHUNK` cells."""
     by_shape: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, table in enumerate(tables):
+    for index, table in enumerate(tables):
         if not never_varies(table.sum(axis=1), table.sum(axis=0)):
-            by_shape[table.shape[0], table.shape[1]].append(place)
-    for (rows, columns), places in by_shape.items():
+            by_shape[table.shape[0], table.shape[1]].append(index)
+    for (rows, columns), indices in by_shape.items():
         together = max(1, CHUNK // (rows * columns * draws))
         at_once = max(1, min(draws, CHUNK // (rows * columns)))
-        for first in range(0, len(places), together):
+        for first in range(0, len(indices), together):
             for done in range(0, draws, at_once):
                 yield _Chunk(
-                    places[first : first + together],
+                    indices[first : first + together],
                     min(at_once, draws - done),
                     (*stream, rows, columns, first, done),
                 )
 
 
 def random_tables(rows: Array, columns: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Tables with given margins: by given pair of margins, draw, row and column.
+    """Random tables with given margins, by pair of margins, draw, row and column.
 
     Parameters
     ----------
-    rows, columns : margins, a row for each pair of them; whole numbers.
+    rows, columns : integer margins, one row per pair of margins.
 
     Examples
     --------
@@ -122,39 +120,40 @@ def random_tables(rows: Array, columns: Array, draws: int, rng: np.random.Genera
     ((1, 10, 2, 2), [2, 3], [1, 4])
     """
     cells = (rows.shape[1] - 1) * (columns.shape[1] - 1)
-    if cells > CELLS_A_ROW * rows[0].sum():
+    if cells > CELLS_PER_ROW * rows[0].sum():
         return _shuffled(rows, columns, draws, rng)
     return _filled(rows, columns, draws, rng)
 
 
 def _filled(rows: Array, columns: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Cell after cell."""
+    """Draw the cells one after the other."""
     shape = (len(rows), draws)
-    found = np.empty((rows.shape[1], columns.shape[1], *shape), dtype=np.int64)
-    left_in = [np.broadcast_to(column[:, None], shape).copy() for column in columns.T]
+    tables = np.empty((rows.shape[1], columns.shape[1], *shape), dtype=np.int64)
+    remaining = [np.broadcast_to(column[:, None], shape).copy() for column in columns.T]
     for row, margin in enumerate(rows.T[:-1]):
         wanted = np.broadcast_to(margin[:, None], shape)
-        beyond = np.sum(left_in, axis=0)
+        beyond = np.sum(remaining, axis=0)
         for column in range(columns.shape[1] - 1):
-            beyond = beyond - left_in[column]
-            taken = rng.hypergeometric(left_in[column], beyond, wanted)
-            found[row, column] = taken
-            left_in[column] -= taken
+            beyond = beyond - remaining[column]
+            taken = rng.hypergeometric(remaining[column], beyond, wanted)
+            tables[row, column] = taken
+            remaining[column] -= taken
             wanted = wanted - taken
-        found[row, -1] = wanted
-        left_in[-1] -= wanted
-    for column, left in enumerate(left_in):
-        found[-1, column] = left
-    return found.transpose(2, 3, 0, 1)
+        tables[row, -1] = wanted
+        remaining[-1] -= wanted
+    for column, rest in enumerate(remaining):
+        tables[-1, column] = rest
+    return tables.transpose(2, 3, 0, 1)
 
 
 def _shuffled(rows: Array, columns: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Row labels that stay, column labels that are shuffled."""
+    """Keep the row labels and shuffle the column labels."""
     height, width = rows.shape[1], columns.shape[1]
-    found = np.empty((len(rows), draws, height * width), dtype=np.int64)
+    tables = np.empty((len(rows), draws, height * width), dtype=np.int64)
     for table, (row, column) in enumerate(zip(rows, columns, strict=True)):
-        at, labels = np.repeat(np.arange(height) * width, row), np.repeat(np.arange(width), column)
+        offsets = np.repeat(np.arange(height) * width, row)
+        labels = np.repeat(np.arange(width), column)
         for draw in range(draws):
             rng.shuffle(labels)
-            found[table, draw] = np.bincount(at + labels, minlength=height * width)
-    return found.reshape(len(rows), draws, height, width)
+            tables[table, draw] = np.bincount(offsets + labels, minlength=height * width)
+    return tables.reshape(len(rows), draws, height, width)

@@ -1,19 +1,17 @@
-"""Permutation tests: how often chance alone gives such an association.
+"""Permutation tests: how often chance alone produces an association this high.
 
-A hypothesis is that a computation and a protected attribute are independent. The same computation
-at other positions has the same association, so there is one test for each computation and
-protected attribute, whatever the sets of its occurrences. If they are independent, permuting the
-attribute over the rows changes nothing but by chance, and
+The null hypothesis is that a computation and a protected attribute are independent. A computation
+has the same association at all its positions, so there is one test per computation and protected
+attribute. Under independence, permuted rows are as likely as the sample, and
 
     p = (1 + permutations with at least the observed association) / (1 + permutations).
 
 Westfall-Young permutes for all computations at once (`westfall_young`). The other corrections
-need p-values only: of single tables (`random_tables`, `exact_tables`) where that is the same as
-permuting rows.
+need only p-values. These come from single tables (`random_tables`, `exact_tables`) where that is
+equivalent to permuting rows.
 
-What is tested is what detection measured. Where it searched for the most promising subsets of
-many operands, those were chosen by looking at the same rows, which no correction here makes up
-for.
+The tests cover what detection measured. Where detection searched among the subsets of many
+operands, it chose them on the same rows, and no correction here accounts for that.
 """
 
 from __future__ import annotations
@@ -24,58 +22,56 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.output.words import count
+from proxyuse.settings import Correction, Permutation
 from proxyuse.validity.evidence import Answer, Evidence, counted_tests
-from proxyuse.validity.options import Correction, Permutation
 from proxyuse.validity.permutations.correction import PValues
 from proxyuse.validity.permutations.p_values import p_values_of
 from proxyuse.validity.sample import Observed
 from proxyuse.verdict import Validity, Verdict
+from proxyuse.words import count
 
 ROUNDING = 1 + 1e-12  # so that a p-value of exactly alpha / m passes
-UNLIKELY = 1e-3  # that the p-value over all permutations is lower than what is taken for it
+UNLIKELY = 1e-3  # level of the lower bound on the p-value over all permutations
 
 
 def permute(evidence: Evidence, options: Permutation) -> Answer:
     """Test whether each witness's computation is independent of its protected attribute.
 
-    With weights that differ, a row is one observation (``weights="sampling"``): the protected
-    attributes are permuted over the rows, and each row keeps its weight. With
-    ``weights="counts"`` a row stands for as many records as its weight says, and the attributes
-    are permuted over all records.
+    With ``weights="sampling"``, each row is one observation: the protected attributes are permuted
+    over the rows, and each row keeps its weight. With ``weights="counts"``, the weight of a row is
+    a number of records, and the attributes are permuted over all records.
 
-    A witness is confirmed if its adjusted p-value is at most alpha. It cannot be decided if with
-    this many permutations no p-value is small enough for the corrected test, and with more of them
-    its own might be.
+    A witness is confirmed if its adjusted p-value is at most alpha. It is undecided if no p-value
+    can be small enough with this many permutations, and its own might be with more.
     """
     observed = Observed.of(evidence, options.weights)
-    found = p_values_of(evidence, options, observed)
-    undecided = _undecided(found, options)
+    p_values = p_values_of(evidence, options, observed)
+    undecided = _undecided(p_values, options)
     names = evidence.decompositions.protected
     validities = {}
     for witness in evidence.witnesses:
-        at = evidence.decompositions.place(witness.expression), names.index(witness.protected)
-        adjusted = float(found.adjusted[at])
+        at = evidence.decompositions.index_of(witness.expression), names.index(witness.protected)
+        adjusted = float(p_values.adjusted[at])
         verdict = Verdict.UNDECIDED if undecided[at] else Verdict.POSSIBLE
         if adjusted <= options.alpha * ROUNDING:
             verdict = Verdict.CONFIRMED
         validities[witness.key] = Validity(
-            verdict, p_value=float(found.p_values[at]), adjusted_p_value=adjusted
+            verdict, p_value=float(p_values.p_values[at]), adjusted_p_value=adjusted
         )
-    open_ = sum(said.verdict is Verdict.UNDECIDED for said in validities.values())
-    remarks = tuple(_remarks(evidence, options, observed, found, open_))
+    n_undecided = sum(v.verdict is Verdict.UNDECIDED for v in validities.values())
+    remarks = tuple(_remarks(evidence, options, observed, p_values, n_undecided))
     return Answer(validities, evidence.tested, remarks)
 
 
 def permutations_needed(p_values: Array, options: Permutation) -> int:
-    """How many permutations there must be for any drawn p-value to pass the corrected test.
+    """The number of permutations needed for any drawn p-value to pass the corrected test.
 
-    The smallest p-value of B permutations is 1 / (1 + B). Bonferroni and Holm ask it to be at most
-    alpha / m for the first of m tests, so B must be at least m / alpha - 1 (Holm takes off m the
-    tests whose exact p-values are smaller than any drawn one). Benjamini-Hochberg asks the k
-    smallest to be at most alpha k / m; where k tests have no larger p-value than the smallest that
-    can be drawn, B must be at least m / (alpha k) - 1. With Westfall-Young, and without
-    correction, it is 1 / alpha - 1 whatever the number of tests.
+    The smallest p-value of B permutations is 1 / (1 + B). Bonferroni and Holm require at most
+    alpha / m for the first of m tests, so B must be at least m / alpha - 1 (for Holm, m excludes
+    tests whose exact p-values are smaller than any drawn one). Benjamini-Hochberg requires the k
+    smallest to be at most alpha k / m. If k tests have the smallest p-value that can be drawn, or a
+    smaller one, B must be at least m / (alpha k) - 1. With Westfall-Young, and without correction,
+    B must be at least 1 / alpha - 1 for any number of tests.
 
     Examples
     --------
@@ -97,23 +93,23 @@ def permutations_needed(p_values: Array, options: Permutation) -> int:
     return needed
 
 
-def _undecided(found: PValues, options: Permutation) -> Array:
-    """Which tests have too few permutations for an answer, if they are not confirmed.
+def _undecided(p_values: PValues, options: Permutation) -> Array:
+    """Whether each test has too few permutations for an answer, if it is not confirmed.
 
-    Many permutations that reached the observed association tell that the p-value would not pass
-    with more of them either. Of those that Benjamini-Hochberg does not pass, more permutations can
-    help only the ones that no permutation reached.
+    If many permutations reach the observed association, the p-value would not pass with more of
+    them either. With Benjamini-Hochberg, more permutations can help only tests whose association
+    no permutation reached.
     """
-    from scipy.special import betaincinv  # takes a while to load
+    from scipy.special import betaincinv  # slow to import
 
-    drawn, needed = options.permutations, permutations_needed(found.p_values, options)
-    reached = np.rint(found.p_values * (1 + drawn)) - 1
+    drawn, needed = options.permutations, permutations_needed(p_values.p_values, options)
+    reached = np.rint(p_values.p_values * (1 + drawn)) - 1
     some = np.maximum(reached, 1.0)
     lowest = np.where(reached > 0, betaincinv(some, drawn - some + 1, UNLIKELY), 0.0)
     may_pass = lowest <= 1 / (1 + needed)
     if options.correction == "benjamini-hochberg":
         may_pass &= reached <= 0
-    return np.asarray((drawn < needed) & ~found.exact & may_pass)
+    return np.asarray((drawn < needed) & ~p_values.exact & may_pass)
 
 
 _ANY = (
@@ -139,14 +135,14 @@ _PROMISES: dict[Correction, str] = {
 
 
 def _remarks(
-    evidence: Evidence, options: Permutation, observed: Observed, found: PValues, undecided: int
+    evidence: Evidence, options: Permutation, observed: Observed, p_values: PValues, undecided: int
 ) -> Iterator[str]:
-    """What was done, and what it cannot say."""
+    """Sentences on the test and its limits."""
     drawn = count(options.permutations, "permutation")
     promise = _PROMISES[options.correction].format(f"{100 * options.alpha:g} %")
     counted = counted_tests(evidence)
     yield f"Permutation test of {counted} with {drawn} (seed {options.seed}){promise}"
-    exact = int(found.exact.sum())
+    exact = int(p_values.exact.sum())
     if exact:
         yield count(exact, "p-value is exact.", "p-values are exact.")
     elif options.exact:
@@ -167,20 +163,20 @@ def _remarks(
         )
     yield "The test does not ask whether the association reaches epsilon, nor about influence."
     if undecided:
-        yield _too_few(options, found, undecided)
+        yield _too_few(options, p_values, undecided)
 
 
-def _too_few(options: Permutation, found: PValues, undecided: int) -> str:
-    """How to come to a decision."""
-    counted, ways = "", ["Draw more"]
+def _too_few(options: Permutation, p_values: PValues, undecided: int) -> str:
+    """Advice on how to reach a decision."""
+    counted, remedies = "", ["Draw more"]
     if options.correction not in ("westfall-young", "none"):
-        counted = f"with {count(found.p_values.size, 'test')} "
+        counted = f"with {count(p_values.p_values.size, 'test')} "
         if not options.exact:
-            ways.append("ask for exact p-values")
-        ways.append("or use the Westfall-Young correction")
+            remedies.append("ask for exact p-values")
+        remedies.append("or use the Westfall-Young correction")
     drawn = count(options.permutations, "permutation is", "permutations are")
-    needed = permutations_needed(found.p_values, options)
+    needed = permutations_needed(p_values.p_values, options)
     return (
         f"{drawn} too few to decide on {count(undecided, 'witness', 'witnesses')}: {counted}at "
-        f"least {needed:,} are needed. {', '.join(ways)}."
+        f"least {needed:,} are needed. {', '.join(remedies)}."
     )

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proxyuse as pu
-from proxyuse.certificate.hashes import data_hash, program_hash
 from proxyuse.cli.data_files import read_table
 from proxyuse.data.population import Population
+from proxyuse.hashes import data_hash, program_hash
 
 # The hash of data
 

@@ -1,11 +1,11 @@
-r"""Strangers' text on a page: names of columns, values, reasons.
+r"""Untrusted text on a page: column names, values, reasons.
 
-The templates escape everything. What is left to do here: characters that cannot be seen are made
-visible, so that two names which look alike are alike; a name is isolated from the text around it,
-so that one written from right to left does not turn the sentence; and a long one is cut.
+The templates escape all text. This module does the rest. Invisible characters become visible, so
+that two names that look equal are equal. A name is isolated from the text around it, so that
+right-to-left text does not reorder the sentence. Long text is cut.
 
-A text of ours may hold the two marks that isolate a name. `visible` lets no stranger write them,
-and the filter `words` turns them into a ``bdi`` element.
+Our own sentences mark an isolated name with two control characters. `visible` removes them from
+untrusted text, and the filter `words` turns them into a ``bdi`` element.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MOST_WORDS = 240
 MOST_MARKS = 4
 
 _BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
-_JOINERS = "\u200c\u200d"  # emoji and some scripts are written with them; Latin letters are not
+_JOINERS = "\u200c\u200d"  # used in emoji and some scripts, but not between Latin letters
 
 
 def visible(text: str) -> str:
-    r"""A text on one line whose characters can all be seen.
+    r"""A text on one line without invisible characters.
 
     Examples
     --------
@@ -36,16 +36,16 @@ def visible(text: str) -> str:
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text
-    shown = []
-    marks = 0  # in a row above or below one letter: more than a few would cover other lines
+    characters = []
+    marks = 0  # consecutive combining marks; more than a few would cover other lines
     before = " "
     for c in text:
         marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
         joins = c in _JOINERS and not before.isascii()
         seen = (c.isprintable() and marks <= MOST_MARKS) or joins
-        shown.append(c if seen else _named(c))
+        characters.append(c if seen else _named(c))
         before = c
-    return "".join(shown)
+    return "".join(characters)
 
 
 def _named(character: str) -> str:
@@ -55,7 +55,7 @@ def _named(character: str) -> str:
 
 
 def all_visible(value: Any) -> Any:
-    """The same for every text in a document; the names in mappings stay."""
+    """The same for every text in a document; keys of mappings stay as they are."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
@@ -75,7 +75,7 @@ def cut(text: str, most: int = MOST_WORDS) -> str:
 
 
 def name(text: str) -> str:
-    r"""A name, short and apart from the text around it.
+    r"""A short name, isolated from the text around it.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def name(text: str) -> str:
     return f"{_BEGIN}{cut(visible(text), MOST_NAME)}{_END}"
 
 
-def said(text: str, most: int = MOST_WORDS) -> str:
-    """The same for what a computation does."""
+def isolated(text: str, most: int = MOST_WORDS) -> str:
+    """Any untrusted text, isolated from the text around it."""
     return f"{_BEGIN}{cut(visible(text), most)}{_END}"
 
 
 def words(text: str) -> Markup:
-    """The filter: escaped, with the names in it isolated.
+    """The template filter: escapes a text and isolates the names in it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where a computation stands in a program: the way there in words, and the sum it is part of."""
+"""Where a computation is in a program: the tests that lead to it, and its operator."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.positions import Points, Site
 from proxyuse.output.reading import reading_text
 from proxyuse.output.words import MOST_READ, describe_term
-from proxyuse.page.shown import cut, visible
+from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.program import Program
 
 MOST_CLAUSE = 90
 MOST_STEPS = 24
 MOST_OPERANDS = 60
-LARGE = 24  # nodes of an operand from which on it is not written out
+LARGE = 24  # an operand with more nodes is not written out
 
 _OPPOSITE = {
     Relation.EQ: Relation.NE,
@@ -51,8 +51,8 @@ class Summand:
     Attributes
     ----------
     text : what it computes.
-    weight : what that is multiplied with; empty if with nothing.
-    origin : where it came from in the model.
+    weight : its coefficient; empty if there is none.
+    origin : the part of the model it comes from.
     hit : whether it is the computation, or part of it.
     """
 
@@ -68,18 +68,18 @@ class Operands:
 
     Attributes
     ----------
-    word : how its operands are joined.
-    listed : the operands, those that are the computation first.
-    left : how many more there are.
+    noun : what its operands are called.
+    listed : the operands; those that are the computation come first.
+    unlisted : how many more there are.
     """
 
-    word: str
+    noun: str
     listed: Sequence[Summand]
-    left: int
+    unlisted: int
 
 
 def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: bool = True) -> str:
-    """A test in words, or its opposite.
+    """A test in words, or its negation.
 
     Examples
     --------
@@ -91,19 +91,19 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
         term, holds = term.operand, not holds
     match term:
         case Compare(relation, Var(name), Const(), precision, missing) if not holds:
-            lost = not missing and not _complete(name, columns)
-            opposite = Compare(_OPPOSITE[relation], term.left, term.right, precision, lost)
+            also_missing = not missing and not _complete(name, columns)
+            opposite = Compare(_OPPOSITE[relation], term.left, term.right, precision, also_missing)
             return clause(opposite, program, columns)
         case Member(Var(name), members, missing) if not holds:
             listed = ", ".join(map(value_text, members))
-            left = "" if missing or _complete(name, columns) else " or missing"
-            return cut(visible(f"{name} is none of {listed}{left}"), MOST_CLAUSE)
+            or_missing = "" if missing or _complete(name, columns) else " or missing"
+            return cut(visible(f"{name} is none of {listed}{or_missing}"), MOST_CLAUSE)
     text = program.brief(term) if term.size > MOST_READ else program.text_of(term)
-    said = visible(describe_term(term, text, columns))
-    if said.startswith("whether "):
-        return cut(said.removeprefix("whether "), MOST_CLAUSE)
-    said = cut(said.removeprefix("the computation "), MOST_CLAUSE)
-    return f"{said} holds" if holds else f"{said} does not hold"
+    words = visible(describe_term(term, text, columns))
+    if words.startswith("whether "):
+        return cut(words.removeprefix("whether "), MOST_CLAUSE)
+    words = cut(words.removeprefix("the computation "), MOST_CLAUSE)
+    return f"{words} is true" if holds else f"{words} is false"
 
 
 def _complete(name: str, columns: Mapping[str, Column]) -> bool:
@@ -111,7 +111,7 @@ def _complete(name: str, columns: Mapping[str, Column]) -> bool:
 
 
 def conditions(program: Program, columns: Mapping[str, Column], point: int) -> list[str]:
-    """What holds of the rows that reach a point: a clause for each test on the way from the root.
+    """The conditions for a row to reach a point: a clause for each test between the root and it.
 
     Examples
     --------
@@ -120,18 +120,18 @@ def conditions(program: Program, columns: Mapping[str, Column], point: int) -> l
     ['a is not 1 or missing', 'b is not 2 or missing']
     """
     points = program.points
-    found = []
+    clauses = []
     while point > 0:
         above = points.parents[point]
         if isinstance(points.terms[above], Ite) and points.steps[point] > 0:
             test = points.terms[above + 1]
-            found.append(clause(test, program, columns, holds=points.steps[point] == 1))
+            clauses.append(clause(test, program, columns, holds=points.steps[point] == 1))
         point = above
-    return found[::-1]
+    return clauses[::-1]
 
 
 def operands(program: Program, columns: Mapping[str, Column], site: Site) -> Operands | None:
-    """The operator with the computation among its operands, or around it; None if there is none."""
+    """The operator that has the computation among its operands or around it, or None."""
     points = program.points
     point, hits = site.point, set(site.operands)
     if not hits:
@@ -148,21 +148,21 @@ def operands(program: Program, columns: Mapping[str, Column], site: Site) -> Ope
         for step, child in enumerate(below)
         if step not in hits and points.terms[child].size <= LARGE
     ]
-    shown = [*sorted(hits), *others][:MOST_OPERANDS]
-    listed = [_summand(program, columns, below[step], step in hits) for step in shown]
-    return Operands(_WORDS[points.terms[point].tag], listed, len(below) - len(shown))
+    steps = [*sorted(hits), *others][:MOST_OPERANDS]
+    listed = [_summand(program, columns, below[step], step in hits) for step in steps]
+    return Operands(_NOUNS[points.terms[point].tag], listed, len(below) - len(steps))
 
 
-_WORDS = {
-    Add.tag: "added up",
-    Mul.tag: "multiplied",
-    And.tag: "all required",
-    Or.tag: "alternatives to each other",
+_NOUNS = {
+    Add.tag: "terms of a sum",
+    Mul.tag: "factors of a product",
+    And.tag: "conditions joined by 'and'",
+    Or.tag: "conditions joined by 'or'",
 }
 
 
 def _listable(points: Points, point: int) -> bool:
-    """Whether the operands of an operator say something in a table: a weighted feature does not."""
+    """Whether listing the operands of an operator is useful. A weighted feature is not listed."""
     term = points.terms[point]
     if not isinstance(term, Associative):
         return False

@@ -1,4 +1,4 @@
-"""A repair for the page: what became of each witness, and what it cost."""
+"""The repair on the page: its effect on each witness, and its cost."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.output.words import count
-from proxyuse.page.shown import all_visible, cut, said
-from proxyuse.repairing.repair import Repair
+from proxyuse.page.untrusted_text import all_visible, cut, isolated
+from proxyuse.report.inputs import Repaired
 from proxyuse.report.repair_text import repair_headline
+from proxyuse.words import count
 
 MOST_STEPS = 40
 MOST_DIFF = 400  # lines
@@ -19,16 +19,16 @@ MOST_TERM = 160
 Found = Mapping[str, Any]
 
 
-class Became:
-    """What a repair made of witnesses.
+class RepairOutcome:
+    """The effect of a repair on single witnesses.
 
     Parameters
     ----------
-    repair : what was done.
-    document : the same as a document.
+    repair : the repair.
+    document : its document.
     """
 
-    def __init__(self, repair: Repair, document: Found) -> None:
+    def __init__(self, repair: Repaired, document: Found) -> None:
         self._document = document
         self._own = {
             (step["removed"]["protected"], step["removed"]["id"]): number
@@ -41,16 +41,16 @@ class Became:
         self._cover = Cover(points, sites)
 
     def of(self, witness: Witness) -> dict[str, Any]:
-        """What became of one witness: a sentence, and the number of its step."""
+        """The effect on one witness: a sentence, and the number of the step that removed it."""
         number = self._own.get(witness.key)
         if number is not None:
             step = self._document["steps"][number - 1]
             first = step["changes"][0]
             others = step["number_of_changes"] - 1
-            more = f", and so did {count(others, 'more place')}" if others else ""
+            more = f", and {count(others, 'more replacement')} made" if others else ""
             return {
                 "step": number,
-                "text": f"For it, {_code(first['term'])} became {_code(first['value'])}{more}.",
+                "text": f"{_code(first['term'])} was replaced with {_code(first['value'])}{more}.",
                 "utility": f"{step['utility']:.4f}",
             }
         return {"step": None, "text": self._otherwise(witness), "utility": None}
@@ -58,25 +58,25 @@ class Became:
     def _otherwise(self, witness: Witness) -> str:
         sites = witness.decomposition.sites
         if all(map(self._cover.holds, sites)):
-            return "It is gone: it stood in what became a constant."
+            return "Removed: it was part of a computation that was replaced with a constant."
         own = Cover(self._points, sites)
         if any(map(own.holds, self._sites)):
-            return "A part of it became a constant; what is left of it is no violation."
-        return "It was not changed itself; after the other steps it is no violation."
+            return "Part of it was replaced with a constant. The rest is not a violation."
+        return "Unchanged. After the other steps it is no longer a violation."
 
 
-def repair_section(repair: Repair, document: Found) -> dict[str, Any]:
-    """The section on a repair."""
+def repair_section(repair: Repaired, document: Found) -> dict[str, Any]:
+    """The content of the section on a repair."""
     utility = document["utility"]
     losses = [
         {"called": called, "rows": f"{loss['rows']:,}", **_loss(loss)}
-        for name, called in (("used", "on the rows used"), ("holdout", "on the hold-out"))
+        for name, called in (("used", "on the repair rows"), ("holdout", "on the hold-out set"))
         if (loss := utility[name]) is not None
     ]
     sizes = [document["program"][name]["size"] for name in ("before", "after")]
     changed = document["changed"]
     return {
-        "headline": said(repair_headline(all_visible(document)), 400),
+        "headline": isolated(repair_headline(all_visible(document)), 400),
         "steps": [_step(number, step) for number, step in enumerate(document["steps"], 1)][
             :MOST_STEPS
         ],
@@ -91,8 +91,8 @@ def repair_section(repair: Repair, document: Found) -> dict[str, Any]:
         "after": {"violations": 0, "witnesses": document["witnesses_left"]},
         "hashes": {name: document["program"][name]["hash"] for name in ("before", "after")},
         "certificate": document["written"].get("certificate_hash") or repair.certificate.hash,
-        "search": f"at most {repair.search.programs:,} partly repaired programs, "
-        f"{repair.search.constants:,} constants an expression",
+        "search": f"{repair.search.programs:,} partly repaired programs and "
+        f"{repair.search.constants:,} constants per expression",
         "diff": _diff(repair),
         "complete": document["complete"],
     }
@@ -109,28 +109,28 @@ def _step(number: int, step: Found) -> dict[str, Any]:
         "number": number,
         "term": _code(first["term"]),
         "value": _code(first["value"]),
-        "more": f"and {count(others, 'more place')}" if others else "",
+        "more": f"and {count(others, 'more position')}" if others else "",
         "origin": all_visible(first["origin"] or ""),
         "because": _code(removed["term"]),
-        "protected": said(removed["protected"], 60),
+        "protected": isolated(removed["protected"], 60),
         "association": f"{removed['association']:.3f}",
         "influence": f"{removed['influence']:.3f}",
-        "reason": said(removed["reason"], 300) if removed["reason"] else "nobody judged it",
-        "by": said(removed["by"], 60) if removed["by"] else "",
+        "reason": isolated(removed["reason"], 300) if removed["reason"] else "not judged",
+        "by": isolated(removed["by"], 60) if removed["by"] else "",
         "utility": f"{step['utility']:.4f}",
     }
 
 
 def _code(text: str) -> str:
-    return said(text, MOST_TERM)
+    return isolated(text, MOST_TERM)
 
 
-def _diff(repair: Repair) -> dict[str, Any]:
-    """The lines of the program that changed, each with what became of it."""
+def _diff(repair: Repaired) -> dict[str, Any]:
+    """The changed lines of the program, each with its style."""
     lines = repair.diff().splitlines()[2:]
-    looks = {"-": "gone", "+": "come", "@": "muted"}
-    shown = [
-        {"look": looks.get(line[:1], ""), "text": cut(line.replace("\t", " "), 200)}
+    styles = {"-": "gone", "+": "come", "@": "muted"}
+    first = [
+        {"style": styles.get(line[:1], ""), "text": cut(line.replace("\t", " "), 200)}
         for line in lines[:MOST_DIFF]
     ]
-    return {"lines": shown, "more": max(0, len(lines) - MOST_DIFF)}
+    return {"lines": first, "more": max(0, len(lines) - MOST_DIFF)}

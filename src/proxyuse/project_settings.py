@@ -1,0 +1,169 @@
+"""The options of the command line and the project file: those of an audit, and some more.
+
+An option without a group is for Python only: `decision` (``--decision-threshold`` covers the usual
+case), `validity` (see `ValidityTable`) and `progress`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from proxyuse.options import Option, Options, options_of
+from proxyuse.settings import METHODS, AuditOptions, Count, Method, MethodName, about
+
+MIN_CELL = 5
+
+
+class ProjectOptions(AuditOptions, frozen=True, kw_only=True):
+    """The options at the top level of a project file."""
+
+    model: Annotated[Path | None, about("The trained model.", "data")] = None
+    data: Annotated[Path | None, about("The rows to measure on.", "data")] = None
+    protected: Annotated[
+        tuple[str, ...] | None, about("Column of a protected attribute.", "data")
+    ] = None
+    target: Annotated[
+        str | None, about("Column of the outcome that the model predicts.", "data")
+    ] = None
+    where: Annotated[
+        str | None,
+        about(
+            'Keep the rows that satisfy a condition, such as "age >= 18 and job in '
+            "{'clerk', 'cook'}\".",
+            "data",
+        ),
+    ] = None
+    protected_data: Annotated[
+        Path | None, about("Another table that holds the protected attributes.", "data")
+    ] = None
+    key: Annotated[str | None, about("Column that joins the two tables.", "data")] = None
+    decision_threshold: Annotated[
+        float | None,
+        about(
+            "Decide by whether the probability of the last class is at least this number, "
+            "instead of by the prediction.",
+            "data",
+        ),
+    ] = None
+    policy: Annotated[
+        Path | None,
+        about(
+            "Rules that say which witnesses are appropriate. Only the others count as violations.",
+            "witness",
+        ),
+    ] = None
+    judgments: Annotated[
+        Path | None,
+        about("Judgments of single witnesses. They take precedence over the policy.", "witness"),
+    ] = None
+    min_cell: Annotated[Count, about("Withhold numbers of people below this number.", "result")] = (
+        MIN_CELL
+    )
+
+    @property
+    def weights_column(self) -> str | None:
+        """The column of the weights."""
+        return None if self.weights is None else str(self.weights)
+
+
+class Output(Options, frozen=True, kw_only=True):
+    """The files that an audit writes."""
+
+    json: Annotated[Path | None, about("Write the result as JSON.")] = None
+    csv: Annotated[Path | None, about("Write the witnesses as CSV.")] = None
+    markdown: Annotated[Path | None, about("Write a Markdown summary for a pull request.")] = None
+    report: Annotated[Path | None, about("Write an HTML report.")] = None
+    sarif: Annotated[Path | None, about("Write the witnesses as SARIF for code scanning.")] = None
+    junit: Annotated[Path | None, about("Write the witnesses as JUnit XML for CI servers.")] = None
+
+
+class ValidityOptions(Options, frozen=True, kw_only=True):
+    """The options of the table ``[validity]`` that do not belong to a method."""
+
+    methods: Annotated[
+        tuple[MethodName, ...] | None,
+        about(
+            "Test whether each witness is real or noise: by confidence bounds (confirm), by "
+            "permuting the protected attribute, or by splitting the rows.",
+            "validity",
+        ),
+    ] = None
+    confirmed_only: Annotated[
+        bool, about("Only confirmed violations count for the exit code.", "validity")
+    ] = False
+
+
+METHOD_OPTIONS: dict[str, Option] = {
+    option.key: option for method in METHODS.values() for option in options_of(method)
+}
+"""The options of all methods, by key."""
+VALIDITY_OPTIONS: tuple[Option, ...] = (*options_of(ValidityOptions), *METHOD_OPTIONS.values())
+
+
+class ValidityTable(msgspec.Struct, frozen=True):
+    """The table ``[validity]``, or the options of the command line for it.
+
+    Attributes
+    ----------
+    values : the values by key; what is missing has its default.
+
+    Examples
+    --------
+    >>> table = ValidityTable({"methods": ("confirm", "permutation"), "alpha": 0.01})
+    >>> [method.alpha for method in table.methods]
+    [0.01, 0.01]
+    >>> ValidityTable({"methods": ("confirm",), "splits": 5}).stray()
+    ['splits']
+    """
+
+    values: dict[str, Any] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the requested methods."""
+        return self.values.get("methods") or ()
+
+    @property
+    def confirmed_only(self) -> bool:
+        """Whether only confirmed violations count for the exit code."""
+        return bool(self.values.get("confirmed_only"))
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The requested methods with their options."""
+        return tuple(
+            METHODS[name](**self._options(options_of(METHODS[name]))) for name in self.names
+        )
+
+    def _options(self, options: Iterable[Option]) -> dict[str, Any]:
+        return {o.name: self.values[o.key] for o in options if o.key in self.values}
+
+    def stray(self) -> list[str]:
+        """Return the options that belong to none of the requested methods."""
+        requested = set(self.names)
+        return [
+            key
+            for key, value in self.values.items()
+            if key != "methods" and value is not False and not requested & {*methods_with(key)}
+        ]
+
+    def over(self, other: "ValidityTable") -> "ValidityTable":
+        """Return these values, and those of another table where there is none."""
+        return ValidityTable({**other.values, **self.values})
+
+
+def methods_with(key: str) -> tuple[str, ...]:
+    """Return the names of the methods that have an option; all if it belongs to none of them.
+
+    Examples
+    --------
+    >>> methods_with("splits"), methods_with("confirmed_only")
+    (('cross-validation',), ('confirm', 'permutation', 'cross-validation'))
+    """
+    return tuple(
+        name
+        for name, method in METHODS.items()
+        if key not in METHOD_OPTIONS or key in (option.key for option in options_of(method))
+    )
