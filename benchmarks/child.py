@@ -69,16 +69,16 @@ def audit(folder: Path, entry: Entry) -> None:
     tell(E=estimator, P=pipeline, rows=len(case.X), before=peak_memory())
     import proxyuse as pu
 
-    found: list[pu.Audit] = []
-    first = cpu_seconds(lambda: found.append(pu.audit(case.model, case.X, case.protected)))
+    audits: list[pu.Audit] = []
+    first = cpu_seconds(lambda: audits.append(pu.audit(case.model, case.X, case.protected)))
     tell(
         first=first,
         memory=peak_memory(),
-        complete=found[0].complete,
-        witnesses=len(found[0].witnesses),
-        decompositions=len(found[0].decompositions),
+        complete=audits[0].complete,
+        witnesses=len(audits[0].witnesses),
+        decompositions=len(audits[0].decompositions),
     )
-    found.clear()
+    audits.clear()
     tell(again=typical_cpu_seconds(lambda: pu.audit(case.model, case.X, case.protected)))
     tell(
         confirmed=typical_cpu_seconds(

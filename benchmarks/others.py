@@ -22,14 +22,14 @@ SIZES = (10, 100, 1_000, 10_000)
 
 def largest(measure: Callable[[int], float], rows: int) -> dict[str, float]:
     """The time for all rows, or for as many as are affordable."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     sizes = [*(size for size in SIZES if size < rows), rows]
-    for place, size in enumerate(sizes):
-        found = {"seconds": measure(size), "rows": size}
-        following = sizes[min(place + 1, len(sizes) - 1)]
-        if found["seconds"] * following / size > PATIENCE:
+    for index, size in enumerate(sizes):
+        result = {"seconds": measure(size), "rows": size}
+        following = sizes[min(index + 1, len(sizes) - 1)]
+        if result["seconds"] * following / size > PATIENCE:
             break
-    return found
+    return result
 
 
 def shap_values(case: Deployed) -> dict[str, float]:

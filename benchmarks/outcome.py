@@ -33,11 +33,11 @@ class Outcome:
     def _base(self) -> float | None:
         match self.entry.base:
             case Base.ESTIMATOR | Base.PIPELINE as base:
-                found = self._get("warm", base.value) or self._get("cold", base.value)
-                return None if found is None else float(found)
+                seconds = self._get("warm", base.value) or self._get("cold", base.value)
+                return None if seconds is None else float(seconds)
             case Base.PLAIN:
-                found = self._get("variant", "plain")
-                return None if found is None else float(found)
+                seconds = self._get("variant", "plain")
+                return None if seconds is None else float(seconds)
             case _:
                 return 1.0
 
@@ -82,8 +82,8 @@ class Outcome:
     @property
     def memory(self) -> float | None:
         """The largest peak memory, in GB."""
-        found = [float(facts["memory"]) for facts in self.facts.values() if "memory" in facts]
-        return max(found, default=None)
+        peaks = [float(facts["memory"]) for facts in self.facts.values() if "memory" in facts]
+        return max(peaks, default=None)
 
     @property
     def problem(self) -> str:

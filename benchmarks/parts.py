@@ -63,10 +63,10 @@ def measured(name: str) -> str:
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         return f"{name:15} failed: {done.stderr.strip().splitlines()[-1:]}"
-    found = json.loads(lines[-1])
+    result = json.loads(lines[-1])
     return (
-        f"{name:15} {found['value']:7.1f} (first call {found['first']:.1f}; limit {part.limit:g}, "
-        f"goal {part.goal:g})  {part.what}"
+        f"{name:15} {result['value']:7.1f} (first call {result['first']:.1f}; "
+        f"limit {part.limit:g}, goal {part.goal:g})  {part.what}"
     )
 
 

@@ -31,6 +31,6 @@ def _test(correction: Correction) -> None:
     def audit() -> pu.Audit:
         return pu.audit(program, data.X, protected={"married": data.married})
 
-    found = audit()
-    assert len(found.decompositions) >= 1000
-    compare(lambda: found.validated(options), audit)
+    audited = audit()
+    assert len(audited.decompositions) >= 1000
+    compare(lambda: audited.validated(options), audit)

@@ -23,8 +23,8 @@ def forest() -> None:
     model = RandomForestClassifier(100, max_depth=8, random_state=0, n_jobs=1).fit(X, y)
     protected = {"married": married}
     light: dict[str, Any] = {"budget": samples.NO_SUBSETS}
-    found = pu.audit(model, X, protected, EPSILON, DELTA, **light)
-    assert 5 <= len(found.violations()) <= 20
+    audit = pu.audit(model, X, protected, EPSILON, DELTA, **light)
+    assert 5 <= len(audit.violations()) <= 20
 
     def repair() -> pu.Repair:
         return pu.repair(

@@ -50,19 +50,19 @@ class Runner:
         problem = self._prepare(entry)
         if problem:
             return {"prepare": {"problem": problem}}
-        found: Facts = {}
+        facts: Facts = {}
         for step, name in self._steps(entry):
-            if name in found:
+            if name in facts:
                 continue
             words = step.split("-")
-            found[name] = self._step(entry, *words)
-            if "problem" not in found[name]:
+            facts[name] = self._step(entry, *words)
+            if "problem" not in facts[name]:
                 continue
             if entry.base is Base.GROWTH:
                 break  # more rows take longer
-            if name == "cold" and "first" not in found[name]:
-                found["warm"] = found[name]  # the next process would take as long
-        return found
+            if name == "cold" and "first" not in facts[name]:
+                facts["warm"] = facts[name]  # the next process would take as long
+        return facts
 
     def _steps(self, entry: Entry) -> Iterable[tuple[str, str]]:
         """The steps of an entry, and the names of their facts."""
@@ -103,12 +103,12 @@ class Runner:
             )  # fmt: skip
         except subprocess.TimeoutExpired as ended:
             return {**_facts(ended.stdout or b""), "problem": f"over {limit:g} s"}
-        found = _facts(done.stdout)
+        facts = _facts(done.stdout)
         if done.returncode:
             lines = done.stderr.decode(errors="replace").strip().splitlines()
-            found["problem"] = _reason(lines[-1] if lines else "", done.returncode)
+            facts["problem"] = _reason(lines[-1] if lines else "", done.returncode)
             print("\n".join(lines[-5:]), file=sys.stderr)
-        return found
+        return facts
 
 
 def _reason(line: str, code: int) -> str:
@@ -118,11 +118,11 @@ def _reason(line: str, code: int) -> str:
 
 
 def _facts(output: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for line in output.decode(errors="replace").splitlines():
         if line.startswith("{") and line.endswith("}"):
-            found |= json.loads(line)
-    return found
+            facts |= json.loads(line)
+    return facts
 
 
 def rows_of(results: dict[str, Facts]) -> list[tuple[str, ...]]:

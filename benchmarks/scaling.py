@@ -64,13 +64,17 @@ def by_decompositions() -> list[Curve]:
     from sklearn.tree import DecisionTreeClassifier
 
     data = samples.adult()
-    found = []
+    timings = []
     for leaves in LEAVES:
         model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(data.X, data.y)
-        found.append(audit_seconds(pu.translate(model, data.names), data))
-    tree = Curve("one tree", tuple(count for _, count in found), tuple(time for time, _ in found))
-    found = [audit_seconds(_forest(trees, 6), data) for trees in TREES]
-    forest = Curve("forests", tuple(count for _, count in found), tuple(time for time, _ in found))
+        timings.append(audit_seconds(pu.translate(model, data.names), data))
+    tree = Curve(
+        "one tree", tuple(count for _, count in timings), tuple(time for time, _ in timings)
+    )
+    timings = [audit_seconds(_forest(trees, 6), data) for trees in TREES]
+    forest = Curve(
+        "forests", tuple(count for _, count in timings), tuple(time for time, _ in timings)
+    )
     return [tree, forest]
 
 

@@ -69,8 +69,8 @@ def _entries(lines: list[str]) -> Iterator[str]:
         entry = ENTRY.fullmatch(head)
         names, first = (entry["names"], entry["first"] or "") if entry else (head, "")
         shown = ", ".join(f"`{name}`" for name in names.split(", "))
-        said = _sentence(first.strip(), " ".join(below))
-        yield f"- {shown}: {said}" if said else f"- {shown}"
+        text = _sentence(first.strip(), " ".join(below))
+        yield f"- {shown}: {text}" if text else f"- {shown}"
 
 
 def _sentence(first: str, below: str) -> str:

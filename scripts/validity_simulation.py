@@ -1,17 +1,17 @@
-"""Do the statistics hold what they promise? Populations are known here, samples are drawn.
+"""Simulations of the statistics: samples of known populations.
 
-Four experiments, each a function that is told how many runs to make:
+Four experiments, each a function of the number of runs:
 
-`independence`  A protected attribute that has nothing to do with anything. How often does each
-                way confirm any computation at all?
+`independence`  A protected attribute that is independent of everything. How often does each method
+                confirm any computation at all?
 `coverage`      Tables with a known association. How often is the lower bound below it, how often
-                the raw estimate, and how often does each say that it passes epsilon?
+                the raw estimate, and how often does each pass epsilon?
 `influences`    Programs with a known influence. How often is the lower bound below it?
-`adult`         All of Adult is the population, a tree is audited on samples of it. How often is
-                any computation confirmed that is no witness in the population, and how many of
-                those that are get confirmed?
+`adult`         All of Adult is the population, and a tree is audited on samples of it. How often is
+                a computation confirmed that is not a witness in the population, and how many of the
+                population's witnesses are confirmed?
 
-``python -m scripts.validity_simulation docs`` writes tables and figures of the page on them.
+``python -m scripts.validity_simulation docs`` writes the tables and figures of the page about them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TREE = """
 ite(a <= 0.5, ite(b <= 0, ite(c == 'x', 1, 0), ite(d <= 0.3, 0, 1)),
     ite(e <= 0.7, ite(a + b <= 1, 1, 0), ite(c in {'y', 'z'}, ite(b <= 1, 0, 1), 1)))
 """
-WAYS: dict[str, Any] = {
+METHODS: dict[str, Any] = {
     "no correction": pu.Permutation(999, "none"),
     "Bonferroni": pu.Permutation(999, "bonferroni"),
     "Holm": pu.Permutation(999, "holm"),
@@ -65,11 +65,11 @@ WAYS: dict[str, Any] = {
     "bounds": pu.Confirmation(),
     "10 of 10 splits": pu.CrossValidation(),
 }
-SELDOM = 5  # splits cost as much as all others together and are asked for in every fifth run
+SELDOM = 5  # splits take as long as all other methods, so only every fifth run has them
 
 
 def features(n: int, rng: np.random.Generator) -> dict[str, Array]:
-    """Columns of all kinds, with no more and no less than usual to do with each other."""
+    """Columns of several types, with typical correlations."""
     a = rng.random(n)
     return {
         "a": a,
@@ -81,28 +81,28 @@ def features(n: int, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def independence(runs: int, n: int = 300) -> dict[str, float]:
-    """For each way, the share of runs in which it confirms anything; first the raw estimate.
+    """The share of runs in which each method confirms anything; the raw estimate comes first.
 
-    The permutation tests are asked about all computations, the others at epsilon = 0.01.
+    Permutation tests cover all computations, the other methods use epsilon = 0.01.
     """
     program = pu.Program.parse(TREE)
-    alarms: dict[str, list[bool]] = {name: [] for name in ("raw estimate", *WAYS)}
+    alarms: dict[str, list[bool]] = {name: [] for name in ("raw estimate", *METHODS)}
     for run in range(runs):
         rng = np.random.default_rng([1, run])
         data = features(n, rng) | {"z": rng.random(n) < 0.4}
         everything = pu.audit(program, data, "z", epsilon=0, delta=0)
         some = pu.audit(program, data, "z", epsilon=0.01, delta=0)
         alarms["raw estimate"].append(bool(some.witnesses))
-        for name, way in WAYS.items():
-            asked = everything if isinstance(way, pu.Permutation) else some
-            if not isinstance(way, pu.CrossValidation) or run % SELDOM == 0:
-                alarms[name].append(any(confirmed(asked.validated(way))))
-    return {name: float(np.mean(found)) for name, found in alarms.items()}
+        for name, method in METHODS.items():
+            audit = everything if isinstance(method, pu.Permutation) else some
+            if not isinstance(method, pu.CrossValidation) or run % SELDOM == 0:
+                alarms[name].append(any(confirmed(audit.validated(method))))
+    return {name: float(np.mean(alarm)) for name, alarm in alarms.items()}
 
 
-def confirmed(found: pu.Audit) -> Iterator[str]:
+def confirmed(audit: pu.Audit) -> Iterator[str]:
     """The ids of the witnesses that are confirmed."""
-    for witness in found.witnesses:
+    for witness in audit.witnesses:
         if witness.validity is not None and witness.validity.confirmed:
             yield witness.id
 
@@ -112,24 +112,24 @@ def confirmed(found: pu.Audit) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """Populations between independence and a table in which one side tells the other."""
+    """Mixtures of an independent table and one in which the rows determine the columns."""
 
     name: str
-    told: Array
+    determined: Array
 
     def with_association(self, association: float) -> Array:
-        """The shares of the mixture that has a given association, by bisection."""
-        alone = np.outer(self.told.sum(axis=1), self.told.sum(axis=0))
+        """The mixture with a given association, by bisection."""
+        independent = np.outer(self.determined.sum(axis=1), self.determined.sum(axis=0))
         low, high = 0.0, 1.0
         for _ in range(60):
             middle = (low + high) / 2
-            mixed = measure((1 - middle) * alone + middle * self.told)
+            mixed = measure((1 - middle) * independent + middle * self.determined)
             low, high = (middle, high) if mixed < association else (low, middle)
-        return (1 - low) * alone + low * self.told
+        return (1 - low) * independent + low * self.determined
 
 
-def _told(values: Array, of: Sequence[int]) -> Array:
-    """A table in which each value has one value of the other side."""
+def _determined(values: Array, of: Sequence[int]) -> Array:
+    """A table in which each row has one column."""
     table = np.zeros((len(values), max(of) + 1))
     table[np.arange(len(values)), of] = values / values.sum()
     return table
@@ -138,10 +138,10 @@ def _told(values: Array, of: Sequence[int]) -> Array:
 KINDS = (
     Kind("2 x 2", np.diag([0.5, 0.5])),
     Kind("2 x 2, 3% of each", np.diag([0.97, 0.03])),
-    Kind("16 x 2", _told(np.ones(16), [0] * 8 + [1] * 8)),
-    Kind("16 x 7", _told(np.ones(16), [0] * 6 + [1] * 3 + [2] * 2 + [3] * 2 + [4, 5, 6])),
-    Kind("64 x 2", _told(1 / np.arange(1, 65) ** 0.7, [0, 1] * 32)),
-    Kind("256 x 7", _told(1 / np.arange(1, 257) ** 0.7, [i % 7 for i in range(256)])),
+    Kind("16 x 2", _determined(np.ones(16), [0] * 8 + [1] * 8)),
+    Kind("16 x 7", _determined(np.ones(16), [0] * 6 + [1] * 3 + [2] * 2 + [3] * 2 + [4, 5, 6])),
+    Kind("64 x 2", _determined(1 / np.arange(1, 65) ** 0.7, [0, 1] * 32)),
+    Kind("256 x 7", _determined(1 / np.arange(1, 257) ** 0.7, [i % 7 for i in range(256)])),
 )
 EPSILON = 0.1
 BELOW_AT_ABOVE = (0.07, EPSILON, 0.15)
@@ -150,14 +150,14 @@ SIZES = (200, 1000, 5000)
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What was seen for one population and one number of rows.
+    """The results for one population and one number of rows.
 
     Attributes
     ----------
     bound, raw : the share of samples in which the lower bound, or the raw estimate, is at most
         the association of the population.
     confirmed, passing : the share of samples in which each passes epsilon.
-    mean, corrected : the mean of the raw estimate, and of the one without its bias.
+    mean, corrected : the mean of the raw estimate, and of the bias-corrected one.
     """
 
     kind: str
@@ -199,7 +199,7 @@ def coverage(runs: int, sizes: Sequence[int] = SIZES) -> Iterator[Covered]:
 
 # Coverage of the bounds for influence
 
-PLACES: dict[str, tuple[str, str | list[Site]]] = {
+TARGETS: dict[str, tuple[str, str | list[Site]]] = {
     "a guard": (TREE, [Site(1)]),
     "a branch": (TREE, [Site(3)]),
     "the whole program": (TREE, [Site(0)]),
@@ -212,10 +212,10 @@ PLACES: dict[str, tuple[str, str | list[Site]]] = {
 def influences(runs: int, sizes: Sequence[int] = (100, 1000)) -> dict[tuple[str, int], float]:
     """For each position and size, the share of samples whose lower bound is at most the truth."""
     people = features(20_000, np.random.default_rng(3))
-    found = {}
-    for number, (name, (text, place)) in enumerate(PLACES.items()):
+    coverage = {}
+    for number, (name, (text, target)) in enumerate(TARGETS.items()):
         program = pu.Program.parse(text)
-        sites = place if isinstance(place, list) else _read(program, place)
+        sites = target if isinstance(target, list) else _read(program, target)
         truth = _engine(program, people).influence(sites)
         for n in sizes:
             covered = 0
@@ -227,8 +227,8 @@ def influences(runs: int, sizes: Sequence[int] = (100, 1000)) -> dict[tuple[str,
                     engine.influence(sites), engine.effects(sites), observed, ALPHA
                 )
                 covered += bounds[0] <= truth
-            found[name, n] = covered / runs
-    return found
+            coverage[name, n] = covered / runs
+    return coverage
 
 
 def _read(program: pu.Program, name: str) -> list[Site]:
@@ -251,12 +251,12 @@ ADULT_SIZES = (250, 1000, 4000, 16_000)
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What samples of one size show.
+    """The results for samples of one size.
 
     Attributes
     ----------
     alarms, raw_alarms : the share of samples with any confirmed computation, or any witness of
-        the sample, that is no witness in the population.
+        the sample, that is not a witness in the population.
     found, raw_found : the mean share of the witnesses of the population that are confirmed, or
         witnesses of the sample.
     """
@@ -293,7 +293,7 @@ def adult(runs: int, sizes: Sequence[int] = ADULT_SIZES) -> Iterator[Power]:
         seen = []
         for run in range(runs):
             rows = np.random.default_rng([5, n, run]).integers(len(X), size=n)
-            found = pu.audit(
+            audit = pu.audit(
                 program,
                 X.iloc[rows],
                 {"marital": marital.iloc[rows]},
@@ -301,7 +301,7 @@ def adult(runs: int, sizes: Sequence[int] = ADULT_SIZES) -> Iterator[Power]:
                 ADULT_DELTA,
                 validity="confirm",
             )
-            raw, sure = {w.id for w in found.witnesses}, set(confirmed(found))
+            raw, sure = {w.id for w in audit.witnesses}, set(confirmed(audit))
             shares = [len(some & known) / len(known) for some in (sure, raw)]
             seen.append((bool(sure - true), bool(raw - true), *shares))
         yield Power(n, *(float(share) for share in np.mean(np.array(seen, dtype=float), axis=0)))
@@ -316,19 +316,19 @@ def percent(share: float) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown, numbers to the right."""
+    """A Markdown table with right-aligned numbers."""
     lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
-def _independence_table(found: dict[str, float]) -> str:
-    return table(["", "any confirmed"], [[name, percent(v)] for name, v in found.items()])
+def _independence_table(shares: dict[str, float]) -> str:
+    return table(["", "any confirmed"], [[name, percent(v)] for name, v in shares.items()])
 
 
-def _coverage_table(found: Sequence[Covered]) -> str:
+def _coverage_table(covered: Sequence[Covered]) -> str:
     header = ["population", "true d", "rows", "bound below d", "raw below d"]
     header += ["confirmed at 0.1", "raw passes 0.1", "raw mean", "corrected mean"]
-    return table(header, [_covered_row(c) for c in found])
+    return table(header, [_covered_row(c) for c in covered])
 
 
 def _covered_row(c: Covered) -> list[object]:
@@ -336,10 +336,10 @@ def _covered_row(c: Covered) -> list[object]:
     return [c.kind, c.association, f"{c.n:,}", *shares, f"{c.mean:.3f}", f"{c.corrected:.3f}"]
 
 
-def _influences_table(found: dict[tuple[str, int], float]) -> str:
-    sizes = sorted({n for _, n in found})
+def _influences_table(shares: dict[tuple[str, int], float]) -> str:
+    sizes = sorted({n for _, n in shares})
     header = ["influence of", *(f"{n:,} rows" for n in sizes)]
-    return table(header, [[name, *(percent(found[name, n]) for n in sizes)] for name in PLACES])
+    return table(header, [[name, *(percent(shares[name, n]) for n in sizes)] for name in TARGETS])
 
 
 def _adult_table(found: Sequence[Power]) -> str:
@@ -385,7 +385,7 @@ def _figures(covered: Sequence[Covered], powers: Sequence[Power]) -> dict[str, s
 
 
 def write(docs: Path, runs: int) -> None:
-    """Make the tables and the figures anew."""
+    """Write the tables and the figures."""
     covered, powers = list(coverage(4 * runs)), list(adult(runs))
     tables = {
         "independence": _independence_table(independence(runs)),
@@ -404,5 +404,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("docs", type=Path, help="the folder of the documentation")
     parser.add_argument("--runs", type=int, default=RUNS)
-    given = parser.parse_args()
-    write(given.docs, given.runs)
+    options = parser.parse_args()
+    write(options.docs, options.runs)

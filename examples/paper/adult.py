@@ -67,7 +67,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class Found:
+class Workflow:
     """The audits of the trees with and without `relationship`, and a repair of the second."""
 
     rows: str
@@ -110,7 +110,7 @@ def accept_variables(witness: pu.Witness) -> pu.Judgment | None:
     return None
 
 
-def done_with(people: People, protected: str) -> Found:
+def done_with(people: People, protected: str) -> Workflow:
     """The workflow: with `relationship`, without it, repaired."""
     Z = {protected: people.protected[protected]}
     poorer = people.X.assign(relationship=0)
@@ -126,7 +126,7 @@ def done_with(people: People, protected: str) -> Found:
         other, poorer, people.income,
         protected=Z, epsilon=EPSILON, delta=DELTA, oracle=accept_variables,
     )  # fmt: skip
-    return Found(people.about, protected, with_it, without_it, repair, seconds)
+    return Workflow(people.about, protected, with_it, without_it, repair, seconds)
 
 
 def strongest(audit: pu.Audit) -> pu.Witness:
@@ -155,26 +155,26 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def witness_rows(found: Found) -> list[tuple[str, ...]]:
+def witness_rows(run: Workflow) -> list[tuple[str, ...]]:
     """Rows of the table of the strongest witnesses."""
     rows: list[tuple[str, ...]] = []
-    for tree, audit in (("with", found.with_it), ("without", found.without_it)):
+    for tree, audit in (("with", run.with_it), ("without", run.without_it)):
         w = strongest(audit)
         figures = f"{w.association:.4f}", f"{w.influence:.4f}"
-        rows.append((found.rows, found.protected, tree, shown(w), *figures))
+        rows.append((run.rows, run.protected, tree, shown(w), *figures))
     return rows
 
 
-def repair_row(found: Found) -> tuple[str, ...]:
+def repair_row(run: Workflow) -> tuple[str, ...]:
     """A row of the table of repairs."""
-    repair, (step,) = found.repair, found.repair.steps
+    repair, (step,) = run.repair, run.repair.steps
     (value,) = {change.value for change in step.changes}
     term = step.changes[0].term.replace("<=?", "<=")  # the mark says where missing values go
     places = f" at {len(step.changes)} places" if len(step.changes) > 1 else ""
     return (
-        found.rows, found.protected, f"`{term}`{places}", value,
+        run.rows, run.protected, f"`{term}`{places}", value,
         f"{repair.used.before:.4f}", f"{repair.used.after:.4f}",
-        f"{len(found.without_it.decompositions)}", f"{found.seconds:.2f}",
+        f"{len(run.without_it.decompositions)}", f"{run.seconds:.2f}",
     )  # fmt: skip
 
 
@@ -216,13 +216,13 @@ def reproduce() -> Reproduced:
             Table(
                 "The strongest proxy that is not a bare variable",
                 ("rows", "protected", "`relationship`", "proxy", "association", "influence"),
-                tuple(row for found in runs for row in witness_rows(found)),
+                tuple(row for run in runs for row in witness_rows(run)),
             ),
             Table(
                 "The tree without `relationship`, repaired",
                 ("rows", "protected", "what became a constant", "constant", "accuracy before",
                  "after", "computations", "seconds to audit them"),
-                tuple(repair_row(found) for found in runs),
+                tuple(repair_row(run) for run in runs),
             ),
         ],
         pictures=[

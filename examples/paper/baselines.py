@@ -82,9 +82,9 @@ class Adult:
         """Look for marriage in a model."""
         return pu.audit(model, self.X, {"married": self.married}, epsilon, DELTA)
 
-    def accuracy(self, said: Any) -> float:
+    def accuracy(self, predicted: Any) -> float:
         """On the records that were not trained on."""
-        return float(np.mean(said == self.other_y))
+        return float(np.mean(predicted == self.other_y))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,33 +123,33 @@ def adult(sample: int = 0) -> Adult:
 def associations(sample: int = 0) -> dict[str, float]:
     """The association of each feature with marriage, highest first."""
     data = adult(sample)
-    found = {
+    by_feature = {
         name: data.audit(pu.Program.parse(name), 0).decompositions[0].associations["married"]
         for name in data.features
     }
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    return dict(sorted(by_feature.items(), key=lambda item: -item[1]))
 
 
 @cache
 def cut(epsilon: float, sample: int = 0) -> Cut:
     """Remove what is associated and train again; or train on everything and repair."""
     data = adult(sample)
-    left = tuple(name for name in data.features if associations(sample)[name] < epsilon)
-    tree, full = data.trained(left), data.trained(data.features)
+    remaining = tuple(name for name in data.features if associations(sample)[name] < epsilon)
+    tree, full = data.trained(remaining), data.trained(data.features)
     repair = pu.repair(
         full, data.X, data.y, protected={"married": data.married}, epsilon=epsilon, delta=DELTA,
         search=QUICK,
     )  # fmt: skip
     return Cut(
-        epsilon, left, data.audit(tree, epsilon),
-        data.accuracy(tree.predict(data.other_X[list(left)])),
+        epsilon, remaining, data.audit(tree, epsilon),
+        data.accuracy(tree.predict(data.other_X[list(remaining)])),
         data.accuracy(repair.program.predict(data.other_X)), repair,
     )  # fmt: skip
 
 
-def strongest_feature(found: pu.Decomposition | pu.Witness) -> float:
+def strongest_feature(computation: pu.Decomposition | pu.Witness) -> float:
     """The highest association among the features that a computation reads."""
-    return max(associations()[name] for name in variables(found.expression))
+    return max(associations()[name] for name in variables(computation.expression))
 
 
 def cuts_table(cuts: Sequence[Cut]) -> Table:
@@ -219,15 +219,15 @@ def features_table() -> Table:
     """Association, influence in the tree on all features, and what removal alone costs."""
     data = adult()
     every = data.features
-    found = data.audit(data.trained(every), SHOWN)
+    audit = data.audit(data.trained(every), SHOWN)
     used = dict.fromkeys(every, 0.0)
-    for one in found.decompositions:
+    for one in audit.decompositions:
         if one.term in used:
             used[one.term] = max(used[one.term], one.influence or 0.0)
     rows = []
     for name, association in associations().items():
-        left = [other for other in every if other != name]
-        accuracy = data.accuracy(data.trained(left).predict(data.other_X[left]))
+        remaining = [other for other in every if other != name]
+        accuracy = data.accuracy(data.trained(remaining).predict(data.other_X[remaining]))
         witness = association >= SHOWN and used[name] > DELTA
         rows.append((
             f"`{name}`", f"{association:.4f}", f"{used[name]:.4f}",
@@ -265,10 +265,10 @@ def draw_cuts() -> Axes:
             linewidth=1.6, label=name,
         )  # fmt: skip
     for epsilon in THRESHOLDS:
-        left = sum(bool(cut(epsilon, one).audit.witnesses) for one in samples)
+        with_witness = sum(bool(cut(epsilon, one).audit.witnesses) for one in samples)
         ax.annotate(
-            f"{left} of {SAMPLES}", (epsilon, 1.01), xycoords=("data", "axes fraction"),
-            ha="center", va="bottom", fontsize=9, color=REMOVED if left else GREY,
+            f"{with_witness} of {SAMPLES}", (epsilon, 1.01), xycoords=("data", "axes fraction"),
+            ha="center", va="bottom", fontsize=9, color=REMOVED if with_witness else GREY,
         )  # fmt: skip
     ax.set_title(
         "samples in which removal leaves a witness (repair: none)", fontsize=9, color=GREY, pad=18
@@ -286,8 +286,8 @@ def draw_cuts() -> Axes:
 def draw_computations(at: Cut) -> Axes:
     """Each computation of a tree trained on what is left: beside the strongest of its features."""
     ax = _axes("highest association among the features it reads", "association of the computation")
-    found = [d for d in at.audit.decompositions if d.influence is not None]
-    top = 1.08 * max(d.associations["married"] for d in found)
+    measured = [d for d in at.audit.decompositions if d.influence is not None]
+    top = 1.08 * max(d.associations["married"] for d in measured)
     ax.plot([0, at.epsilon], [0, at.epsilon], color=GREY, linewidth=1)
     ax.axvline(at.epsilon, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     ax.axhline(at.epsilon, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
@@ -295,13 +295,13 @@ def draw_computations(at: Cut) -> Axes:
         (False, GREY, f"influence at most {DELTA:g}"),
         (True, REMOVED, f"influence above {DELTA:g}"),
     ):
-        those = [d for d in found if ((d.influence or 0.0) > DELTA) is strong]
+        those = [d for d in measured if ((d.influence or 0.0) > DELTA) is strong]
         ax.scatter(
             [strongest_feature(d) for d in those], [d.associations["married"] for d in those],
             s=34, c=color, alpha=0.75, linewidths=0.5, edgecolors="white", label=name, zorder=3,
         )  # fmt: skip
     named = {}  # the strongest computation of each strongest feature, if above it
-    for one in sorted(found, key=lambda d: d.associations["married"]):
+    for one in sorted(measured, key=lambda d: d.associations["married"]):
         if (one.influence or 0.0) > DELTA and one.associations["married"] > strongest_feature(
             one
         ) + 0.02:

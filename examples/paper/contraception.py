@@ -57,9 +57,9 @@ def guessed_right() -> tuple[float, float]:
 
 
 def shown(witness: pu.Witness) -> str:
-    """The beginning of its text, and at how many places it stands if at more than one."""
-    places = f", {witness.occurrences} places" if witness.occurrences > 1 else ""
-    return f"`{shortened(witness.term)}`{places}"
+    """The text of a witness, cut short, with the number of its positions if several."""
+    positions = f", {witness.occurrences} places" if witness.occurrences > 1 else ""
+    return f"`{shortened(witness.term)}`{positions}"
 
 
 def row(witness: pu.Witness) -> tuple[str, ...]:
@@ -85,11 +85,11 @@ def drawn(branch: pu.Witness) -> Axes:
 
 def reproduce() -> Reproduced:
     """Find the question about education and the branch around it, and say what they tell."""
-    found = audited().validated("confirm")
-    guards = [w for w in found.witnesses if w.term == EDUCATION]
+    audit = audited().validated("confirm")
+    guards = [w for w in audit.witnesses if w.term == EDUCATION]
     first, second = sorted((w.influence for w in guards if w.occurrences == 1), reverse=True)
     (both,) = (w.influence for w in guards if w.occurrences == 2)
-    (branch,) = (w for w in found.witnesses if w.term.startswith(BRANCH))
+    (branch,) = (w for w in audit.witnesses if w.term.startswith(BRANCH))
     association = guards[0].association
     islam, guessed = guessed_right()
     return Reproduced(
@@ -110,7 +110,7 @@ def reproduce() -> Reproduced:
                 "All witnesses",
                 ("witness", "association", "influence", "women who come there",
                  "in the population"),
-                tuple(row(w) for w in found.witnesses),
+                tuple(row(w) for w in audit.witnesses),
             )
         ],
         pictures=[

@@ -161,13 +161,13 @@ def has_any(column: pd.Series) -> tuple[pd.Series, str]:
         words = lowered(column)
         return (~words.isin(NONE)).astype("boolean").mask(words.isin(NOT_KNOWN)), "words"
     numbers = column.fillna(0)
-    found = set(numbers)
-    if YES in found and found <= {0, *CODES}:
+    distinct = set(numbers)
+    if YES in distinct and distinct <= {0, *CODES}:
         has = (numbers == YES).astype("boolean").mask(numbers.isin(UNKNOWN))
-        return has, f"codes {YES} and {NO if NO in found else 0}"
-    if found & CODES and len(found) <= FEW:
+        return has, f"codes {YES} and {NO if NO in distinct else 0}"
+    if distinct & CODES and len(distinct) <= FEW:
         raise pu.DataError(
-            f"{column.name}: the numbers {', '.join(f'{n:g}' for n in sorted(found))} (0 for an "
+            f"{column.name}: the numbers {', '.join(f'{n:g}' for n in sorted(distinct))} (0 for an "
             "empty cell) could be codes or amounts, so who has any is not clear; save 1 for yes, "
             "5 for no, and 8 or 9 where it is not known"
         )
@@ -213,9 +213,9 @@ def income_guard(answer: Answer) -> pu.Decomposition | None:
     )
 
 
-def passes(answer: Answer, found: pu.Decomposition) -> bool:
+def passes(answer: Answer, decomposition: pu.Decomposition) -> bool:
     """Whether a computation is a witness."""
-    return any(w.id == found.id for w in answer.audit.witnesses)
+    return any(w.id == decomposition.id for w in answer.audit.witnesses)
 
 
 def guard_row(answer: Answer) -> tuple[str, ...]:

@@ -98,8 +98,8 @@ def p_values(strength: float, seed: int) -> tuple[float, float]:
     x = draw.integers(0, 8, ROWS)
     z = np.where(draw.random(ROWS) < strength, x >= 4, draw.random(ROWS) < 0.5)
     test = pu.Permutation(permutations=PERMUTATIONS, correction="none", seed=seed)
-    found = pu.audit(pu.Program.parse("x"), {"x": x}, {"z": z}, epsilon=0, delta=0, validity=test)
-    (witness,) = found.witnesses
+    audit = pu.audit(pu.Program.parse("x"), {"x": x}, {"z": z}, epsilon=0, delta=0, validity=test)
+    (witness,) = audit.witnesses
     assert witness.validity is not None
     assert witness.validity.p_value is not None
     chance = [np.bincount(2 * x + draw.permutation(z), minlength=16) for _ in range(PERMUTATIONS)]
@@ -112,8 +112,8 @@ def significant() -> list[tuple[float, float, float]]:
     """For each strength, the share of samples called significant, here and as printed."""
     shares = []
     for strength in STRENGTHS:
-        found = np.array([p_values(strength, seed) for seed in range(SAMPLES)])
-        here, printed = np.mean(found <= ALPHA, axis=0)
+        values = np.array([p_values(strength, seed) for seed in range(SAMPLES)])
+        here, printed = np.mean(values <= ALPHA, axis=0)
         shares.append((strength, float(here), float(printed)))
     return shares
 
@@ -125,11 +125,11 @@ def meanings() -> Table:
     """Who is a witness by the association of `p1`, and by that of `p`."""
     rows = []
     for name, text in (("masked", MASKED), ("open", OPEN)):
-        found = pu.audit(pu.Program.parse(text), PEOPLE, PREGNANT, epsilon=0.1, delta=0)
-        (whole,) = (d for d in found.decompositions if str(d.positions[0]) == "root")
+        audit = pu.audit(pu.Program.parse(text), PEOPLE, PREGNANT, epsilon=0.1, delta=0)
+        (whole,) = (d for d in audit.decompositions if str(d.positions[0]) == "root")
         for term in ("vitamins == 1", "engaged == 1"):
             one = max(
-                (d for d in found.decompositions if d.term == term), key=lambda d: d.influence or 0
+                (d for d in audit.decompositions if d.term == term), key=lambda d: d.influence or 0
             )
             of_p1, of_p = (d.associations["pregnant"] for d in (one, whole))
             passes = [
@@ -156,17 +156,17 @@ def signs() -> Table:
     for text, epsilon, delta in (
         (MASKED, 1.0, 0.0), (MASKED, 1.0, 0.5), (MASKED, 0.5, 0.5), (IDLE, 1.0, 0.0),
     ):  # fmt: skip
-        found = pu.audit(pu.Program.parse(text), PEOPLE, PREGNANT, epsilon=epsilon, delta=delta)
-        (guard,) = (d for d in found.decompositions if d.term == "vitamins == 1")
+        audit = pu.audit(pu.Program.parse(text), PEOPLE, PREGNANT, epsilon=epsilon, delta=delta)
+        (guard,) = (d for d in audit.decompositions if d.term == "vitamins == 1")
         d, i = guard.associations["pregnant"], guard.influence or 0.0
         readings = (
             d >= epsilon and i > delta, d > epsilon and i > delta,
             d >= epsilon and i >= delta, d > epsilon and i >= delta,
         )  # fmt: skip
-        here = any(w.term == "vitamins == 1" for w in found.witnesses)
+        here = any(w.term == "vitamins == 1" for w in audit.witnesses)
         rows.append((
             "masked" if text is MASKED else f"`{IDLE}`", f"({epsilon:g}, {delta:g})",
-            f"{d:g}", f"{i:g}", *("yes" if said else "no" for said in (*readings, here)),
+            f"{d:g}", f"{i:g}", *("yes" if holds else "no" for holds in (*readings, here)),
         ))  # fmt: skip
     return Table(
         "Is the guard `vitamins == 1` a witness?",
@@ -198,16 +198,16 @@ def steps() -> list[tuple[str, int, int, str]]:
             constant = pu.Program.parse(change.value).term
             assert isinstance(constant, Const)
             new[repair.original.points.site(change.position)] = constant
-        said = ", ".join(f"`{change.term}` becomes {change.value}" for change in step.changes)
-        trace.append(_traced(said, repair.original.replaced_points(new)[0]))
+        changes = ", ".join(f"`{change.term}` becomes {change.value}" for change in step.changes)
+        trace.append(_traced(changes, repair.original.replaced_points(new)[0]))
     assert trace[-1] == _traced(trace[-1][0], repair.program)
     return trace
 
 
-def _traced(said: str, program: pu.Program) -> tuple[str, int, int, str]:
+def _traced(changes: str, program: pu.Program) -> tuple[str, int, int, str]:
     occurrences = sum(isinstance(term, Var) for term in program.points.terms)
     text = " ".join(str(pu.Program(program.term)).split())
-    return said, program.size, occurrences, text.replace("( ", "(").replace(" )", ")")
+    return changes, program.size, occurrences, text.replace("( ", "(").replace(" )", ")")
 
 
 # Long supports
@@ -217,8 +217,8 @@ def noise(rows: int, bins: int | None) -> float:
     """The association of noise with a coin."""
     draw = np.random.default_rng(rows)
     X, z = {"x": draw.normal(size=rows)}, draw.integers(0, 2, rows)
-    found = pu.audit(pu.Program.parse("x"), X, {"z": z}, max_support=50, bins=bins)
-    return found.decompositions[0].associations["z"]
+    audit = pu.audit(pu.Program.parse("x"), X, {"z": z}, max_support=50, bins=bins)
+    return audit.decompositions[0].associations["z"]
 
 
 def formula(rows: int) -> float:
@@ -259,10 +259,10 @@ def draw_significant(shares: Sequence[tuple[float, float, float]]) -> Axes:
     return ax
 
 
-def draw_noise(found: Sequence[tuple[int, float, float, float]]) -> Axes:
+def draw_noise(noise: Sequence[tuple[int, float, float, float]]) -> Axes:
     """The association of noise by the number of rows."""
     ax = _axes("rows, each with another value", "association of noise with a coin")
-    rows, raw, binned, exact = zip(*found, strict=True)
+    rows, raw, binned, exact = zip(*noise, strict=True)
     ax.plot(rows, exact, color=GREY, linewidth=5, alpha=0.25, solid_capstyle="round")
     ax.plot(rows, raw, color=PRINTED, marker="o", linewidth=1.4)
     ax.plot(rows, binned, color=OURS, marker="s", linewidth=1.4, clip_on=False)
@@ -294,8 +294,8 @@ def reproduce() -> Reproduced:
                 "A repair step by step, at the thresholds (1, 0); `lotion` is bought with "
                 "`vitamins`",
                 ("step", "size", "variable occurrences", "program"),
-                tuple((said, str(size), str(count), f"`{text}`")
-                      for said, size, count, text in steps()),
+                tuple((change, str(size), str(count), f"`{text}`")
+                      for change, size, count, text in steps()),
             ),
             Table(
                 "Association of noise with a coin; so that 100 rows have bins too, these are made "

@@ -195,7 +195,7 @@ def insertions(way: Way, count: int = COUNT, seed: int = SEED) -> list[Insertion
     draw = random.Random(f"{way} {seed}")
     data, branches_at = students(), places()
     points = data.grades.points
-    found = []
+    inserted = []
     for point in draw.sample(branches_at, count):
         new, inside = data.inserted, 0
         if way == "guard":
@@ -205,8 +205,8 @@ def insertions(way: Way, count: int = COUNT, seed: int = SEED) -> list[Insertion
             draw.shuffle(branches)
             new, inside = Ite(data.inserted, *branches), 1
         program = pu.Program(points.replace({Site(point): new}), data.grades.inputs)
-        found.append(Insertion(way, program, point + inside))  # points are in preorder
-    return found
+        inserted.append(Insertion(way, program, point + inside))  # points are in preorder
+    return inserted
 
 
 def only(inserted: Term) -> Callable[[pu.Witness], pu.Judgment]:
@@ -236,7 +236,7 @@ def examined(insertion: Insertion) -> Result:
     listed = [d for d in repair.before.decompositions if d.expression == data.inserted]
     influence = listed[0].influence
     assert influence is not None
-    said, now, grades = (p.predict(columns) for p in (program, repair.program, data.grades))
+    before, after, grades = (p.predict(columns) for p in (program, repair.program, data.grades))
     return Result(
         insertion=insertion,
         listed=len(listed),
@@ -244,9 +244,9 @@ def examined(insertion: Insertion) -> Result:
         influence=influence,
         witness=any(w.expression == data.inserted for w in repair.before.witnesses),
         repair=repair,
-        kept=float(np.mean(now == said)),
-        before=float(np.mean(said == grades)),
-        after=float(np.mean(now == grades)),
+        kept=float(np.mean(after == before)),
+        before=float(np.mean(before == grades)),
+        after=float(np.mean(after == grades)),
     )
 
 
@@ -294,7 +294,7 @@ def counts(results: Sequence[Result]) -> Table:
     strong = [r for r in results if r.association >= EPSILON and r.influence > DELTA]
     repaired = [r for r in results if r.witness]
     sure = sum(r.witness for r in strong)
-    left = sum(len(r.repair.after.violations(only(data.inserted))) for r in results)
+    remaining = sum(len(r.repair.after.violations(only(data.inserted))) for r in results)
     least = min(r.kept - (1 - r.influence) for r in repaired)
     figures = {
         "places where it could be put": f"{len(places())}",
@@ -303,7 +303,7 @@ def counts(results: Sequence[Result]) -> Table:
         "... where it passes both thresholds": f"{len(strong)}",
         "... and is a witness": f"{sure}",
         "witnesses where it does not pass": f"{len(repaired) - sure}",
-        "violations left by the repairs": f"{left}",
+        "violations left by the repairs": f"{remaining}",
         "association of the inserted tree with drinking": f"{results[0].association:.4f}",
         "share of pupils about whom it is right": f"{right:.4f}",
         "share of pupils who drink little": f"{np.mean(~data.drinks):.4f}",
@@ -332,14 +332,14 @@ def repairs(results: Sequence[Result]) -> Table:
 
 def drawn(results: Iterable[Result]) -> Axes:
     """Agreement after repair against influence, and its crowded corner once more, larger."""
-    found = [r for r in results if r.witness]
+    witnesses = [r for r in results if r.witness]
     ax = Figure(figsize=(6.8, 4.6), layout="constrained").subplots()
-    _draw(ax, found, 1.08 * max(r.influence for r in found))
+    _draw(ax, witnesses, 1.08 * max(r.influence for r in witnesses))
     ax.set_xlabel("influence of the inserted tree")
     ax.set_ylabel("agreement of the repaired with the original")
     ax.legend(loc="upper right", frameon=False, fontsize=9, title="inserted", alignment="left")
     corner = ax.inset_axes((0.1, 0.1, 0.36, 0.4))
-    _draw(corner, [r for r in found if r.influence < 0.045], 0.045)
+    _draw(corner, [r for r in witnesses if r.influence < 0.045], 0.045)
     corner.tick_params(labelsize=8, length=2)
     corner.set_xticks([0, 0.02, 0.04])
     corner.set_yticks([0.96, 0.98, 1])

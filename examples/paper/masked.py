@@ -80,9 +80,9 @@ def seen(text: str, X: pd.DataFrame, pregnant: pd.Series[int]) -> Seen:
     tree = DecisionTreeClassifier(random_state=0).fit(X, decisions)
     assert (tree.predict(X) == decisions).all()
     protected = {"pregnant": pregnant}
-    found = pu.audit(program, X, protected, epsilon=1, delta=0).decompositions
-    of = {str(d.positions[0]): d for d in found if len(d.positions) == 1}
-    inputs = {d.term: d.associations["pregnant"] for d in found if d.term in X}
+    decompositions = pu.audit(program, X, protected, epsilon=1, delta=0).decompositions
+    of = {str(d.positions[0]): d for d in decompositions if len(d.positions) == 1}
+    inputs = {d.term: d.associations["pregnant"] for d in decompositions if d.term in X}
     values = shap.TreeExplainer(tree)(X).values[:, :, 1]
     means = [values[pregnant == group].mean(axis=0) for group in (0, 1)]
     return Seen(
@@ -125,9 +125,9 @@ def trees_table() -> Table:
     """Two trees that decide the same, and what is found in them."""
     rows = []
     for name, text in TREES.items():
-        found = in_tree(text)
-        highest = max(d.associations["pregnant"] for d in found.decompositions)
-        rows.append((name, f"`{text}`", f"{highest:g}", str(len(found.witnesses))))
+        audit = in_tree(text)
+        highest = max(d.associations["pregnant"] for d in audit.decompositions)
+        rows.append((name, f"`{text}`", f"{highest:g}", str(len(audit.witnesses))))
     return Table(
         "Two trees with the decisions of the program that is split in two, at (1, 0)",
         ("tree", "program", "highest association in it", "witnesses"),

@@ -132,26 +132,26 @@ def program(total: Term, border: float) -> pu.Program:
     return pu.Program(Compare(Relation.GE, total, const(border)))
 
 
-def questions(found: pu.Audit) -> list[pu.Decomposition]:
+def questions(audit: pu.Audit) -> list[pu.Decomposition]:
     """Where it is asked whether someone is a husband, one at a time, most influential first.
 
     A linear model does not ask it; there it is the term of that column.
     """
-    asked = [
+    tests = [
         d
-        for d in found.decompositions
+        for d in audit.decompositions
         if d.occurrences == 1 and d.size == 3 and variables(d.expression) == ("relationship",)
     ]
-    best = max(associated(d) for d in asked)  # other questions ask for other places
+    best = max(associated(d) for d in tests)  # other questions ask for other places
     return sorted(
-        (d for d in asked if associated(d) == best), key=lambda d: d.influence or 0.0, reverse=True
+        (d for d in tests if associated(d) == best), key=lambda d: d.influence or 0.0, reverse=True
     )
 
 
-def everywhere(found: pu.Audit) -> pu.Decomposition:
+def everywhere(audit: pu.Audit) -> pu.Decomposition:
     """The same question at all of its places at once."""
-    one = questions(found)[0]
-    same = [d for d in found.decompositions if d.term == one.term]
+    one = questions(audit)[0]
+    same = [d for d in audit.decompositions if d.term == one.term]
     return max(same, key=lambda d: d.occurrences)
 
 
@@ -167,10 +167,10 @@ def reproduce() -> Reproduced:
     """Audit the programs as the authors write them, then the models as they decide."""
     sample = people()
     models = trained(sample)
-    found = audited(models, sample)
-    (guard,) = questions(found["tree"])
-    votes = questions(found["forest"])
-    (term,) = questions(found["linear model"])
+    audits = audited(models, sample)
+    (guard,) = questions(audits["tree"])
+    votes = questions(audits["forest"])
+    (term,) = questions(audits["linear model"])
     return Reproduced(
         compared=[
             Compared("tree, is it a husband?: association", "0.383606651953", associated(guard)),
@@ -180,7 +180,7 @@ def reproduce() -> Reproduced:
             Compared("its influence in one tree", "0.037536", votes[0].influence or 0.0),
             Compared("in another", "0.031048", votes[1].influence or 0.0),
             Compared("in the third", "0.011896", votes[2].influence or 0.0),
-            Compared("in all three at once", None, everywhere(found["forest"]).influence or 0.0),
+            Compared("in all three at once", None, everywhere(audits["forest"]).influence or 0.0),
             Compared("linear model, the weight of `relationship`", "-0.026", weight(models)),
             Compared("association of that term", "0.382779488253", associated(term)),
             Compared("its influence", "0.109057", term.influence or 0.0),
@@ -196,7 +196,7 @@ def reproduce() -> Reproduced:
         ],
         pictures=[
             Picture(
-                "models", draw(found),
+                "models", draw(audits),
                 "Every computation of the three programs as the authors write them, and marital "
                 "status",
             )
@@ -204,9 +204,9 @@ def reproduce() -> Reproduced:
     )  # fmt: skip
 
 
-def associated(found: pu.Decomposition) -> float:
+def associated(decomposition: pu.Decomposition) -> float:
     """Its association with marital status."""
-    return found.associations["marital status"]
+    return decomposition.associations["marital status"]
 
 
 def weight(models: dict[str, Written]) -> float:
@@ -217,35 +217,35 @@ def weight(models: dict[str, Written]) -> float:
 
 def rows(name: str, written: Written, sample: People) -> list[tuple[str, ...]]:
     """The rows of the table of one model: one if the authors write it as it decides, else two."""
-    said = np.asarray(written.model.predict(sample.X))
-    decided = said >= 0.5
-    told: list[tuple[str, ...]] = []
+    predicted = np.asarray(written.model.predict(sample.X))
+    decided = predicted >= 0.5
+    rows: list[tuple[str, ...]] = []
     programs = {"by the authors": written.authors, "as it decides": written.decides}
     if written.authors == written.decides:
         programs = {"as it decides, by the authors too": written.decides}
     for how, one in programs.items():
         yes = np.asarray(one.predict(sample.X)).astype(bool)
-        found = sample.audit(one)
-        influences = ", ".join(f"{d.influence or 0.0:.4f}" for d in questions(found))
-        told.append((
+        audit = sample.audit(one)
+        influences = ", ".join(f"{d.influence or 0.0:.4f}" for d in questions(audit))
+        rows.append((
             name, how, f"{np.mean(yes == (sample.income == 1)):.3f}", f"{yes.mean():.1%}",
             f"{np.mean(yes == decided):.1%}", influences,
-            f"{everywhere(found).influence or 0.0:.4f}",
+            f"{everywhere(audit).influence or 0.0:.4f}",
         ))  # fmt: skip
-    return told
+    return rows
 
 
-def draw(found: dict[str, pu.Audit]) -> Axes:
+def draw(audits: dict[str, pu.Audit]) -> Axes:
     """All computations of all programs, association across and influence up."""
     ax: Axes = Figure(figsize=(7.2, 4.8), layout="constrained").subplots()
-    for name, audit in found.items():
+    for name, audit in audits.items():
         points = audit.to_frame()
         ax.scatter(
             points["association"], points["influence"], s=26, marker=MARKERS[name],
             c=COLOURS[name], alpha=0.65, edgecolors="white", linewidths=0.4, label=name, zorder=3,
         )  # fmt: skip
         label(ax, name, questions(audit)[0], NAMES[name])
-    label(ax, "forest", everywhere(found["forest"]), EVERYWHERE)
+    label(ax, "forest", everywhere(audits["forest"]), EVERYWHERE)
     ax.set_xlabel("association with marital status")
     ax.set_ylabel("influence on decisions")
     ax.spines[["top", "right"]].set_visible(False)

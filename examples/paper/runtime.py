@@ -174,9 +174,9 @@ def timed(model: Any, size: int, people: People, threshold: float = 0.05) -> Run
     with threadpool_limits(1):  # threads of BLAS that wait for each other take time of their own
         while not times or (len(times) < RUNS and sum(times) < PATIENCE):
             start = time.process_time()
-            found = audited(model, people, threshold)
+            audit = audited(model, people, threshold)
             times.append(time.process_time() - start)
-    return Run(len(people.X), size, len(found.decompositions), found.complete, min(times))
+    return Run(len(people.X), size, len(audit.decompositions), audit.complete, min(times))
 
 
 def by_rows(people: People, rows: Iterable[int]) -> dict[str, list[Run]]:
@@ -347,11 +347,11 @@ def sizes_table(runs: dict[str, list[Run]]) -> Table:
 
 def draw(rows: dict[str, list[Run]], sizes: dict[str, list[Run]]) -> Axes:
     """Two panels with one scale of time."""
-    left: Axes
+    by_rows: Axes
     right: Axes
-    left, right = Figure(figsize=(9.2, 4.2), layout="constrained").subplots(1, 2, sharey=True)
+    by_rows, right = Figure(figsize=(9.2, 4.2), layout="constrained").subplots(1, 2, sharey=True)
     for ax, runs, across, title in (
-        (left, rows, "rows", "33 to 38 decompositions, more and more rows"),
+        (by_rows, rows, "rows", "33 to 38 decompositions, more and more rows"),
         (right, sizes, "decompositions", f"{SAMPLE:,} rows, larger and larger models"),
     ):
         for kind, some in runs.items():
@@ -364,8 +364,8 @@ def draw(rows: dict[str, list[Run]], sizes: dict[str, list[Run]]) -> Axes:
         ax.set_title(title, fontsize=9, loc="left", color="#3b4652")
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(which="minor", length=0)
-    left.set_ylabel("seconds")
-    for ax, at in ((left, SAMPLE), (right, 38)):
+    by_rows.set_ylabel("seconds")
+    for ax, at in ((by_rows, SAMPLE), (right, 38)):
         ax.plot([at], [3.6], "*", color="#20262d", markersize=10, zorder=4)
         ax.annotate(
             "their program,\nrun elsewhere:\n38 decompositions,\n1,000 rows", (at, 3.6), (0, 8),
@@ -374,8 +374,8 @@ def draw(rows: dict[str, list[Run]], sizes: dict[str, list[Run]]) -> Axes:
         low, high = ax.get_xlim()
         ax.set_xlim(low, high * 2.2)
         guides(ax)
-    left.legend(frameon=False, fontsize=8, loc="lower right")
-    return left
+    by_rows.legend(frameon=False, fontsize=8, loc="lower right")
+    return by_rows
 
 
 def line(ax: Axes, kind: str, runs: Sequence[Run], across: str) -> None:

@@ -108,8 +108,8 @@ def nearest(
 ) -> tuple[Any, pu.Audit]:
     """The model whose number of decompositions is nearest to what is wanted, and its audit."""
     models = [make(size).fit(sample.X, sample.income) for size in sizes]
-    found = [(model, audited(model, sample)) for model in models]
-    return min(found, key=lambda pair: abs(len(pair[1].decompositions) - wanted))
+    audits = [(model, audited(model, sample)) for model in models]
+    return min(audits, key=lambda pair: abs(len(pair[1].decompositions) - wanted))
 
 
 def three(sample: People) -> dict[str, tuple[Any, pu.Audit]]:

@@ -57,17 +57,17 @@ def audited() -> pu.Audit:
 
 
 def shown(witness: pu.Witness) -> str:
-    """The beginning of its text, and at how many places it stands if at more than one."""
-    places = f", {witness.occurrences} places" if witness.occurrences > 1 else ""
-    return f"`{shortened(witness.term)}`{places}"
+    """The text of a witness, cut short, with the number of its positions if several."""
+    positions = f", {witness.occurrences} places" if witness.occurrences > 1 else ""
+    return f"`{shortened(witness.term)}`{positions}"
 
 
 def judged(witness: pu.Witness, policy: pu.Policy) -> tuple[str, ...]:
     """A row of the table of judgments."""
-    said = policy(witness)
-    decision = "no rule" if said is None else "appropriate" if said.appropriate else "not"
+    judgment = policy(witness)
+    decision = "no rule" if judgment is None else "appropriate" if judgment.appropriate else "not"
     figures = f"{witness.association:.4f}", f"{witness.influence:.4f}"
-    allowed = said is not None and said.appropriate
+    allowed = judgment is not None and judgment.appropriate
     return (shown(witness), *figures, decision, "no" if allowed else "yes")
 
 
@@ -84,10 +84,10 @@ def tested(confirmed: pu.Witness, permuted: pu.Witness) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def drawn(found: pu.Audit, guard: pu.Witness) -> Axes:
+def drawn(audit: pu.Audit, guard: pu.Witness) -> Axes:
     """The picture, with a name at the paper's proxy."""
     ax: Axes = Figure(figsize=(7.6, 5.0), layout="constrained").subplots()
-    found.plot(ax=ax)
+    audit.plot(ax=ax)
     ax.annotate(
         guard.term, (guard.association, guard.influence),
         xytext=(0, 24), textcoords="offset points", ha="center", fontsize=7.5,
@@ -98,11 +98,11 @@ def drawn(found: pu.Audit, guard: pu.Witness) -> Axes:
 
 def reproduce() -> Reproduced:
     """Find the proxies, judge them by the policy, and ask whether they are more than chance."""
-    found, policy = audited(), pu.read_policy(POLICY)
-    (guard,) = (w for w in found.witnesses if w.term == STUDY)
-    (branch,) = (w for w in found.witnesses if w.term.startswith(f"ite({STUDY}"))
-    left = found.violations(policy)
-    bounds, chance = found.validated("confirm"), found.validated("permutation")
+    audit, policy = audited(), pu.read_policy(POLICY)
+    (guard,) = (w for w in audit.witnesses if w.term == STUDY)
+    (branch,) = (w for w in audit.witnesses if w.term.startswith(f"ite({STUDY}"))
+    violations = audit.violations(policy)
+    bounds, chance = audit.validated("confirm"), audit.validated("permutation")
     sure = sum(w.validity is not None and w.validity.confirmed for w in bounds.witnesses)
     judgment = policy(guard)
     assert judgment is not None
@@ -114,15 +114,15 @@ def reproduce() -> Reproduced:
                 "judged by the policy", None,
                 "appropriate" if judgment.appropriate else "not appropriate",
             ),
-            Compared("violations without the policy", None, len(found.violations())),
-            Compared("violations under the policy", None, len(left)),
+            Compared("violations without the policy", None, len(audit.violations())),
+            Compared("violations under the policy", None, len(violations)),
             Compared("witnesses confirmed to have at least epsilon", None, sure),
         ],
         tables=[
             Table(
                 "Judged by the policy",
                 ("witness", "association", "influence", "judged", "violation"),
-                tuple(judged(w, policy) for w in found.witnesses),
+                tuple(judged(w, policy) for w in audit.witnesses),
             ),
             Table(
                 "Asked of the population",

@@ -22,11 +22,11 @@ from proxyuse.errors import LanguageError
 from proxyuse.lang.evaluate import Array, Vocabulary, evaluate
 from proxyuse.lang.kinds import MISSING_KIND, check_kinds
 from proxyuse.lang.nodes import Const, Node, Precision, Term, children, postorder, variables
+from proxyuse.lang.original_points import original_points
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.parse import parse_program
 from proxyuse.lang.positions import Points, Position, Site
 from proxyuse.lang.rewrite import simplify, simplify_node, without_missing_directions
-from proxyuse.lang.survivors import survivors
 from proxyuse.lang.text import LINE_WIDTH, brief, briefs, name_text, precision_of, term_text
 
 P = ParamSpec("P")
@@ -49,9 +49,9 @@ class Origin:
     coefficient: int | None = None
 
     def __str__(self) -> str:
-        numbered = {"tree": self.tree, "node": self.node, "coefficient": self.coefficient}
-        named = [f"{what} {number}" for what, number in numbered.items() if number is not None]
-        return ", ".join([self.step, *named] if self.step else named)
+        numbers = {"tree": self.tree, "node": self.node, "coefficient": self.coefficient}
+        parts = [f"{part} {number}" for part, number in numbers.items() if number is not None]
+        return ", ".join([self.step, *parts] if self.step else parts)
 
 
 class Origins(Mapping[int, Origin]):
@@ -170,11 +170,11 @@ class Program:
         self.checked_kinds: set[frozenset[tuple[str, str]]] = set()
         self._specialized: dict[frozenset[str], Program] = {}
         self._cache: dict[tuple[object, ...], Any] = {}
-        known = set(self.inputs)
-        if len(known) < len(self.inputs):
+        names = set(self.inputs)
+        if len(names) < len(self.inputs):
             duplicate = next(name for name, count in Counter(self.inputs).items() if count > 1)
             raise LanguageError(f"the input {duplicate!r} appears twice")
-        unknown = [name for name in self.variables if name not in known]
+        unknown = [name for name in self.variables if name not in names]
         if unknown:
             raise LanguageError(
                 f"the variable {unknown[0]!r} is not an input; add it to the inputs"
@@ -277,26 +277,26 @@ class Program:
         return self._replaced(new)[0]
 
     def replaced_points(self, new: Mapping[Site, Const]) -> tuple[Program, list[int]]:
-        """Do the same, and return the old point of each new point (-1 for new constants)."""
+        """Do the same, and return the original point of each point (-1 for new constants)."""
         program, built = self._replaced(new)
-        return program, survivors(self.points, built, program.points)
+        return program, original_points(self.points, built, program.points)
 
     def _replaced(self, new: Mapping[Site, Const]) -> tuple[Program, dict[int, Term]]:
         if not new:
             return self, {}
         points = self.points
-        by_number = {written: point for point, written in enumerate(points.written)}
-        at = {by_number[written]: origin for written, origin in self.origins.items()}
-        origins = {id(points.terms[point]): origin for point, origin in at.items()}
+        point_of = {written: point for point, written in enumerate(points.written)}
+        by_point = {point_of[written]: origin for written, origin in self.origins.items()}
+        origins = {id(points.terms[point]): origin for point, origin in by_point.items()}
         fresh = {site: Const(value.value) for site, value in new.items()}  # one object per site
         for site, value in fresh.items():
             first = points.covers(site)[0][0]
-            if first in at:
-                origins[id(value)] = at[first]
+            if first in by_point:
+                origins[id(value)] = by_point[first]
         built = points.rebuilt(fresh, simplify_node)
         for point, term in built.items():
-            if point in at:
-                origins.setdefault(id(term), at[point])
+            if point in by_point:
+                origins.setdefault(id(term), by_point[point])
         program = Program.traced(built[0], self.inputs, origins)
         # Constants are never missing, so these cached results stay valid.
         same = (complete for complete, cached in self._specialized.items() if cached is self)
@@ -324,8 +324,8 @@ class Program:
         return frame.vocabulary.decode(values) if values.dtype == np.int32 else values
 
     def __str__(self) -> str:
-        named = self.inputs != self.variables
-        header = f"lambda {', '.join(map(name_text, self.inputs))} ." if named else ""
+        explicit = self.inputs != self.variables
+        header = f"lambda {', '.join(map(name_text, self.inputs))} ." if explicit else ""
         if self.precision is not Precision.FLOAT64:
             header = f"{header} {self.precision}:".lstrip()
         text = term_text(self.term, self.precision)

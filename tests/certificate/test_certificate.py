@@ -636,7 +636,7 @@ def test_strange_contents_are_told(path, new, message):
 
 
 def test_a_large_file_and_a_missing_one_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(pu.FileError, match="no such file"):
+    with pytest.raises(pu.FileError, match="does not exist"):
         verify(tmp_path / "none.json", PROGRAM, DATA)
     monkeypatch.setattr("proxyuse.certificate.certificate.MAX_BYTES", 100)
     with pytest.raises(pu.FileError, match="too large"):

@@ -325,7 +325,7 @@ def test_in_pyproject_the_table_is_named_too(tmp_path, text, told):
 
 
 def test_a_file_that_cannot_be_read_is_said_so(tmp_path):
-    assert "no such file" in refused(tmp_path / "proxyuse.toml")
+    assert "does not exist" in refused(tmp_path / "proxyuse.toml")
     assert "is a folder" in refused(tmp_path)
     path = own(tmp_path, "key = 'a'")
     path.chmod(0)

@@ -165,7 +165,7 @@ def test_json_is_as_its_published_schema_says(folder, capsys):
         (("--model", "model.txt"), "--data"),
         (("--model", "model.txt", "--program", "model.txt", "--data", "people.csv"), "not allowed"),
         (("--model", "none.txt", "--data", "people.csv"), "none.txt"),
-        (("--model", "model.txt", "--data", "none.csv"), "no such file"),
+        (("--model", "model.txt", "--data", "none.csv"), "does not exist"),
         (("--model", "model.txt", "--data", "people.csv", "--policy", "none.yaml"), "none.yaml"),
         (("--model", "model.txt", "--data", "people.csv", "--seed", "-1"), "seed"),
         (("--model", "model.txt", "--data", "people.csv", "--threads", "0"), "threads"),

@@ -44,9 +44,9 @@ def check_disjoint(audit: pu.Audit) -> None:
 
 
 def check_listing(audit: pu.Audit, tree: Tree) -> None:
-    """Each computation is listed once, at each place where it stands as a term.
+    """Each computation is listed once, at each of its positions as a term.
 
-    A partial sum is listed at each place where it stands, as a term or as some operands.
+    A partial sum is listed at each of its positions, as a term or as a subset of operands.
     """
     listed = defaultdict[str, set[tuple[Site, ...]]](set)
     every = audit.decompositions
@@ -107,11 +107,11 @@ def test_a_subset_of_operands_that_stands_elsewhere_is_an_occurrence(all_sets: b
     a, b, c = rng.integers(0, 2, (3, 80)).astype(float)
     program = pu.Program.parse("ite(a + b > 1, 1, ite(c + b + a > 0, 2, 3))")
     audit = pu.audit(program, {"a": a, "b": b, "c": c}, {"z": a + b}, 0.9, 0.0, all_sets=all_sets)
-    found = [w for w in audit.witnesses if w.term == "a + b"]
-    assert {tuple(map(str, w.positions)) for w in found} == {
+    sums = [w for w in audit.witnesses if w.term == "a + b"]
+    assert {tuple(map(str, w.positions)) for w in sums} == {
         ("0.0",), ("2.0.0{0,1}",), ("0.0", "2.0.0{0,1}"),
     }  # fmt: skip
-    assert len({w.group for w in found}) == 1
+    assert len({w.group for w in sums}) == 1
 
 
 def test_a_group_starts_with_its_representative_although_it_is_not_the_strongest() -> None:

@@ -115,7 +115,7 @@ class Every:
         return self.passing[subset][attribute]
 
     def minimal(self, appropriate: frozenset[frozenset[int]] = frozenset()) -> set[frozenset[int]]:
-        found = set()
+        minimal = set()
         for subset, passing in self.passing.items():
             for attribute, passes in enumerate(passing):
                 inside = (s for s in self.passing if s < subset and s not in appropriate)
@@ -124,8 +124,8 @@ class Every:
                     and passes
                     and not any(self.passing[s][attribute] for s in inside)
                 ):
-                    found.add(subset)
-        return found
+                    minimal.add(subset)
+        return minimal
 
 
 def found_in(result: PartialSums) -> set[frozenset[int]]:
@@ -208,9 +208,9 @@ def test_all_subsets_are_listed_with_their_measures():
     operator = operator_of(engine)
     result = search_partial_sums(engine, operator, NMI, epsilon=0.5, delta=0.5, all_subsets=True)
     assert len(result.listed) == result.subsets == result.measured == 25
-    for found in result.listed:
-        assert found.influence == engine.influence([Site(operator.points[0], found.steps)])
-        assert found.associations == pytest.approx(engine.associations((found.term,), NMI)[0])
+    for subset in result.listed:
+        assert subset.influence == engine.influence([Site(operator.points[0], subset.steps)])
+        assert subset.associations == pytest.approx(engine.associations((subset.term,), NMI)[0])
 
 
 def test_a_bound_on_what_operands_can_move_settles_an_operator_at_once():
@@ -249,7 +249,7 @@ def test_equal_operands_are_one_decomposition_at_disjoint_positions():
     result = search_partial_sums(
         engine, operator_of(engine), NMI, epsilon=0.0, delta=0.0, all_subsets=True
     )
-    texts = [program.text_of(found.term) for found in result.listed]
+    texts = [program.text_of(subset.term) for subset in result.listed]
     assert len(set(texts)) == len(texts)
     (both,) = [f for f in result.listed if program.text_of(f.term) == "a + b"]
     assert {len(positions) for positions in both.positions} == {1, 2}

@@ -397,7 +397,7 @@ def test_credit_says_what_is_wrong_with_an_extract(
 
 
 def test_credit_needs_a_file_with_its_columns(tmp_path: Path) -> None:
-    with pytest.raises(pu.DataError, match="no such file"):
+    with pytest.raises(pu.DataError, match="does not exist"):
         credit(tmp_path / "nowhere.csv")
     path = tmp_path / "extract.csv"
     families().drop(columns="health_status").to_csv(path, index=False)

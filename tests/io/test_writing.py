@@ -101,13 +101,13 @@ def refused(path, *told):
 
 
 def test_a_place_that_is_not_there_is_said_so(tmp_path):
-    refused(tmp_path / "none" / "report", f"there is no folder {tmp_path / 'none'}")
+    refused(tmp_path / "none" / "report", f"the folder {tmp_path / 'none'} does not exist")
     refused(tmp_path, "is a folder")
     (tmp_path / "file").write_text("")
     refused(tmp_path / "file" / "report", "is not a folder")
     refused(tmp_path / ("x" * 300), "cannot be written")
-    refused("-", "not the name of a file")
-    refused(Path("-"), "not the name of a file")
+    refused("-", "standard output")
+    refused(Path("-"), "standard output")
 
 
 def test_a_folder_without_permission_is_said_so(tmp_path):
@@ -130,7 +130,7 @@ def test_a_file_that_may_not_be_written_to_is_not_replaced(tmp_path):
 
 
 def test_a_full_disk_is_said_so():
-    refused("/dev/full", "no room", "No space left")
+    refused("/dev/full", "no space left", "No space left")
 
 
 def child(code, folder, **options):
@@ -159,7 +159,7 @@ except FileError as error:
     print(error)
 """
     out, err = child(code, tmp_path).communicate(timeout=60)
-    assert "report cannot be written: there is no room for it" in out, err
+    assert "report cannot be written: no space left" in out, err
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == ({"report": old} if old else {})
 
 

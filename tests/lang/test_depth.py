@@ -86,7 +86,7 @@ def test_a_chain_of_some_depth_can_be_audited(shape):
 
 @pytest.mark.slow
 def test_a_deep_tree_can_be_audited():
-    # Most occurrences of x behave alike on four rows, but each is listed if all are asked for.
+    # Most occurrences of x behave alike on four rows, but `measure="all"` lists each of them.
     depth = 1000
     assert depth >= sys.getrecursionlimit()
     program = Program.parse(DEEP["else"](depth))

@@ -72,7 +72,7 @@ def test_every_shuffling_of_a_program_has_the_same_positions_and_ids(seed):
                 assert points.term_at(site) == others.term_at(site)
 
 
-def test_children_stand_in_canonical_order():
+def test_children_are_in_canonical_order():
     term = parse_term("z + 3 + y * x + x")
     parts = children(term)
     ordered = [str(parts[i]) for i in canonical_order(term)]

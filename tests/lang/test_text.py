@@ -134,7 +134,7 @@ X, Y = Var("x"), Var("y")
 @example(Add((X, Mul((Const(-math.inf), Const(-2.0), Y)))))
 @example(Add((Mul((Const(-1.0), X)), Const(-1.0))))
 @example(Mul((X, Const(-2.0), Add((Const(-1.0), Const(-1.0))))))
-def test_what_is_printed_parses_back_to_an_equal_term(term):
+def test_printed_text_parses_back_to_an_equal_term(term):
     assert parse_term(str(term)) == term
 
 
@@ -194,7 +194,7 @@ def test_a_keyword_is_a_name_in_backquotes_only(name):
         ("9007199254740993.0", 2.0**53), ("1e22", 1e22), ("1e-400", 0.0),
     ],
 )  # fmt: skip
-def test_numbers_are_parsed_like_in_python(text, value):
+def test_numbers_are_parsed_as_in_python(text, value):
     assert parse_term(text) == Const(value)
 
 

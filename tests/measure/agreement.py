@@ -208,6 +208,6 @@ class _Suite:
 
 def check_associations(together: Measurement, reference: Reference) -> None:
     terms = [candidate.term for candidate in Candidates(together.points, subsets=16)]
-    wanted = np.array([reference.associations(term) for term in terms])
-    wanted = wanted.reshape(len(terms), len(together.protected_names))
-    np.testing.assert_allclose(together.associations(terms, NMI), wanted, rtol=0, atol=1e-9)
+    expected = np.array([reference.associations(term) for term in terms])
+    expected = expected.reshape(len(terms), len(together.protected_names))
+    np.testing.assert_allclose(together.associations(terms, NMI), expected, rtol=0, atol=1e-9)

@@ -1,7 +1,7 @@
 """The axioms that proxy use should obey, on random programs.
 
-Explicit use, preprocessing, dummy and independence are the paper's; that names and the way rows
-are told do not matter follows from the definitions.
+Explicit use, preprocessing, dummy and independence are axioms of the paper. Invariance to names, to
+the order of rows and to the scale of weights follows from the definitions.
 """
 
 from __future__ import annotations
@@ -109,16 +109,16 @@ def test_a_proxy_that_preprocessing_computes_is_found(drawn):
         delta=0,
     )
     decisions = {entry[1] + 1 <= 2 for entry in test.left.operands[0].entries if entry[0] in kept}
-    found = {w.term for w in audit.witnesses}
+    witnesses = {w.term for w in audit.witnesses}
     inner = {"proxy", pu.Program(test.left.operands[0]).text_of(test.left.operands[0])}
-    assert inner <= found if len(decisions) == 2 else not found
+    assert inner <= witnesses if len(decisions) == 2 else not witnesses
 
 
 # Dummy
 
 
 @given(cases())
-def test_what_does_not_affect_the_output_is_no_witness(case):
+def test_a_computation_without_effect_on_the_output_is_no_witness(case):
     idle = Ite(Compare(Relation.LE, Var("dummy"), Const(1.0)), Const(0.0), Const(0.0))
     unread = Case(
         Ite(Compare(Relation.GT, idle, Const(1.0)), Const(1.0), Const(0.0)),
@@ -152,7 +152,7 @@ def test_a_variable_the_program_never_lets_through_adds_no_witness(case):
 
 
 @given(cases())
-def test_what_is_independent_of_the_protected_attribute_is_no_witness(case):
+def test_a_computation_independent_of_the_protected_attribute_is_no_witness(case):
     sample = case.sample
     audit = audited(case, epsilon=1e-15, delta=0)
     witnesses = {(w.protected, w.id) for w in audit.witnesses}
@@ -261,7 +261,7 @@ def test_other_names_for_the_protected_values_change_no_measure(case, data):
     assert measures(audited(case)) == measures(audited(other))
 
 
-# The way rows are told does not matter
+# Order of rows and scale of weights
 
 
 @given(cases(), st.data())
@@ -309,11 +309,11 @@ def test_any_positive_weights_give_the_measures_of_their_fractions(case, weights
         places = tree.computations
         (name,) = [n for n in places if tree.term_at(places[n][0]) == d.expression]
         if d.occurrences == len(places[name]) == 1:
-            wanted = float(sample.influence(tree, frozenset(places[name])))
-            assert d.influence == pytest.approx(wanted, rel=0, abs=1e-12)
+            expected = float(sample.influence(tree, frozenset(places[name])))
+            assert d.influence == pytest.approx(expected, rel=0, abs=1e-12)
         for z, association in d.associations.items():
-            wanted = sample.association(d.expression, z)
-            assert association == pytest.approx(wanted, rel=0, abs=1e-12)
+            expected = sample.association(d.expression, z)
+            assert association == pytest.approx(expected, rel=0, abs=1e-12)
 
 
 # Duplicated columns
@@ -348,6 +348,6 @@ def test_a_copy_of_the_protected_attribute_is_a_perfect_proxy_if_it_has_influenc
     audit = audited(copied, epsilon=1, delta=0)
     places = [place for place in tree.places() if tree.term_at(place) == term]
     strongest = max(sample.influence(tree, some) for some in tree.sets(places))
-    found = [w for w in audit.witnesses if w.expression == term]
-    assert bool(found) == (strongest > 0)
-    assert not any(w.explicit for w in found)
+    witnesses = [w for w in audit.witnesses if w.expression == term]
+    assert bool(witnesses) == (strongest > 0)
+    assert not any(w.explicit for w in witnesses)

@@ -22,7 +22,7 @@ from proxyuse.detect.candidates import Candidates
 from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
 from proxyuse.measure.contexts import engine as engine_module
-from proxyuse.measure.contexts import unchanged_ranges, views
+from proxyuse.measure.contexts import row_views, unchanged_ranges
 from proxyuse.measure.contexts.counting import PositionPlan
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.counting import Block, Measures, Plan, blocks_of, measured, whole_masses
@@ -42,7 +42,7 @@ def single_sites(program: Program) -> list[Site]:
 
 
 def cut(program: Program, population: Population, parts: int, seed: int) -> list[Block]:
-    """The rows in so many blocks, as far as there are rows, in random order."""
+    """Return the rows in up to `parts` blocks, in random order."""
     masses, _ = whole_masses(population.weights)
     rows = np.random.default_rng(seed).permutation(population.n_rows)
     blocks = []
@@ -69,13 +69,13 @@ def spread_of(population: Population, effects: RowEffects, squares: Any) -> floa
 
 
 def check_counting(program: Program, population: Population) -> int:
-    """Compare every position with the definition; how many could be counted.
+    """Compare every position with the definition, and return how many could be counted.
 
-    Variances are compared with those of the weights in fixed point, whose unit they depend on.
+    Variances depend on the unit of the weights, so they are compared in fixed point.
     """
     masses, total = whole_masses(population.weights)
     fixed = replace(population, weights=masses.astype(np.float64))
-    given, reference = defined(program, population), defined(program, fixed)
+    exact, reference = defined(program, population), defined(program, fixed)
     partitions = [cut(program, population, parts, seed=parts) for parts in (1, 2, 5)]
     answered = 0
     for site in single_sites(program):
@@ -91,13 +91,13 @@ def check_counting(program: Program, population: Population) -> int:
         plain = measured(PositionPlan(program, site), partitions[1])
         assert plain is not None
         assert plain.influence == measures.influence == alone
-        assert measures.influence == pytest.approx(given.influence([site]), rel=0, abs=1e-12), where
-        assert measures.reach == pytest.approx(given.reach([site]), rel=0, abs=1e-12), where
+        assert measures.influence == pytest.approx(exact.influence([site]), rel=0, abs=1e-12), where
+        assert measures.reach == pytest.approx(exact.reach([site]), rel=0, abs=1e-12), where
         effects, weights = effects_of(reference, [site]), fixed.weights
         assert measures.variances is not None
         for variance, squares in zip(measures.variances, (weights * weights, weights), strict=True):
-            wanted = spread_of(fixed, effects, squares)
-            assert variance == pytest.approx(wanted, rel=1e-9, abs=1e-12), where
+            expected = spread_of(fixed, effects, squares)
+            assert variance == pytest.approx(expected, rel=1e-9, abs=1e-12), where
         assert measures.total == total
         assert measures.squares == sum(mass * mass for mass in masses.tolist())
         assert measures.heaviest == masses.max()
@@ -132,14 +132,14 @@ PROGRAMS = (
 
 def people(seed: int, rows: int = 60, **options: Any) -> Population:
     rng = np.random.default_rng(seed)
-    lost = rng.random((3, rows)) < 0.1
+    missing = rng.random((3, rows)) < 0.1
     jobs = rng.choice(["clerk", "cook", "a\0", "a"], rows).astype(object)
     data = {
-        "x": np.where(lost[0], np.nan, rng.integers(-8, 8, rows) / 8),
+        "x": np.where(missing[0], np.nan, rng.integers(-8, 8, rows) / 8),
         "y": rng.integers(-4, 5, rows) / 4 * rng.choice([-1.0, 1.0], rows),  # with -0
         "share": rng.random(rows),
-        "job": [None if hidden else job for hidden, job in zip(lost[1], jobs, strict=True)],
-        "flag": [None if hidden else bool(rng.random() < 0.5) for hidden in lost[2]],
+        "job": [None if hidden else job for hidden, job in zip(missing[1], jobs, strict=True)],
+        "flag": [None if hidden else bool(rng.random() < 0.5) for hidden in missing[2]],
     }
     return Population.build(data, protected={"z": rng.integers(0, 2, rows)}, **options)
 
@@ -153,7 +153,7 @@ def test_numbers_categories_and_missing_values(text: str, weights: str) -> None:
     assert check_counting(Program.parse(text), population)
 
 
-def test_a_single_block_may_be_undecided_about_the_form() -> None:
+def test_blocks_can_have_different_forms() -> None:
     """Only one block has a missing threshold, and only the other one a zero factor."""
     program = Program.parse("ite(x * y > share, 1, 0)")
     data = {
@@ -164,7 +164,7 @@ def test_a_single_block_may_be_undecided_about_the_form() -> None:
     check_counting(program, population)
 
 
-def test_rows_that_do_not_get_there_do_not_decide_the_form() -> None:
+def test_rows_that_do_not_reach_a_position_do_not_determine_its_form() -> None:
     program = Program.parse("ite(flag, ite(x * y > share, 1, 0), 2)")
     data = {
         "flag": [True, True, False, False], "x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 0.5, 0.0, 2.0],
@@ -208,7 +208,7 @@ def test_another_process_counts_the_same_bytes() -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each thread its rows, however few."""
-    monkeypatch.setattr(views, "LEAST_ROWS", 1)
+    monkeypatch.setattr(row_views, "MIN_ROWS", 1)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -233,11 +233,11 @@ def test_whole_columns_and_ranges_give_identical_numbers(
     whole: list[Any] = []
     across = unchanged_ranges.pairs_across
 
-    def kept(*given: Any) -> Any:
-        whole.append(across(*given))
+    def recorded(*arguments: Any) -> Any:
+        whole.append(across(*arguments))
         return whole[-1]
 
-    monkeypatch.setattr(engine_module, "pairs_across", kept)
+    monkeypatch.setattr(engine_module, "pairs_across", recorded)
     rng = np.random.default_rng(seed)
     rows = 300
     data = {name: rng.normal(size=rows) for name in "abc"} | {"z": rng.integers(0, 2, rows)}

@@ -1,4 +1,4 @@
-"""Where fast counting could go wrong: zeros with a sign, ends of number ranges, large masses."""
+"""Edge cases of fast counting: signed zeros, the ends of number ranges, large masses."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_both_engines_count_the_same_pairs(text: str, data: dict[str, Any]) -> N
     program, reference, together = engines(text, data)
     for candidate in Candidates(program.points, subsets=64):
         for site in candidate.sites:
-            wanted = round(reference.influence([site]) * ROWS**2)
-            assert round(together.influence([site]) * ROWS**2) == wanted, str(candidate.term)
-        found = together.associations([candidate.term], NormalizedMutualInformation())[0]
-        np.testing.assert_allclose(found, reference.associations(candidate.term), atol=1e-12)
+            expected = round(reference.influence([site]) * ROWS**2)
+            assert round(together.influence([site]) * ROWS**2) == expected, str(candidate.term)
+        associations = together.associations([candidate.term], NormalizedMutualInformation())[0]
+        np.testing.assert_allclose(associations, reference.associations(candidate.term), atol=1e-12)
 
 
 def test_the_sign_of_zero_survives_where_all_zeros_are_negative() -> None:
@@ -93,11 +93,11 @@ def test_a_sum_of_influences_does_not_pass_a_threshold_by_rounding() -> None:
         g = np.arange(60) % 2
         program = Program.parse("ite(g <= 0, ite(a <= 0, 1, 0), ite(a <= 0, 2, 3))")
         exact = 2 * ones * (60 - ones) / 60**2
-        found = pu.audit(program, {"g": g, "a": a}, {"z": a}, epsilon=0.9, delta=exact)
-        assert not [w for w in found.witnesses if w.term in ("a", "a <= 0")]
+        audit = pu.audit(program, {"g": g, "a": a}, {"z": a}, epsilon=0.9, delta=exact)
+        assert not [w for w in audit.witnesses if w.term in ("a", "a <= 0")]
 
 
-def test_a_measure_of_the_users_sees_the_same_tables_from_both_engines() -> None:
+def test_a_custom_measure_gets_the_same_tables_from_both_engines() -> None:
     class FullTables:
         name = "a measure that needs full tables"
         information_bound = False
@@ -107,11 +107,11 @@ def test_a_measure_of_the_users_sees_the_same_tables_from_both_engines() -> None
             return 1 / len(masses)
 
     text = "ite(x <= 1, ite(x <= 100, 'a', 'b'), ite(x <= 2, 'c', 'b'))"
-    found = pu.audit(
+    audit = pu.audit(
         Program.parse(text), {"x": [0, 1, 2, 3, 4]}, {"z": [0, 1, 0, 1, 0]},
         association=FullTables(),
     )  # fmt: skip
-    by_term = {d.term: d.associations["z"] for d in found.decompositions}
+    by_term = {d.term: d.associations["z"] for d in audit.decompositions}
     assert by_term["x <= 100"] == 1
     assert by_term["x <= 1"] == 1 / 2
 

@@ -34,7 +34,7 @@ ROWS = {"x": [1.0, NAN, NAN, -math.inf], "y": [5.0, 6.0, NAN, 7.0], "b": [True, 
         ("fill(x + y, 0)", [6.0, 0.0, 0.0, -math.inf]),
     ],
 )
-def test_what_it_says(text, expected):
+def test_the_value_of_fill(text, expected):
     program = Program.parse(f"lambda x, y, b . {text}")
     np.testing.assert_array_equal(program.predict(ROWS), expected)
 
@@ -83,10 +83,10 @@ def test_constants_fold():
     assert str(Program.parse("fill(missing, 2) + fill(1, 7)").simplified()) == "3"
 
 
-def test_what_is_filled_in_has_influence_where_a_value_is_missing():
+def test_a_filled_value_has_influence_where_the_value_is_missing():
     data = {"x": [1.0, 1.0, NAN, NAN], "z": [0, 0, 1, 1]}
-    found = audit(Program.parse("ite(fill(x, 5) <= 3, 'a', 'b')"), data, "z", epsilon=1.0, delta=0)
-    table = found.to_frame()
+    result = audit(Program.parse("ite(fill(x, 5) <= 3, 'a', 'b')"), data, "z", epsilon=1.0, delta=0)
+    table = result.to_frame()
     influence = dict(zip(table["term"].tolist(), table["influence"].tolist(), strict=True))
     assert influence["fill(x, 5)"] == influence["x"] == 0.5
-    assert {witness.term for witness in found.witnesses} >= {"x", "fill(x, 5)"}
+    assert {witness.term for witness in result.witnesses} >= {"x", "fill(x, 5)"}

@@ -41,9 +41,9 @@ def subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Counts:
 
 
 def value_classes(
-    plan: ForestPlan, block: Block, asked: tuple[Intervention, ValueClasses]
+    plan: ForestPlan, block: Block, question: tuple[Intervention, ValueClasses]
 ) -> Counts:
-    intervention, classes = asked
+    intervention, classes = question
     outcomes = counting.decide_rows(plan, block)
     met, rows = counting.changeable_rows(outcomes, intervention)
     by_row, by_class = count_value_classes(plan, block, outcomes, intervention, rows, classes)
@@ -51,8 +51,8 @@ def value_classes(
     return by_class, np.array([pairs, block.masses[met].sum()], dtype=object)
 
 
-def swap(plan: ForestPlan, block: Block, asked: tuple[SubtreeSwap, Array]) -> Counts:
-    subtree, masses = asked
+def swap(plan: ForestPlan, block: Block, question: tuple[SubtreeSwap, Array]) -> Counts:
+    subtree, masses = question
     outcomes = counting.decide_rows(plan, block)
     by_row, by_value, met = counting.count_swap(plan, block, outcomes, subtree, masses)
     pairs = counting.product(block.masses, by_row)
@@ -124,25 +124,25 @@ def test_blocks_add_up_to_the_same_bytes(form: str, fractional: bool) -> None:
             blocks_of(engine, sizes, order)
             for order, sizes in enumerate([[], [100], [1, 50, 50, 120]])
         ]
-        for count, asked in questions(engine):
+        for count, question in questions(engine):
             results = {
-                added([count(engine.plan, block, asked) for block in blocks])
+                added([count(engine.plan, block, question) for block in blocks])
                 for blocks in partitions
             }
             assert len(results) == 1, count.__name__
 
 
 def counted_elsewhere(sent: bytes) -> bytes:
-    count, plan, block, asked = pickle.loads(sent)
-    return pickle.dumps([column.tolist() for column in count(plan, block, asked)])
+    count, plan, block, question = pickle.loads(sent)
+    return pickle.dumps([column.tolist() for column in count(plan, block, question)])
 
 
 def test_another_process_counts_the_same_bytes() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         for form in FORMS:
             engine = next(engines_of(form, fractional=True))
-            for count, asked in questions(engine):
+            for count, question in questions(engine):
                 for block in blocks_of(engine, [100, 100], seed=1):
-                    sent = pickle.dumps((count, engine.plan, block, asked))
-                    here = [column.tolist() for column in count(engine.plan, block, asked)]
+                    sent = pickle.dumps((count, engine.plan, block, question))
+                    here = [column.tolist() for column in count(engine.plan, block, question)]
                     assert pool.apply(counted_elsewhere, (sent,)) == pickle.dumps(here)

@@ -45,13 +45,13 @@ def test_all_sets_of_positions_agree_with_the_definition(text: str) -> None:
     reference, together = defined(program, population), measured(program, population)
     for candidate in Candidates(program.points, subsets=8):
         sets = [s for k in (1, 2, 3) for s in combinations(candidate.sites, k)]
-        found = []
+        influences = []
         for sites in sets:
             if all(program.points.disjoint(*pair) for pair in combinations(sites, 2)):
-                found.append(reference.influence(sites))
-                assert together.influence(sites) == pytest.approx(found[-1], abs=1e-12), sites
+                influences.append(reference.influence(sites))
+                assert together.influence(sites) == pytest.approx(influences[-1], abs=1e-12), sites
         if len(candidate.sites) > 1 and not any(site.operands for site in candidate.sites):
-            assert together.occurrence_bound(candidate.sites) >= max(found) - 1e-12
+            assert together.occurrence_bound(candidate.sites) >= max(influences) - 1e-12
 
 
 def at_most(name: str, limit: float) -> Term:
@@ -59,16 +59,16 @@ def at_most(name: str, limit: float) -> Term:
 
 
 def test_some_of_a_repeated_subtree_may_matter_where_all_of_it_does_not() -> None:
-    """With labels p, q, p a lead that grows passes q on its way from p to p."""
+    """With the labels p, q, p, a growing lead passes from p through q to p."""
     zeros = Const((0.0, 0.0, 0.0))
     part = Ite(at_most("y", 0), zeros, Const((-1.0, 0.0, 1.0)))
     copies = [Ite(at_most("x", 9 + i), part, zeros) for i in range(4)]
     first = Ite(at_most("x", 8), Const((1.5, 0.0, -2.5)), zeros)
     program = Program(Argmax(add(*copies, first), ("p", "q", "p")), ("x", "y"))
     data: dict[str, Any] = {"x": X, "y": Z.astype(float), "z": Z}
-    found = pu.audit(program, data, "z", epsilon=1, delta=0.1)
-    strongest = max(d.influence or 0 for d in found.decompositions if d.expression == part)
-    assert strongest == 0.5 or not found.complete
+    audit = pu.audit(program, data, "z", epsilon=1, delta=0.1)
+    strongest = max(d.influence or 0 for d in audit.decompositions if d.expression == part)
+    assert strongest == 0.5 or not audit.complete
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -79,12 +79,12 @@ def test_a_perfect_proxy_is_one_whatever_the_weights(seed: int) -> None:
     more = " + ".join(f"ite(x <= {cut}, 0.125, 0)" for cut in cuts)
     program = Program.parse(f"ite(ite(x <= 14, 1, 0) + {more} + ite(x <= 99, 0.5, 0) <= 1, 1, 0)")
     data = {"x": x, "z": (x > 14).astype(int)}
-    found = pu.audit(program, data, "z", 1, 0, weights=rng.random(200), budget=pu.Budget(0, 0, 0))
-    frame = found.to_frame().set_index("term")
+    audit = pu.audit(program, data, "z", 1, 0, weights=rng.random(200), budget=pu.Budget(0, 0, 0))
+    frame = audit.to_frame().set_index("term")
     assert frame.loc["x <= 14", "association"] == 1
     assert frame.loc["x <= 99", "influence"] == 0
     assert frame.loc["x <= 99", "association"] == 0
-    assert "x <= 14" in {w.term for w in found.witnesses}
+    assert "x <= 14" in {w.term for w in audit.witnesses}
 
 
 def test_one_tree_of_numbers_is_cut_into_bins_too() -> None:

@@ -89,8 +89,8 @@ def test_subsets_of_sums_agree_with_the_definition(seed: int) -> None:
     measure = NormalizedMutualInformation()
     every = sites(program)
     terms = [program.points.term_at(site) for site in every]
-    wanted = [reference.influence([site]) for site in every]
-    assert together.influences(every) == pytest.approx(wanted, rel=1e-12, abs=0), str(program)
+    expected = [reference.influence([site]) for site in every]
+    assert together.influences(every) == pytest.approx(expected, rel=1e-12, abs=0), str(program)
     np.testing.assert_allclose(
         together.associations(terms, measure),
         [reference.associations(term) for term in terms],
@@ -137,12 +137,12 @@ def test_values_on_the_edge_of_a_bin_fall_where_the_definition_puts_them(
         ),
     ],
 )
-def test_products_too_large_or_small_to_be_held(text: str, data: dict[str, list[float]]) -> None:
+def test_products_that_overflow_or_underflow(text: str, data: dict[str, list[float]]) -> None:
     program = pu.Program.parse(text)
     columns = {name: np.array(values, dtype=float) for name, values in data.items()}
     population = Population.build(
         columns, protected={"z": [0, 1, 0, 1]}, variables=program.variables
     )
     reference, together = defined(program, population), measured(program, population)
-    wanted = [reference.influence([site]) for site in sites(program)]
-    assert together.influences(sites(program)) == wanted
+    expected = [reference.influence([site]) for site in sites(program)]
+    assert together.influences(sites(program)) == expected

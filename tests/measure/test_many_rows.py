@@ -103,10 +103,10 @@ def check_audits(case: LargeCase, epsilon: float, delta: float, **options: Any) 
     alone = [sites[0] for sites in everything.decompositions.sites if len(sites) == 1]
     counts = Counter(everything.program.points.term_at(site).digest for site in alone)
     where = case.form, epsilon, delta
-    wanted, found = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
-    assert found.keys() == wanted.keys(), where
-    for key, values in wanted.items():
-        assert found[key] == pytest.approx(values, abs=1e-9), (*where, key)
+    expected, actual = (witnesses_of_terms(audit, counts) for audit in (everything, bounded))
+    assert actual.keys() == expected.keys(), where
+    for key, values in expected.items():
+        assert actual[key] == pytest.approx(values, abs=1e-9), (*where, key)
     influences = dict(zip(everything.decompositions.sites, everything.decompositions.influences,
                           strict=True))  # fmt: skip
     by_rows = ByRows(bounded.program, case.columns, case.weights, case.protected)
@@ -169,7 +169,7 @@ def test_a_number_may_move_either_way() -> None:
     check_bounds("ite(x <= 1, 0.5, -2) + ite(y <= 0, ite(x <= 0, 1, 3), -1)", columns)
 
 
-def test_near_a_tie_the_sum_itself_says_which_class_a_row_has() -> None:
+def test_near_a_tie_the_sum_of_the_program_decides_the_class() -> None:
     """0.1 + 0.2 is above 0.3 in floating point, whatever the rounded lead says."""
     for limit in ("0.3", "0.30000000000000004", "0.30000000000000007"):
         for relation in (">", ">="):
@@ -183,11 +183,11 @@ def test_equal_subtrees_may_matter_together_only() -> None:
     same = "ite(x <= 1, 1, 0)"
     columns: dict[str, Any] = {"x": np.arange(6.0), "y": [0, 1] * 3}
     program = Program.parse(f"{same} + ite(y <= 0, {same}, {same}) + ite(x <= 1, 3, 2) > 3.5")
-    found = pu.audit(
+    audit = pu.audit(
         program, columns, {"z": columns["x"] <= 1}, 0.1, 0.05, budget=pu.Budget(positions=0)
     )
-    witnesses = {w.term: w.occurrences for w in found.witnesses}
-    assert found.bounded is not None
+    witnesses = {w.term: w.occurrences for w in audit.witnesses}
+    assert audit.bounded is not None
     assert witnesses[same] == 3
     check_bounds(str(program.term), columns)
 
@@ -197,7 +197,7 @@ def test_equal_subtrees_may_matter_together_only() -> None:
     ["fill(x, 1) <= 2", "x + y > 0.5", "x <= 2 and y > 0", "not (x <= 2)", "y <= x",
      "2 * fill(x, 1) - 1 <= 2", "x <= 1 or (x <= 3 and not (x <= 2))"],
 )  # fmt: skip
-def test_what_stands_inside_tests_is_measured(test: str) -> None:
+def test_computations_inside_tests_are_measured(test: str) -> None:
     rng = np.random.default_rng(0)
     x = np.where(rng.random(300) < 0.2, np.nan, rng.integers(0, 5, 300))
     columns = {"x": x, "y": rng.integers(0, 3, 300).astype(float)}
@@ -209,7 +209,9 @@ def test_what_stands_inside_tests_is_measured(test: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_drawn_influence_holds_the_exact_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimated_interval_contains_the_exact_influence(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("proxyuse.detect.forest_terms.EXACT_WORK", 0)
     case = large_case(seed, 900, "boosted")
     audit = partial(
@@ -230,7 +232,7 @@ def test_a_drawn_influence_holds_the_exact_one(seed: int, monkeypatch: pytest.Mo
     assert {w.key for w in drawn.witnesses} == {w.key for w in exact.witnesses}
 
 
-def test_every_form_of_trees_has_the_engine_of_forests() -> None:
+def test_every_form_of_trees_uses_the_forest_engine() -> None:
     for form in FORMS:
         case = large_case(7, 300, form)
         engines = Measurement(Sample(case.program, case.population)).engines

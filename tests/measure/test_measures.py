@@ -104,13 +104,13 @@ def test_scaling_all_masses_changes_nothing(table, factor):
 @given(tables())
 def test_entropy_and_mutual_information_are_in_nats(table):
     assert entropy(table.ravel()) == pytest.approx(entropy_of(table.ravel()), abs=1e-12)
-    wanted = entropy_of(table.sum(axis=0)) + entropy_of(table.sum(axis=1))
+    separate = entropy_of(table.sum(axis=0)) + entropy_of(table.sum(axis=1))
     assert mutual_information(table) == pytest.approx(
-        max(0.0, wanted - entropy_of(table.ravel())), abs=1e-12
+        max(0.0, separate - entropy_of(table.ravel())), abs=1e-12
     )
 
 
-def test_the_design_page_s_association_of_one_product():
+def test_the_association_of_one_product():
     assert nmi(np.array([[1.0, 0.0], [1.0, 2.0]])) == pytest.approx(0.2075, abs=5e-5)
 
 
@@ -118,25 +118,25 @@ def test_the_design_page_s_association_of_one_product():
 
 
 def test_a_missing_number_is_one_value_and_both_zeros_are_one():
-    found = support_of(np.array([0.0, math.nan, -0.0, 2.0, math.nan]), 5)
-    assert len(found) == 3
-    assert found.codes.tolist() == [0, 2, 0, 1, 2]
+    support = support_of(np.array([0.0, math.nan, -0.0, 2.0, math.nan]), 5)
+    assert len(support) == 3
+    assert support.codes.tolist() == [0, 2, 0, 1, 2]
 
 
-def test_vectors_are_compared_whole_missing_entries_too():
+def test_vectors_are_compared_as_a_whole_with_missing_entries():
     rows = np.array([[1.0, math.nan], [1.0, 2.0], [1.0, math.nan], [-0.0, 2.0], [0.0, 2.0]])
-    found = support_of(rows, 5)
-    assert len(found) == 3
-    assert found.codes[0] == found.codes[2]
-    assert found.codes[3] == found.codes[4]
-    for code, row in zip(found.codes, rows, strict=True):
-        assert np.array_equal(found.values[code], row, equal_nan=True)
+    support = support_of(rows, 5)
+    assert len(support) == 3
+    assert support.codes[0] == support.codes[2]
+    assert support.codes[3] == support.codes[4]
+    for code, row in zip(support.codes, rows, strict=True):
+        assert np.array_equal(support.values[code], row, equal_nan=True)
 
 
 def test_a_constant_has_one_value_on_all_rows():
-    found = support_of(np.array([7.0]), 4)
-    assert found.codes.tolist() == [0, 0, 0, 0]
-    assert found.values.tolist() == [7.0]
+    support = support_of(np.array([7.0]), 4)
+    assert support.codes.tolist() == [0, 0, 0, 0]
+    assert support.values.tolist() == [7.0]
 
 
 numbers = st.one_of(st.integers(-4, 12).map(lambda i: i / 8), st.just(math.nan), st.just(-0.0))
@@ -146,12 +146,12 @@ columns = st.lists(st.tuples(numbers, st.integers(1, 4)), min_size=1, max_size=1
 @given(columns)
 def test_rows_share_a_code_exactly_when_they_share_a_value(column):
     values = [value for value, _ in column]
-    found = support_of(np.array(values), len(values))
-    masses = found.masses(np.array([float(weight) for _, weight in column]))
+    support = support_of(np.array(values), len(values))
+    masses = support.masses(np.array([float(weight) for _, weight in column]))
     for i, value in enumerate(values):
-        assert key(float(found.values[found.codes[i]])) == key(value)
-        assert masses[found.codes[i]] == sum(w for v, w in column if key(v) == key(value))
-    assert len(found) == len(set(map(key, values)))
+        assert key(float(support.values[support.codes[i]])) == key(value)
+        assert masses[support.codes[i]] == sum(w for v, w in column if key(v) == key(value))
+    assert len(support) == len(set(map(key, values)))
 
 
 # Bins
@@ -164,22 +164,22 @@ def test_a_bin_is_the_floor_of_the_mass_below_and_half_the_mass_at_a_value(
     values = [value for value, _ in column]
     weights = [float(weight) for _, weight in column]
     support = support_of(np.array(values), len(values))
-    found = cut(support, np.array(weights), bins, max_support)
-    wanted = in_bins(values, [Fraction(w) for w in weights], bins, max_support)
-    pairs = set(zip(found.codes.tolist(), wanted, strict=True))
-    assert len(pairs) == len(set(wanted)) == len({code for code, _ in pairs})
-    assert found.binned == any(place[0] == "bin" for place in wanted)
-    if found.binned:
-        assert found.upper is not None
-        for code, value in zip(found.codes, values, strict=True):
-            low, high = found.values[code], found.upper[code]
+    binned = cut(support, np.array(weights), bins, max_support)
+    expected = in_bins(values, [Fraction(w) for w in weights], bins, max_support)
+    pairs = set(zip(binned.codes.tolist(), expected, strict=True))
+    assert len(pairs) == len(set(expected)) == len({code for code, _ in pairs})
+    assert binned.binned == any(group[0] == "bin" for group in expected)
+    if binned.binned:
+        assert binned.upper is not None
+        for code, value in zip(binned.codes, values, strict=True):
+            low, high = binned.values[code], binned.upper[code]
             assert low <= value <= high or (math.isnan(low) and math.isnan(value))
 
 
 def test_ties_fall_into_one_bin_and_missing_into_its_own():
     values = np.array([1.0, 1.0, 1.0, 2.0, 3.0, math.nan])
-    found = cut(support_of(values, 6), np.ones(6), 2, 2)
-    assert found.codes.tolist() == [0, 0, 0, 1, 1, 2]
+    binned = cut(support_of(values, 6), np.ones(6), 2, 2)
+    assert binned.codes.tolist() == [0, 0, 0, 1, 1, 2]
 
 
 def test_numbers_are_not_cut_unless_there_are_more_than_the_limit():
@@ -187,12 +187,12 @@ def test_numbers_are_not_cut_unless_there_are_more_than_the_limit():
     support = support_of(values, 257)
     assert cut(support, np.ones(257), 16, 257) is support
     assert cut(support, np.ones(257), None, 1) is support
-    found = cut(support, np.ones(257), 16, 256)
-    assert len(found) == 16
-    assert found.masses(np.ones(257)).tolist() == [16.0] * 8 + [17.0] + [16.0] * 7
+    binned = cut(support, np.ones(257), 16, 256)
+    assert len(binned) == 16
+    assert binned.masses(np.ones(257)).tolist() == [16.0] * 8 + [17.0] + [16.0] * 7
 
 
-def test_categories_and_truth_values_are_never_cut():
+def test_categories_and_booleans_are_never_binned():
     codes = support_of(np.arange(9, dtype=np.int32), 9)
     truths = support_of(np.array([True, False]), 2)
     assert cut(codes, np.ones(9), 2, 1) is codes
@@ -215,7 +215,7 @@ def test_vectors_differ_when_one_entry_does():
     assert differ(first, second).tolist() == [False, True]
 
 
-def test_squared_change_needs_numbers_that_stay_finite():
+def test_squared_change_needs_finite_numbers():
     change = SquaredChange()
     assert change.loss(np.array([1.0, 2.0]), np.array([3.0, 2.0])).tolist() == [4.0, 0.0]
     assert change.scale(np.array([0.0, 4.0]), np.array([3.0, 1.0])) == 6.0
@@ -237,7 +237,7 @@ def test_pairs_are_the_fewest_that_hoeffding_allows(alpha, beta):
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": 0}, {"alpha": 1}, {"beta": 0}, {"beta": 1.5}])
-def test_an_error_or_a_doubt_outside_0_and_1_is_refused(wrong):
+def test_alpha_and_beta_outside_0_and_1_are_refused(wrong):
     with pytest.raises(DataError, match="expected a number above 0 and below 1"):
         Sampling(**wrong)
 

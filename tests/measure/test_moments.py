@@ -46,8 +46,8 @@ def test_squared_correlations_of_sums_follow_from_the_gram_matrix(seed, operands
     moments = Moments.of(columns, target, weights)
     total = columns[[0, 1]].sum(axis=0)
     if np.var(total) > 1e-6:
-        found = moments.squared_correlation([0, 1])
-        assert found == pytest.approx(squared_correlation(total, target, weights))
+        actual = moments.squared_correlation([0, 1])
+        assert actual == pytest.approx(squared_correlation(total, target, weights))
 
 
 @given(st.integers(0, 10**6), st.integers(3, 6), st.sampled_from([1, -1]))

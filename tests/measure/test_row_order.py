@@ -13,7 +13,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
     NormalizedMutualInformation,
 )
 from proxyuse.measure.association.support import bins_of
-from proxyuse.measure.masses import fixed_point
+from proxyuse.measure.fixed_point import fixed_point
 from proxyuse.measure.row_order import content_order
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program
@@ -58,7 +58,7 @@ def test_the_order_by_content_is_computed_once() -> None:
     assert content_order(sample) is content_order(sample)
 
 
-def test_the_order_by_content_tells_rows_apart_by_every_column() -> None:
+def test_the_order_by_content_depends_on_every_column() -> None:
     people = _people(1)
     sample = _sample(people, np.arange(N))
     order = content_order(sample)

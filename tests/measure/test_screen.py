@@ -107,8 +107,9 @@ def test_every_subset_of_two_or_more_is_screened_once():
     z = support_of((np.arange(200) % 2).astype(float), 200)
     screen = Screen.of([z, z], np.ones(200), groups=4, max_support=20)
     operator = Add((Var("a"), Var("b")))
-    found = [pair for part in screen.subsets(operator, operands, [0, 1 << 2], 0.0) for pair in part]
-    masks = [mask for mask, _ in found]
+    parts = screen.subsets(operator, operands, [0, 1 << 2], 0.0)
+    passing = [pair for part in parts for pair in part]
+    masks = [mask for mask, _ in passing]
     assert sorted(masks) == [m for m in range(1 << 6) if m.bit_count() > 1]
-    assert {attributes for mask, attributes in found if mask >> 2 & 1} == {0b01}
-    assert {attributes for mask, attributes in found if not mask >> 2 & 1} == {0b11}
+    assert {attributes for mask, attributes in passing if mask >> 2 & 1} == {0b01}
+    assert {attributes for mask, attributes in passing if not mask >> 2 & 1} == {0b11}

@@ -72,7 +72,7 @@ def test_bounds_lie_above_every_set_of_positions(form: str) -> None:
                 assert bound >= case.by_rows.influence(sites) - 1e-9
 
 
-def test_the_engine_is_left_out_where_influence_has_to_be_exact() -> None:
+def test_the_engine_is_not_used_if_influence_must_be_exact() -> None:
     case = large_case(1, 300, "sum")
     assert SettledPairs.of(Sample(case.program, case.population)) is None
     engines = Measurement(Sample(case.program, case.population)).engines
@@ -106,7 +106,7 @@ def test_an_audit_finds_the_same_witnesses_with_estimates() -> None:
 
 
 @pytest.mark.usefixtures("no_exact_work")
-def test_what_cannot_be_a_witness_is_left_out_unless_everything_is_asked_for() -> None:
+def test_computations_that_cannot_be_witnesses_are_left_out_by_default() -> None:
     data = people(500, 1)
     program = pu.Program.parse(THREE_CLASSES)
     needed, everything = (

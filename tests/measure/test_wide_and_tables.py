@@ -66,8 +66,8 @@ def test_a_table_finds_the_last_entry_that_equals_a_value(kind: str, seed: int) 
         else:
             value = vocabulary.code(key) if isinstance(key, str) else key
             expected[operand == value] = result
-    found = apply(Lookup(Var("x"), entries, -1.0), [operand], {}, vocabulary)
-    assert found.tolist() == expected.tolist()
+    actual = apply(Lookup(Var("x"), entries, -1.0), [operand], {}, vocabulary)
+    assert actual.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -107,15 +107,15 @@ def test_squared_changes_follow_from_means_and_variances(text: str, seed: int) -
     reference = defined(program, data, influence=SquaredChange())
     engine = SquaredShifts(Sample(program, data, influence=SquaredChange()))
     sites = [Site(point) for point in range(len(program.points))]
-    found = {site: engine.influence([site]) for site in sites}
-    answered = [site for site in sites if found[site] is not None]
+    influences = {site: engine.influence([site]) for site in sites}
+    answered = [site for site in sites if influences[site] is not None]
     assert len(answered) >= 3
     for site in answered:
-        assert found[site] == pytest.approx(reference.influence([site]), rel=1e-12, abs=0)
+        assert influences[site] == pytest.approx(reference.influence([site]), rel=1e-12, abs=0)
     check_engines(program, data, influence=SquaredChange())
 
 
-def test_squared_changes_that_rounding_could_show_in_are_declined() -> None:
+def test_squared_changes_that_rounding_could_affect_are_declined() -> None:
     program = pu.Program.parse("a + b")
     data = people(0, "ab")
     data["b"] = data["b"] * 1e9
@@ -123,7 +123,7 @@ def test_squared_changes_that_rounding_could_show_in_are_declined() -> None:
     assert SquaredShifts(sample).influence([Site(1)]) is None
 
 
-def test_paths_are_those_of_the_positions_and_made_when_asked_for() -> None:
+def test_paths_equal_the_positions_and_are_computed_on_demand() -> None:
     program = pu.Program.parse("ite(a > 1 and b > 2, ite(a > 3, 1, 2), a + b + 3)")
     paths = _Paths(program.points)
     last = len(program.points) - 1

@@ -480,11 +480,11 @@ def fitted(model, data="three classes"):
     ("model", "message"),
     [
         (lambda: FixedThresholdClassifier(tree()).fit([[0], [1]], ["a", "a"]),
-         "knows 1 classes; a threshold needs two"),
+         "has 1 classes; a threshold needs two"),
         (lambda: fitted(DummyClassifier(strategy="uniform")), "predicts at random"),
         (lambda: fitted(DummyClassifier(strategy="stratified")), "predicts at random"),
         (lambda: fitted(GridSearchCV(tree(), {"max_depth": [1]}, cv=2, refit=False)),
-         "(not fitted|kept no model; search with refit=True)"),
+         "(not fitted|has no fitted model; search with refit=True)"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_said_is_refused(model, message):

@@ -289,7 +289,7 @@ def test_a_pipeline_that_is_not_fitted_is_refused():
 @pytest.mark.parametrize("last", [StandardScaler(), "passthrough"])
 def test_a_pipeline_without_a_model_is_refused(last):
     pipe = Pipeline([("a", StandardScaler()), ("b", last)]).fit(NUMBERS)
-    with pytest.raises(TranslationError, match="the last step 'b' of this Pipeline is no model"):
+    with pytest.raises(TranslationError, match="the last step 'b' of this Pipeline is not a model"):
         translate(pipe)
 
 
@@ -387,7 +387,7 @@ def test_columns_that_are_chosen_by_name_after_a_step_that_does_nothing():
 def test_rows_that_the_model_itself_refuses(rows, why):
     pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(NUMBERS, Y)
     for decision in (None, pu.Threshold(0.3), pu.Positive(1), pu.TopK(3)):
-        with pytest.raises(DataError, match=f"the Pipeline itself refuses these rows .*{why}"):
+        with pytest.raises(DataError, match=f"the Pipeline cannot predict these rows .*{why}"):
             pu.audit(pipe, rows, PROTECTED, decision=decision)
 
 

@@ -330,7 +330,7 @@ def test_a_file_that_is_no_estimator_is_refused(changed, tmp_path):
     _, estimator = made()
     estimator.__dict__.update(changed)
     skops.io.dump(estimator, tmp_path / "model.skops")
-    with pytest.raises(FileError, match="does not fit together"):
+    with pytest.raises(FileError, match="is inconsistent"):
         load_model(tmp_path / "model.skops")
 
 

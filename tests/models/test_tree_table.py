@@ -50,9 +50,9 @@ def test_what_a_node_asks(options, text):
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({1: ("a",)}, "where there is no test"),
-        ({7: ("a",)}, "where there is no test"),
-        ({0: ()}, "names none"),
+        ({1: ("a",)}, "at a node that is not a split"),
+        ({7: ("a",)}, "at a node that is not a split"),
+        ({0: ()}, "has no categories"),
     ],
 )
 def test_categories_in_the_wrong_place_are_refused(members, message):

@@ -184,7 +184,7 @@ def test_names_can_be_given(names, fitted):
 
 @pytest.mark.parametrize("names", [[], ["a"], ["a", "b", "c"]])
 def test_a_wrong_number_of_names_is_refused(names):
-    with pytest.raises(TranslationError, match="feature names for a DecisionTreeClassifier fitted"):
+    with pytest.raises(TranslationError, match="one per feature of the DecisionTreeClassifier"):
         translate(small(ARRAY), names)
 
 
@@ -240,7 +240,7 @@ def test_several_outputs_are_refused(kind):
     [None, 3, b"x", len, KNeighborsClassifier(), MLPClassifier()],
 )  # fmt: skip
 def test_a_model_that_is_not_known_is_refused_with_those_that_are(model):
-    with pytest.raises(TranslationError, match=r"cannot translate .* supported are trees, forests"):
+    with pytest.raises(TranslationError, match=r"cannot translate .* supported: trees, forests"):
         translate(model)
 
 
@@ -303,7 +303,7 @@ def test_a_sound_table_becomes_nested_ites():
     [
         (table([], []), "empty"),
         (table([1, LEAF, LEAF], [2, LEAF, LEAF], leaves=np.ones(1)), "different lengths"),
-        (table([1, LEAF], [LEAF, LEAF]), "one child only"),
+        (table([1, LEAF], [LEAF, LEAF]), "only one child"),
         (table([1, LEAF, LEAF], [3, LEAF, LEAF]), "not a node: there are 3 nodes"),
         (table([1, LEAF, LEAF], [-2, LEAF, LEAF]), "not a node"),
         (table([0, LEAF, LEAF], [2, LEAF, LEAF]), "not a node"),

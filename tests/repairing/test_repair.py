@@ -24,7 +24,7 @@ import proxyuse as pu
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Compare, Const, Member, Term, Var, variables
 from proxyuse.lang.positions import Site
-from proxyuse.measure.what_if import WhatIf
+from proxyuse.measure.interventions import Interventions
 from tests.brute import Tree, key, mass_of, without_idle_marks
 from tests.forest_cases import forest_case
 from tests.measure.agreement import defined, measured
@@ -108,7 +108,7 @@ def test_sums_of_trees_are_repaired(seed):
     assert repair.used.before == 1.0
 
 
-# WhatIf: a program with constants at some positions, without building the changed program
+# Interventions: a program with constants at some positions, without building the changed program
 
 
 def count_terms(seed: int, matches: Callable[[Term], bool]) -> int:
@@ -120,7 +120,7 @@ WITH_REPEATED_X = [s for s in range(100) if count_terms(s, lambda t: t == Var("x
 
 
 @pytest.mark.parametrize("seed", WITH_TESTS)
-def test_what_if_computes_the_outputs_of_a_changed_program(seed):
+def test_interventions_compute_the_outputs_of_a_changed_program(seed):
     case = forest_case(seed)
     engine = measured(case.program, case.population)
     rng = np.random.default_rng(seed)
@@ -130,13 +130,13 @@ def test_what_if_computes_the_outputs_of_a_changed_program(seed):
     new = {site: Const(bool(rng.random() < 0.5)) for site in sites}
     assert new, "every case must contain a test"
     changed = engine.of(case.program.replaced(new))
-    assert WhatIf(engine).values_with(new).tolist() == pytest.approx(
+    assert Interventions(engine).values_with(new).tolist() == pytest.approx(
         changed.sample.outputs().tolist(), nan_ok=True
     )
 
 
 @pytest.mark.parametrize("seed", WITH_REPEATED_X)
-def test_what_if_computes_the_influence_of_the_remaining_positions(seed):
+def test_interventions_compute_the_influence_of_the_remaining_positions(seed):
     case = forest_case(seed)
     engine = measured(case.program, case.population)
     points = engine.points
@@ -145,7 +145,8 @@ def test_what_if_computes_the_influence_of_the_remaining_positions(seed):
     changed = case.program.replaced(new)
     remaining = [Site(p) for p, t in enumerate(changed.points.terms) if t == Var("x")]
     expected = defined(changed, case.population).influence(remaining) if remaining else 0.0
-    assert WhatIf(engine).influence_after(sites[1::2], new) == pytest.approx(expected, abs=1e-12)
+    influence = Interventions(engine).influence_after(sites[1::2], new)
+    assert influence == pytest.approx(expected, abs=1e-12)
 
 
 # The paper's example

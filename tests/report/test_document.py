@@ -309,7 +309,7 @@ def test_what_is_not_json_is_refused(tmp_path, content):
 
 
 def test_a_missing_file_is_said_to_be(tmp_path):
-    with pytest.raises(FileError, match="no such file"):
+    with pytest.raises(FileError, match="does not exist"):
         read_document(tmp_path / "none.json")
     with pytest.raises(FileError, match="is a folder"):
         read_document(tmp_path)

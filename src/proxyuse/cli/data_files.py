@@ -1,7 +1,8 @@
-"""Loads the data of an audit from files: rows, a condition, protected attributes.
+"""Load the data of an audit: rows that satisfy a condition, with protected attributes.
 
-Protected attributes often live in a separate, restricted table, which is joined by a key. Only the
-key and the requested attributes are read from it, and no message shows one of its values.
+Protected attributes are often in a separate file with restricted access. It is joined by a key.
+Only its key and the requested attributes are kept, and no message shows its values. Knows nothing
+about models.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ class LoadedData:
 
     Attributes
     ----------
-    frame : the rows with all columns. A model picks its columns by name.
-    protected : for each protected attribute, its column in `frame` or one value per row.
+    frame : the rows with all columns; a model selects its columns by name.
+    protected : for each protected attribute, a column of `frame` or one value per row.
     target, weights : columns of `frame`, or None.
-    n_read : the number of rows in the data file, before the condition.
-    paths : the files.
-    sha256 : the digest of each file, by path.
-    notes : which rows were dropped or matched, and which values count as missing.
+    n_read : the number of rows in the data file, before the condition applies.
+    paths : the files that were read.
+    sha256 : the hash of each file, by path.
+    notes : notes on excluded rows, the join and missing values.
     """
 
     frame: pd.DataFrame
@@ -63,30 +64,33 @@ def load_data(
     key: str | None = None,
     text: Collection[str] = (),
 ) -> LoadedData:
-    r"""Load the data of an audit from files.
+    r"""Read the data of an audit from files.
 
     Parameters
     ----------
     data : the file with the rows; see `read_table` for the formats.
-    protected : the columns of the protected attributes.
+    protected : the columns with the protected attributes.
     target, weights : columns of `data`, optional.
-    where : condition in the language of programs, optional
-        Only the rows of `data` that satisfy it are kept. It is never run as Python.
+    where : a condition in the language of proxyuse, optional
+        Only rows of `data` that satisfy it are kept. It is never run as Python.
     protected_data : another file, optional
-        Protected attributes come from this file, and from `data` only if this file lacks them.
-        Other columns of this file are not kept; in a Parquet or Arrow file they are not even read.
-    key : a column of both files, text or integers
-        Joins the two files. Keys are compared as text (``007`` is not ``7``). Each key occurs once
-        in `protected_data`. Every row of `data` needs a key that occurs there.
+        Protected attributes come from this file, or from `data` if this file does not have them.
+        Only the key and the attributes are kept. Other columns of a Parquet or Arrow file are not
+        read at all.
+    key : a column of both files with text or integers
+        Joins the rows of the two files. Keys are compared as written: ``007`` is not ``7``. They
+        are unique in `protected_data`. Several rows of `data` may have the same key, but every
+        row needs a key that `protected_data` has.
     text : columns that are text if `data` is a CSV file, whatever they look like. LightGBM
         replaces spaces in names with ``_``, so such a name matches too.
 
     Raises
     ------
     FileError
-        If a file cannot be read or lacks a column, or keys do not match. No message shows values.
+        If a file cannot be read or has no such column, or if keys do not match. The message shows
+        no values.
     DataError
-        If the condition cannot be parsed or does not fit the data.
+        If the condition is invalid or does not fit the data.
 
     Examples
     --------
@@ -102,7 +106,7 @@ def load_data(
     ([31, 25], ['a', 'a'])
     >>> print(*loaded.notes, sep="\n")
     2 of 3 rows satisfy the condition age <= 50
-    2 of 4 rows of the protected data match no row of the data and were ignored
+    2 of 4 rows of the protected data match no row of the data; they were ignored
     """
     data, names = Path(data), _names(protected)
     _check_key(protected_data, key, names)
@@ -117,10 +121,10 @@ def load_data(
     attributes: dict[str, Any] = {name: name for name in names}
     files = {data: source.sha256}
     if where is not None:
-        keep, condition_notes = _satisfying(where, frame, data)
+        keep, where_notes = _satisfying(where, frame, data)
         frame = frame[keep].reset_index(drop=True)
         keys = None if keys is None else keys.take(keep)
-        notes += condition_notes
+        notes += where_notes
     if protected_data is not None and key is not None and keys is not None:
         joined = _join(_Side(data, keys, tuple(frame.columns)), Path(protected_data), key, names)
         attributes |= joined.values
@@ -141,26 +145,28 @@ def load_data(
 def _names(protected: Sequence[str]) -> tuple[str, ...]:
     names = (protected,) if isinstance(protected, str) else tuple(protected)
     if not names:
-        raise DataError("protected: expected at least one column")
-    repeated = [name for index, name in enumerate(names) if name in names[:index]]
-    if repeated:
-        raise DataError(f"protected: {repeated[0]!r} is given twice; pass it once")
+        raise DataError("there is no protected attribute; pass at least one column")
+    duplicates = [name for index, name in enumerate(names) if name in names[:index]]
+    if duplicates:
+        raise DataError(f"the protected attribute {duplicates[0]!r} appears twice; pass it once")
     return names
 
 
 def _check_key(protected_data: object, key: str | None, names: Sequence[str]) -> None:
     if protected_data is None and key is not None:
         raise DataError(
-            f"the key {key!r} needs protected data to join; pass the file of the protected data, "
-            "or remove the key"
+            f"there is a key ({key!r}), but no protected data to join; pass the file with the "
+            "protected data, or omit the key"
         )
     if protected_data is not None and key is None:
         raise DataError(
-            f"the protected data ({protected_data}) needs a key; pass a column that joins the two "
-            "files"
+            f"the protected data ({protected_data}) needs a key; pass a column of both files that "
+            "identifies the rows"
         )
     if key in names:
-        raise DataError(f"{key!r} is both the key and a protected attribute; remove it from one")
+        raise DataError(
+            f"{key!r} is the key, so it cannot be a protected attribute; pass another column"
+        )
 
 
 def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
@@ -179,7 +185,7 @@ def _satisfying(
     try:
         program = Program.parse(where)
     except ParseError as error:
-        raise DataError(f"the condition cannot be parsed: {_shown(where, error)}") from error
+        raise DataError(f"the condition is invalid: {_marked(where, error)}") from error
     for name in program.variables:
         if name not in frame.columns:
             raise no_column(path, name, tuple(frame.columns), "in the condition")
@@ -188,34 +194,32 @@ def _satisfying(
         columns = [table.column(name) for name in program.variables]
         kind = Frame(columns).check(program.term)
         if kind != BOOLEAN:
-            raise DataError(f"expected true or false, got a {kind}; compare it with a value")
+            raise DataError(f"expected true or false, got values of kind {kind}; add a comparison")
         values = program.predict(table)
     except ProxyUseError as error:
         raise DataError(f"the condition {where} does not fit the data: {error}") from error
     keep = np.asarray(values == 1)
     count = int(keep.sum())
     if not count:
-        raise DataError(
-            f"no row of {len(frame):,} satisfies the condition {where}; use a wider condition"
-        )
+        raise DataError(f"none of {len(frame):,} rows satisfies the condition {where}; relax it")
     notes = [f"{count:,} of {_rows(len(frame))} satisfy the condition {where}"]
     unknown = np.isnan(values.astype(np.float64))
     if unknown.any():
-        notes.append(f"in {_rows(int(unknown.sum()))}, the condition is missing; dropped")
-    lacking = np.zeros(len(frame), dtype=np.bool_)
+        notes.append(f"the condition is missing in {_rows(int(unknown.sum()))}; excluded")
+    incomplete = np.zeros(len(frame), dtype=np.bool_)
     for column in columns:
-        lacking |= column.is_missing
-    lacking &= ~unknown
-    if lacking.any():
+        incomplete |= column.is_missing
+    incomplete &= ~unknown
+    if incomplete.any():
         notes.append(
-            f"in {_rows(int(lacking.sum()))}, a value that the condition reads is missing, so a "
-            f"comparison is false; {_rows(int((lacking & keep).sum()))} kept"
+            f"a value that the condition reads is missing in {_rows(int(incomplete.sum()))}, which "
+            f"makes a comparison false; {_rows(int((incomplete & keep).sum()))} kept"
         )
     return keep, notes
 
 
-def _shown(where: str, error: ParseError) -> str:
-    """Return the error, the line, and a mark at the position of the error."""
+def _marked(where: str, error: ParseError) -> str:
+    """Return the error, with the line and a mark at the position."""
     lines = where.splitlines()
     line = lines[error.line - 1] if error.line <= len(lines) else ""
     return f"{error}\n  {line}\n  {' ' * (error.column - 1)}^"
@@ -225,12 +229,12 @@ def _rows(count: int) -> str:
     return f"{count:,} row{'s' * (count != 1)}"
 
 
-# Protected data in a separate file
+# Protected data in a file of its own
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of the two joined tables."""
+    """One of the two tables of a join."""
 
     path: Path
     keys: Keys
@@ -245,37 +249,35 @@ class _Joined:
 
 
 def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
-    """Look up the protected attributes of each row in the restricted table."""
+    """Look up the protected attributes of each row in a separate file."""
     with open_table(path) as source:
         _check_columns(source, {"key": key})
-        attributes = _attributes(source, names, data)
-        reading = source.read([key, *attributes], key=key)
+        taken = _taken(source, names, data)
+        reading = source.read([key, *taken], key=key)
     assert reading.keys is not None  # they were requested
-    rows, notes = _matching_rows(data, _Side(path, reading.keys, source.names), key)
-    values = reading.frame[attributes].take(rows).reset_index(drop=True)
-    both = [name for name in attributes if name in data.names]
+    indexes, notes = _matching_rows(data, _Side(path, reading.keys, source.names), key)
+    values = reading.frame[taken].take(indexes).reset_index(drop=True)
+    both = [name for name in taken if name in data.names]
     notes += [
-        f"{name!r} comes from the protected data; the data also has a column with that name"
+        f"{name!r} comes from the protected data, although the data has this column too"
         for name in both
     ]
-    return _Joined(
-        {name: values[name] for name in attributes}, source.sha256, [*reading.notes, *notes]
-    )
+    return _Joined({name: values[name] for name in taken}, source.sha256, [*reading.notes, *notes])
 
 
-def _attributes(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
-    """Return the protected attributes in the restricted table. The data must have the others."""
-    attributes = [name for name in names if name in source.names]
+def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
+    """Return the attributes that the restricted table has; the data must have the others."""
+    taken = [name for name in names if name in source.names]
     for name in names:
-        if name not in attributes and (name not in data.names or not attributes):
+        if name not in taken and (name not in data.names or not taken):
             raise no_column(source.path, name, source.names, "protected")
-    return attributes
+    return taken
 
 
 def _matching_rows(
     data: _Side, restricted: _Side, key: str
 ) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """Return, for each row of the data, the row of the restricted table with the same key."""
+    """Return the index of the restricted row for each row of the data, and notes."""
     if data.keys.typed and restricted.keys.typed and data.keys.kind != restricted.keys.kind:
         raise FileError(f"{_kinds(data, restricted, key)}; convert one of them")
     present = restricted.keys.texts.notna().to_numpy()
@@ -283,23 +285,23 @@ def _matching_rows(
     repeated = known.duplicated(keep=False)
     if repeated.any():
         raise FileError(
-            f"{restricted.path}: {known[repeated].nunique():,} keys in column {key!r} occur in "
-            f"more than one row ({_rows(int(repeated.sum()))} in total; the keys are private and "
-            "not shown); keep one row per key"
+            f"{restricted.path}: duplicate keys in column {key!r}: {known[repeated].nunique():,}, "
+            f"in {_rows(int(repeated.sum()))} (not shown, because they are private); keep "
+            "one row per key"
         )
     index = require("pandas", "matching keys").Index(known.astype(object))
-    positions = index.get_indexer(data.keys.texts.astype(object))
-    if (positions < 0).any():
-        raise _unmatched(data, restricted, key, int((positions < 0).sum()))
-    rows = np.flatnonzero(present)[positions]
-    n_all = len(restricted.keys.texts)
-    if unused := n_all - len(np.unique(rows)):
-        match, were = ("matches", "was") if unused == 1 else ("match", "were")
-        return rows, [
-            f"{unused:,} of {_rows(n_all)} of the protected data {match} no row of the data and "
-            f"{were} ignored"
+    matches = index.get_indexer(data.keys.texts.astype(object))
+    if (matches < 0).any():
+        raise _unmatched(data, restricted, key, int((matches < 0).sum()))
+    indexes = np.flatnonzero(present)[matches]
+    n_rows = len(restricted.keys.texts)
+    if unused := n_rows - len(np.unique(indexes)):
+        match, they = ("matches", "it was") if unused == 1 else ("match", "they were")
+        return indexes, [
+            f"{unused:,} of {_rows(n_rows)} of the protected data {match} no row of the data; "
+            f"{they} ignored"
         ]
-    return rows, []
+    return indexes, []
 
 
 def _unmatched(data: _Side, restricted: _Side, key: str, count: int) -> FileError:
@@ -311,8 +313,8 @@ def _unmatched(data: _Side, restricted: _Side, key: str, count: int) -> FileErro
     if data.keys.kind != restricted.keys.kind:
         message += f"; {_kinds(data, restricted, key)}"
     return FileError(
-        f"{message}; add the missing rows there, or exclude these rows with --where "
-        "(a row with an empty protected value is enough; see --missing-protected)"
+        f"{message}; add the missing rows to {restricted.path.name}, or exclude these rows with a "
+        "condition"
     )
 
 

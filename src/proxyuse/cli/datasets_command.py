@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from proxyuse import datasets
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable, written
 
+Rows = Annotated[int, Meta(ge=1, description="The number of rows.")]
 
-@dataclass(frozen=True, slots=True)
-class Bundled:
+
+class Bundled(Struct, frozen=True):
     """A data set in the package."""
 
     name: str
-    rows: int
-    target: str
+    rows: Rows
+    target: Annotated[str, Meta(description="The column that models usually predict.")]
     about: str
+
+
+class Written(Struct, frozen=True):
+    """A data set that was written to a file."""
+
+    name: str
+    file: str
+    rows: Rows
 
 
 BUNDLED = (
@@ -40,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     """List the data sets, or write one."""
     if options.name is None:
         if options.json:
-            print_json([asdict(item) for item in BUNDLED])
+            print_json(msgspec.to_builtins(BUNDLED))
         else:
             print_text("\n".join(_line(item) for item in BUNDLED))
             print_text("\nTo write one: proxyuse datasets NAME --output FILE.csv")
@@ -55,9 +66,9 @@ def run(options: argparse.Namespace) -> int:
     check_writable(options.output)
     frame = LOADERS[options.name]()
     written(options.output, frame.to_csv(index=False))
-    summary = {"name": options.name, "file": str(options.output), "rows": len(frame)}
     if options.json:
-        print_json(summary)
+        summary = Written(options.name, str(options.output), len(frame))
+        print_json(msgspec.to_builtins(summary))
     else:
         print_text(f"Wrote {len(frame):,} rows of {options.name} to {options.output}.")
     return 0
@@ -65,3 +76,16 @@ def run(options: argparse.Namespace) -> int:
 
 def _line(item: Bundled) -> str:
     return f"{item.name:14} {item.rows:>7,} rows  target {item.target:7}  {item.about}"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of ``proxyuse datasets --json``, generated from its types."""
+    choices, definitions = msgspec.json.schema_components(
+        (tuple[Bundled, ...], Written), ref_template="#/$defs/{name}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "proxyuse datasets --json",
+        "oneOf": list(choices),
+        "$defs": definitions,
+    }

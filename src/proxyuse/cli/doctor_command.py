@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any, get_type_hints
 
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
@@ -28,22 +30,50 @@ OPTIONAL = {
 OTHER_NAMES = {"xgboost": "xgboost-cpu"}
 
 
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is installed here, and whether audits run."""
+
+    proxyuse: Annotated[str, "The version of proxyuse."]
+    python: str
+    system: str
+    cores: int | None
+    packages: Annotated[dict[str, str | None], "Versions; null for packages not installed."]
+    problems: Annotated[list[str], "Why audits do not run here; empty if they do."]
+    works: Annotated[bool, "Whether a test audit gives the right result."]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of ``proxyuse doctor --json``, generated from its types."""
+    import msgspec  # not at the top, because `doctor` says if it is missing
+
+    content = msgspec.json.schema(Diagnosis)
+    properties = content["$defs"]["Diagnosis"]["properties"]
+    for name, kind in get_type_hints(Diagnosis, include_extras=True).items():
+        for text in getattr(kind, "__metadata__", ()):
+            properties[name]["description"] = text
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "proxyuse doctor --json",
+        **content,
+    }
+
+
 def run(options: argparse.Namespace) -> int:
     """Print what is installed; the exit code is 0 if audits run here, otherwise 2."""
     packages = {name: _version(name) for name in (*REQUIRED, *OPTIONAL)}
     problems = _problems(packages)
     if options.json:
-        print_json(
-            {
-                "proxyuse": proxyuse.__version__,
-                "python": platform.python_version(),
-                "system": platform.system(),
-                "cores": os.cpu_count(),
-                "packages": packages,
-                "problems": problems,
-                "works": not problems,
-            }
+        diagnosis = Diagnosis(
+            proxyuse=proxyuse.__version__,
+            python=platform.python_version(),
+            system=platform.system(),
+            cores=os.cpu_count(),
+            packages=packages,
+            problems=problems,
+            works=not problems,
         )
+        print_json(asdict(diagnosis))
         return 2 if problems else 0
     lines = [
         f"proxyuse {proxyuse.__version__}, Python {platform.python_version()} on "

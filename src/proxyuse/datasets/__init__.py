@@ -1,7 +1,7 @@
-"""Public data to try the library on, read offline from files inside the package.
+"""Public data sets for examples and tests, bundled with the package.
 
-Each function returns a new pandas DataFrame. Nothing here knows about programs or audits.
-The licence and the origin of each packaged file are in ``data/LICENSES.md``.
+Each function returns a new pandas DataFrame. Knows nothing about programs and audits. The license
+and the origin of each file are in ``data/LICENSES.md``.
 """
 
 from proxyuse.datasets.bundled import load_adult, load_contraceptive, load_student

@@ -1,7 +1,7 @@
-"""The three datasets of the UCI Machine Learning Repository that come with the package.
+"""The three bundled data sets from the UCI Machine Learning Repository.
 
-They are gzipped CSV files in ``data/``, made by ``scripts/make_datasets.py``.
-An empty cell is a missing value and nothing else is: words such as "None" stay words.
+They are gzipped CSV files in ``data/``, created by ``scripts/make_datasets.py``. Only an empty cell
+is a missing value; words such as "None" are text.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ if TYPE_CHECKING:
 
 
 def load_adult() -> pd.DataFrame:
-    """Census incomes of 1994: who earns more than 50,000 dollars a year.
+    """Adult: census records of 1994, with incomes above or below 50,000 dollars per year.
 
     Returns
     -------
     pandas.DataFrame
-        48,842 people. Rows 0 to 32,560 are UCI's training part in UCI's order, the 16,281 rows
-        after them its test part. What UCI writes as ``?`` is missing here; that happens in
-        `workclass`, `occupation` and `native_country` only. 30,162 training rows and 15,060
-        test rows are complete. Numbers are integers, all else strings.
+        48,842 people. Rows 0 to 32,560 are UCI's training set in UCI's order; the remaining
+        16,281 rows are its test set. A ``?`` at UCI is a missing value here, and occurs only in
+        `workclass`, `occupation` and `native_country`. 30,162 training rows and 15,060 test rows
+        are complete. Numbers are integers; all other values are strings.
 
     Notes
     -----
-    The columns have UCI's names, with ``_`` for ``-``, and the values UCI's spelling. The dot
-    that ends each `income` in UCI's test file is left out.
+    Columns and values are spelled as at UCI, except that ``_`` replaces ``-`` in column names.
+    The dot at the end of each `income` in UCI's test file is removed.
 
     =================  ==========================================================================
     column             meaning
     =================  ==========================================================================
     `age`              years
     `workclass`        kind of employer, such as ``Private`` or ``State-gov``
-    `fnlwgt`           how many people the census bureau takes this row to stand for
+    `fnlwgt`           the number of people this row represents, by the census bureau
     `education`        highest level reached, such as ``HS-grad`` or ``Bachelors``
     `education_num`    the same level as a number, 1 (``Preschool``) to 16 (``Doctorate``)
     `marital_status`   such as ``Married-civ-spouse`` or ``Never-married``
     `occupation`       such as ``Adm-clerical`` or ``Exec-managerial``
-    `relationship`     place in the family, such as ``Husband`` or ``Own-child``
+    `relationship`     role in the family, such as ``Husband`` or ``Own-child``
     `race`             one of five categories of the census bureau
     `sex`              ``Female`` or ``Male``
-    `capital_gain`     dollars in the year
-    `capital_loss`     dollars in the year
-    `hours_per_week`   hours of work
+    `capital_gain`     dollars per year
+    `capital_loss`     dollars per year
+    `hours_per_week`   working hours per week
     `native_country`   country of birth
-    `income`           ``<=50K`` or ``>50K`` dollars a year
+    `income`           ``<=50K`` or ``>50K`` dollars per year
     =================  ==========================================================================
 
-    Licence: CC BY 4.0.
+    License: CC BY 4.0.
 
     References
     ----------
@@ -76,16 +76,16 @@ def load_adult() -> pd.DataFrame:
 
 
 def load_contraceptive() -> pd.DataFrame:
-    """Answers of married women in Indonesia, 1987: which contraceptive method they use.
+    """Contraceptive method choice: a survey of married women in Indonesia, 1987.
 
     Returns
     -------
     pandas.DataFrame
-        1,473 women in 10 columns of integers; nothing is missing.
+        1,473 women, 10 columns of integers, no missing values.
 
     Notes
     -----
-    The values are UCI's codes; mind that 0 means yes in `wife_working` and good in
+    The values are UCI's codes. Note that 0 means yes in `wife_working` and good in
     `media_exposure`.
 
     ====================  =======================================================================
@@ -96,14 +96,14 @@ def load_contraceptive() -> pd.DataFrame:
     `husband_education`   1 (low) to 4 (high)
     `children`            number of children ever born, 0 to 16
     `wife_religion`       0 not Islam, 1 Islam
-    `wife_working`        0 she works now, 1 she does not
-    `husband_occupation`  one of four categories, 1 to 4, that UCI leaves without a name
+    `wife_working`        0 works now, 1 does not
+    `husband_occupation`  one of four categories, 1 to 4, which UCI does not name
     `living_standard`     standard-of-living index, 1 (low) to 4 (high)
     `media_exposure`      0 good, 1 not good
     `method`              1 none (629 women), 2 long-term (333), 3 short-term (511)
     ====================  =======================================================================
 
-    Licence: CC BY 4.0.
+    License: CC BY 4.0.
 
     References
     ----------
@@ -123,27 +123,27 @@ def load_contraceptive() -> pd.DataFrame:
 
 
 def load_student(course: Literal["por", "mat"]) -> pd.DataFrame:
-    """Grades of pupils of two Portuguese secondary schools, with their families and habits.
+    """Student performance: grades at two Portuguese secondary schools.
 
     Parameters
     ----------
     course : {"por", "mat"}
-        The Portuguese lessons (649 pupils) or the mathematics lessons (395 pupils).
+        Portuguese (649 students) or mathematics (395 students).
 
     Returns
     -------
     pandas.DataFrame
-        One row a pupil in 33 columns; nothing is missing. Numbers are integers, all else
-        strings. Many pupils are in both courses, and no column says who.
+        One row per student, 33 columns, no missing values. Numbers are integers; all other
+        values are strings. Many students take both courses; no column identifies them.
 
     Raises
     ------
     DataError
-        If `course` is neither of the two.
+        If `course` is neither of these.
 
     Notes
     -----
-    Names and values are UCI's.
+    Names and values are spelled as at UCI.
 
     ===================  ========================================================================
     column               meaning
@@ -160,8 +160,8 @@ def load_student(course: Literal["por", "mat"]) -> pd.DataFrame:
                          ``at_home`` or ``other``
     `reason`             why this school: ``home``, ``reputation``, ``course`` or ``other``
     `guardian`           ``mother``, ``father`` or ``other``
-    `traveltime`         way to school: 1 below 15 minutes, 2 to 30, 3 to 60, 4 more
-    `studytime`          a week: 1 below 2 hours, 2 to 5, 3 to 10, 4 more
+    `traveltime`         trip to school: 1 below 15 minutes, 2 to 30, 3 to 60, 4 more
+    `studytime`          per week: 1 below 2 hours, 2 to 5, 3 to 10, 4 more
     `failures`           classes failed before, 0 to 3
     `schoolsup`          extra help from the school, ``yes`` or ``no``
     `famsup`             help from the family, ``yes`` or ``no``
@@ -176,11 +176,11 @@ def load_student(course: Literal["por", "mat"]) -> pd.DataFrame:
     `goout`              going out with friends, 1 (very low) to 5 (very high)
     `Dalc`, `Walc`       alcohol on working days and at weekends, 1 (very low) to 5 (very high)
     `health`             1 (very bad) to 5 (very good)
-    `absences`           number of absences from school
+    `absences`           number of absences
     `G1`, `G2`, `G3`     grade of the first period, of the second, and at the end, 0 to 20
     ===================  ========================================================================
 
-    Licence: CC BY 4.0.
+    License: CC BY 4.0.
 
     References
     ----------
@@ -195,8 +195,7 @@ def load_student(course: Literal["por", "mat"]) -> pd.DataFrame:
     """
     if course not in ("por", "mat"):
         raise DataError(
-            f"there is no student course {course!r}; "
-            'choose "por" (Portuguese) or "mat" (mathematics)'
+            f'course: expected "por" (Portuguese) or "mat" (mathematics), got {course!r}'
         )
     return _read(f"student-{course}.csv.gz")
 

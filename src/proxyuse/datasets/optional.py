@@ -1,4 +1,4 @@
-"""The one way to pandas for this folder, because pandas is an extra of the package."""
+"""Import pandas, which is an optional dependency."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def require_pandas() -> ModuleType:
-    """Import pandas, or say how to install it.
+    """Import pandas; the error says how to install it.
 
     Raises
     ------
@@ -22,7 +22,6 @@ def require_pandas() -> ModuleType:
         import pandas
     except ImportError as error:
         raise DataError(
-            "the datasets are pandas DataFrames and pandas is not installed; "
-            "run: pip install 'proxyuse[datasets]'"
+            "the data sets need pandas, which is not installed: pip install 'proxyuse[datasets]'"
         ) from error
     return pandas

@@ -1,7 +1,6 @@
-"""Read a family extract of the Panel Study of Income Dynamics that the user has obtained.
+"""Read a family extract of the Panel Study of Income Dynamics from the user's own file.
 
-The study's data may not be passed on, so the package holds none of it: only the names of the
-columns it expects. Their values are taken as they are.
+The data may not be redistributed, so the package contains only the names of the expected columns.
 """
 
 from __future__ import annotations
@@ -38,47 +37,47 @@ COLUMNS = (
 def load_psid(path: str | PathLike[str]) -> pd.DataFrame:
     r"""Read a family extract of the Panel Study of Income Dynamics from your own file.
 
-    The study gives its data to registered users, who may not pass it on. Register with the
-    study, make an extract with the columns below, and save it as CSV or Parquet.
+    The study provides its data to registered users, who may not redistribute it. Register with
+    the study, create an extract with the columns below, and save it as CSV or Parquet.
 
     Parameters
     ----------
     path : str or path-like
-        A local file. It is read as Parquet if its name ends in ``.parquet``, else as CSV in
-        UTF-8 with commas and the column names in the first line.
+        A local file: Parquet if its name ends in ``.parquet``, otherwise CSV in UTF-8 with commas
+        and a header line.
 
     Returns
     -------
     pandas.DataFrame
-        One row a family, with the columns below in this order; others in the file are left
-        out. In CSV an empty cell, ``NA`` and ``NaN`` are missing values.
+        One row per family, with the columns below in this order; other columns are dropped. In
+        CSV files, an empty cell, ``NA`` and ``NaN`` are missing values.
 
     Raises
     ------
     DataError
-        If there is no such file, it cannot be read, has no rows, or lacks some of the columns.
+        If the file does not exist, cannot be read, has no rows, or misses columns.
 
     Notes
     -----
-    The study asks about most of these in several ways and codings. The meanings below are as
-    wide as that; the values of your extract are kept as they are.
+    The study records most of these in several ways and codings, so the meanings below are broad.
+    The values of your extract do not change.
 
     =================  ==========================================================================
     column             meaning
     =================  ==========================================================================
-    `credit_card`      credit cards: whether there are any, or the debt
-    `stud_loan`        student loans: whether there are any, or the debt
+    `credit_card`      credit cards: yes or no, or the debt
+    `stud_loan`        student loans: yes or no, or the debt
     `medical_exp`      medical expenses
     `employment`       employment status
     `income`           income
     `marital_status`   marital status
-    `auto_insurance`   car insurance: whether there is any, or its cost
+    `auto_insurance`   car insurance: yes or no, or its cost
     `children`         number of children
     `age`              age in years
     `gender`           gender
     `housing`          housing, such as owned or rented
-    `health_status`    state of health
-    `work_hours`       hours of work
+    `health_status`    health
+    `work_hours`       working hours
     =================  ==========================================================================
 
     References
@@ -88,7 +87,7 @@ def load_psid(path: str | PathLike[str]) -> pd.DataFrame:
 
     Examples
     --------
-    Two invented families stand in for an extract.
+    An extract of two invented families.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -109,8 +108,8 @@ def load_psid(path: str | PathLike[str]) -> pd.DataFrame:
     path = Path(path)
     if not path.is_file():
         raise DataError(
-            f"{path}: there is no such file; the study's data may not be passed on, so register "
-            "with the Panel Study of Income Dynamics, save an extract and give its path"
+            f"{path} does not exist; register with the Panel Study of Income Dynamics, save an "
+            "extract and pass its path (the data may not be redistributed)"
         )
     if path.suffix.lower() == ".parquet":
         frame = _read_parquet(pandas, path)
@@ -120,11 +119,11 @@ def load_psid(path: str | PathLike[str]) -> pd.DataFrame:
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         raise DataError(
-            f"{path}: no column named {', '.join(missing)}; "
-            f"add or rename columns so that all of these are there: {', '.join(COLUMNS)}"
+            f"{path}: missing columns: {', '.join(missing)}; add or rename columns to get all of "
+            f"{', '.join(COLUMNS)}"
         )
     if frame.empty:
-        raise DataError(f"{path}: the file has column names and no rows; save the extract again")
+        raise DataError(f"{path} has column names but no rows; save the extract again")
     return frame[list(COLUMNS)].reset_index(drop=True)
 
 
@@ -140,14 +139,14 @@ def _read_csv(pandas: ModuleType, path: Path) -> pd.DataFrame:
         )
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{path}: cannot be read as CSV ({str(error).strip()}); "
-            "save it as plain CSV in UTF-8 with commas, or as Parquet in a file named *.parquet"
+            f"{path} cannot be read as CSV ({str(error).strip()}); save it as uncompressed CSV in "
+            "UTF-8 with commas, or as *.parquet"
         ) from error
     if not isinstance(frame.index, pandas.RangeIndex):
-        # pandas takes the surplus for row labels, which would shift every value by one column.
+        # pandas uses extra cells as row labels, which would shift every value by one column.
         raise DataError(
-            f"{path}: the rows have more cells than the first line has names; "
-            "save it again without row labels and without a comma at the end of lines"
+            f"{path}: rows have more cells than the header; save it without row labels and without "
+            "a comma at the end of lines"
         )
     return frame
 
@@ -157,10 +156,10 @@ def _read_parquet(pandas: ModuleType, path: Path) -> pd.DataFrame:
         frame: pd.DataFrame = pandas.read_parquet(path)
     except ImportError as error:
         raise DataError(
-            f"{path}: reading Parquet needs pyarrow; run: pip install pyarrow, or save it as CSV"
+            f"{path}: reading Parquet needs pyarrow; run pip install pyarrow, or save it as CSV"
         ) from error
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{path}: cannot be read as Parquet ({str(error).strip()}); save it again, or as CSV"
+            f"{path} cannot be read as Parquet ({str(error).strip()}); save it again, or as CSV"
         ) from error
     return frame

@@ -31,12 +31,12 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Member, Term, Var
 from proxyuse.lang.positions import SiteColumn
 from proxyuse.measure.association.protocol import Association
-from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.forests.drawing import drawn_influence
 from proxyuse.measure.forests.engine import ForestEngine, Target
+from proxyuse.measure.forests.pair_sampling import drawn_influence
 from proxyuse.measure.forests.split_associations import split_associations
 from proxyuse.measure.forests.subtrees import equal_subtrees
+from proxyuse.measure.pair_sampling import DrawnInfluence
 
 EXACT_WORK = 1 << 29
 """Rows times nodes up to which the influence of a variable is exact rather than sampled."""

@@ -48,7 +48,7 @@ from proxyuse.measure.association.measures.squared_correlation import SquaredCor
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments
-from proxyuse.measure.bounds.screen import MOST_OPERANDS, SLACK, Screen
+from proxyuse.measure.bounds.screen import MAX_OPERANDS, SLACK, Screen
 from proxyuse.measure.engine import Measurement
 
 Masks = list[tuple[int, int]]
@@ -194,7 +194,7 @@ class _Search:
         """Check every set that may be a minimal witness; False if the budget is too small."""
         work = (1 << union.bit_count()) * self.engine.n_rows
         if self.sets.screen is not None:
-            if work > self.budget.screened or self.count > MOST_OPERANDS:
+            if work > self.budget.screened or self.count > MAX_OPERANDS:
                 return False
             return self._measure(self._survivors(self.sets.screen, blocked))
         if work + (1 << union.bit_count()) * OVERHEAD > self.budget.measured:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from proxyuse.detect.inside_tests import tests_hold_sums
 from proxyuse.lang.nodes import Term
-from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.forests.engine import ForestEngine
+from proxyuse.measure.pair_sampling import DrawnInfluence
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 

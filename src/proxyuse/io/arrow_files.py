@@ -1,4 +1,4 @@
-"""A Parquet or Arrow file is read, only those of its columns that are wanted."""
+"""Parquet and Arrow files, of which only the requested columns are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proxyuse.io.reading import Keys, Reading, check_names, check_rows, require
 if TYPE_CHECKING:
     import pandas as pd
 
-_EXACT = 2.0**53  # from here on float64 skips whole numbers
+_EXACT = 2.0**53  # float64 cannot hold every integer beyond this
 STARTS = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")  # Parquet, IPC file, IPC stream
 
 
@@ -25,9 +25,9 @@ class ArrowSource:
         self._is_parquet = start.startswith(b"PAR1")
         self._format = "a Parquet file" if self._is_parquet else "an Arrow file"
         self._arrow = require("pyarrow", f"reading {self._format}")
-        with self._damage_told():
+        with self._reported_damage():
             schema = self._parquet().schema_arrow if self._is_parquet else self._ipc(None).schema
-            names = schema.names  # which are decoded here
+            names = schema.names  # decodes them, which can fail
         self.names = check_names(path, names)
 
     def read(
@@ -38,67 +38,67 @@ class ArrowSource:
     ) -> Reading:
         """Read columns and no others; the file states their types."""
         require("pandas", "reading a table")
-        wanted = list(self.names if names is None else names)
-        with self._damage_told():
+        selected = list(self.names if names is None else names)
+        with self._reported_damage():
             if self._is_parquet:
-                table = self._parquet().read(columns=wanted)
+                table = self._parquet().read(columns=selected)
             else:
-                table = self._ipc([self.names.index(name) for name in wanted]).read_all()
+                table = self._ipc([self.names.index(name) for name in selected]).read_all()
             table.validate(full=True)
         check_rows(self.path, table.num_rows)
         try:
-            frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)  # an index is a column
+            frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)  # an index stays a column
         except (self._arrow.ArrowException, ValueError, TypeError, OverflowError) as error:
             raise FileError(
-                f"{self.path}: a column is of a kind that pandas cannot hold; write its columns "
-                "as numbers, booleans or text"
+                f"{self.path}: pandas cannot hold the type of a column; save the columns as "
+                "numbers, booleans or text"
             ) from error
         keys = None if key is None else self._keys(key, table.column(key))
-        return Reading(frame[wanted], (), keys)
+        return Reading(frame[selected], (), keys)
 
     def _parquet(self) -> Any:
         self._handle.seek(0)
         return require("pyarrow.parquet", "Parquet").ParquetFile(self._handle)
 
-    def _ipc(self, places: list[int] | None) -> Any:
+    def _ipc(self, indexes: list[int] | None) -> Any:
         self._handle.seek(0)
         ipc = require("pyarrow.ipc", "Arrow")
         open_any = ipc.open_file if self._start.startswith(b"ARROW1") else ipc.open_stream
-        return open_any(self._handle, options=ipc.IpcReadOptions(included_fields=places))
+        return open_any(self._handle, options=ipc.IpcReadOptions(included_fields=indexes))
 
     @contextmanager
-    def _damage_told(self) -> Iterator[None]:
+    def _reported_damage(self) -> Iterator[None]:
         try:
             yield
         except (self._arrow.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
             raise FileError(
-                f"{self.path} begins like {self._format} and is damaged, cut off, too large or of "
-                "a kind that is not known here; get it or write it again"
+                f"{self.path} starts like {self._format} but is damaged, cut off, too large or of "
+                "an unknown version; download or save it again"
             ) from error
 
     def _keys(self, name: str, column: Any) -> Keys:
         arrow, types = self._arrow, self._arrow.types
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        whole = types.is_integer(kind) or types.is_floating(kind)
-        if not whole and str(kind) not in ("string", "large_string", "string_view"):
+        numeric = types.is_integer(kind) or types.is_floating(kind)
+        if not numeric and str(kind) not in ("string", "large_string", "string_view"):
             raise FileError(
-                f"{self.path}: the key {name!r} is of type {kind}; make it text or whole numbers"
+                f"{self.path}: the key {name!r} has type {kind}; convert it to text or integers"
             )
         try:
             column = column.cast(kind)
-            if types.is_floating(kind):  # whole numbers of which some are missing, perhaps
+            if types.is_floating(kind):  # probably integers with missing values
                 compute = require("pyarrow.compute", "matching keys")
                 column = compute.if_else(compute.is_nan(column), None, column)
                 if compute.any(compute.greater_equal(compute.abs(column), _EXACT)).as_py():
                     raise FileError(
-                        f"{self.path}: the key {name!r} has numbers beyond 2**53 as floats, which "
-                        "merges neighbors; make it text or whole numbers"
+                        f"{self.path}: the key {name!r} has floats beyond 2**53, which cannot "
+                        "tell neighboring integers apart; convert it to text or integers"
                     )
                 column = column.cast(arrow.int64())
             column = column.cast(arrow.string())
         except arrow.ArrowInvalid:
             raise FileError(
-                f"{self.path}: the key {name!r} has numbers that are not whole; "
-                "make it text or whole numbers"
+                f"{self.path}: the key {name!r} has numbers that are not integers; convert it to "
+                "text or integers"
             ) from None
-        return Keys(column.to_pandas(), "whole numbers" if whole else "text", typed=True)
+        return Keys(column.to_pandas(), "integers" if numeric else "text", typed=True)

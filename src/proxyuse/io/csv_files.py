@@ -1,8 +1,11 @@
-"""A CSV file is read: strict about its rows, careful with what counts as missing.
+"""CSV files, with strict rows and few spellings of missing values.
 
-pandas fills rows that are too short and takes many words for missing values, so the rows are
-counted first, and only an empty cell is missing unless the column is one of numbers.
+pandas pads short rows and treats many words as missing. So the rows are counted first, and only an
+empty cell is missing, except in columns of numbers.
 """
+
+# Not pyarrow.csv: its errors name no line and show the row, it rounds integers beyond 2^63, guesses
+# dates and times, drops one of two columns with the same name, and accepts stray quotes.
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 
-# What stands for a missing number in files that other programs wrote: the words of pandas,
-# and the question mark of UCI's files.
-_NO_NUMBER = frozenset({
+# Missing numbers in files of other programs: the words that pandas knows, and the question mark of
+# UCI's files.
+_MISSING_NUMBER = frozenset({
     "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
     "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "?",
 })  # fmt: skip
@@ -37,8 +40,8 @@ _OTHER_FORMATS = {
     b"SQLite format 3": f"an SQLite database; {_CONVERT}",
     b"\x89HDF": f"an HDF5 file; {_CONVERT}",
     b"%PDF": f"a PDF document; {_CONVERT}",
-    b"\x80": f"a pickle, perhaps, which is code and is not read; {_CONVERT}",
-    b"FEA1": "a Feather file of version 1; write it again with a pyarrow of today",
+    b"\x80": f"probably a pickle, which can run code and is not read; {_CONVERT}",
+    b"FEA1": "a Feather file of version 1; save it again with a current pyarrow",
     b"PARE": "an encrypted Parquet file; decrypt it first",
     b"BZh": "compressed with bzip2; unpack it, or compress it with gzip",
     b"\xfd7zXZ": "compressed with xz; unpack it, or compress it with gzip",
@@ -47,17 +50,17 @@ _OTHER_FORMATS = {
     b"\xfe\xff": "text in UTF-16; convert it to UTF-8",
 }
 _OTHER_SUFFIXES = {
-    ".json": f"is JSON by its name; {_CONVERT}",
-    ".jsonl": f"is JSON by its name; {_CONVERT}",
-    ".ndjson": f"is JSON by its name; {_CONVERT}",
-    ".html": f"is HTML by its name; {_CONVERT}",
-    ".pkl": f"is a pickle by its name, which is code; {_CONVERT}",
-    ".pickle": f"is a pickle by its name, which is code; {_CONVERT}",
+    ".json": f"has the name of a JSON file; {_CONVERT}",
+    ".jsonl": f"has the name of a JSON file; {_CONVERT}",
+    ".ndjson": f"has the name of a JSON file; {_CONVERT}",
+    ".html": f"has the name of an HTML file; {_CONVERT}",
+    ".pkl": f"has the name of a pickle, which can run code; {_CONVERT}",
+    ".pickle": f"has the name of a pickle, which can run code; {_CONVERT}",
 }
 
 
 def text_of(path: Path, start: bytes, handle: BinaryIO) -> bytes:
-    """The bytes of a text file, unpacked, once it is sure that they are text in UTF-8."""
+    """Return the bytes of a text file, decompressed; refuse anything but UTF-8 text."""
     _refuse_other_formats(path, start)
     raw = handle.read()
     if start.startswith(b"\x1f\x8b"):
@@ -65,35 +68,34 @@ def text_of(path: Path, start: bytes, handle: BinaryIO) -> bytes:
             raw = gzip.decompress(raw)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FileError(
-                f"{path} is compressed with gzip and damaged or cut off; get it again"
+                f"{path} is compressed with gzip, but damaged or cut off; download it again"
             ) from error
         _refuse_other_formats(path, raw[:16])
     if path.suffix.lower() in _OTHER_SUFFIXES:
         raise FileError(f"{path} {_OTHER_SUFFIXES[path.suffix.lower()]}")
-    if (place := raw.find(b"\0")) >= 0:
+    if (index := raw.find(b"\0")) >= 0:
         raise FileError(
-            f"{path} is not a table: byte {place:,} is not of any text; "
-            "give a CSV, Parquet or Arrow file"
+            f"{path} is not a table: byte {index:,} is not text; pass a CSV, Parquet or Arrow file"
         )
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = len(re.findall(rb"\r\n?|\n", raw[: error.start])) + 1
         raise FileError(
-            f"{path} is not in UTF-8: line {line:,}, byte {error.start:,} of the file (counted "
+            f"{path} is not UTF-8 in line {line:,}, byte {error.start:,} of the file (counted "
             "from 0); convert it, for example with: iconv -f LATIN1 -t UTF-8 OLD.csv > NEW.csv"
         ) from None
     return raw
 
 
 def _refuse_other_formats(path: Path, start: bytes) -> None:
-    for magic, told in _OTHER_FORMATS.items():
+    for magic, description in _OTHER_FORMATS.items():
         if start.startswith(magic):
-            raise FileError(f"{path} is {told}")
+            raise FileError(f"{path} is {description}")
 
 
 class TextSource:
-    """A CSV file; every row was counted to have a cell for each column."""
+    """A CSV file in which every row has one cell per column."""
 
     def __init__(self, path: Path, sha256: str, raw: bytes) -> None:
         self.path, self.sha256, self._raw = path, sha256, raw
@@ -101,7 +103,7 @@ class TextSource:
         records = _records(path, raw, self._separator)
         _, header = next(records, (0, []))
         self.names = check_names(
-            path, [name or f"Unnamed: {place}" for place, name in enumerate(header)]
+            path, [name or f"Unnamed: {index}" for index, name in enumerate(header)]
         )
         self._n_rows = self._count(records)
         check_rows(path, self._n_rows)
@@ -113,9 +115,9 @@ class TextSource:
         for line, cells in records:
             if len(cells) != width:
                 raise FileError(
-                    f"{self.path}: line {line:,} has {_cells(len(cells))} and the header {width}, "
-                    f"separated by {_SEPARATORS[self._separator]}; mend the line (a cell with the "
-                    "separator in it needs quotes around it)"
+                    f"{self.path}: line {line:,} has {_cells(len(cells))}, but the header has "
+                    f"{width} (separated by {_SEPARATORS[self._separator]}); correct the line, and "
+                    "put cells that contain the separator in quotes"
                 )
             n_rows += 1
         return n_rows
@@ -131,7 +133,7 @@ class TextSource:
         written = {*text, *([] if key is None else [key])} & set(self.names)
         options: dict[str, Any] = {}
         if pandas.__version__.startswith(("2.", "3.0.")):
-            options["float_precision"] = "round_trip"  # what later ones do anyway
+            options["float_precision"] = "round_trip"  # the default in later versions
         try:
             frame: pd.DataFrame = pandas.read_csv(
                 io.BytesIO(self._raw),
@@ -144,15 +146,15 @@ class TextSource:
                 keep_default_na=False,
                 na_values=[""],
                 encoding="utf-8-sig",
-                low_memory=False,  # or the kind of a column may change halfway
+                low_memory=False,  # or the type of a column may change halfway
                 **options,
             )
         except pandas.errors.ParserError as error:
             raise FileError(f"{self.path} cannot be read as CSV; check its quotes") from error
         if len(frame) != self._n_rows:
             raise FileError(
-                f"{self.path} can be read in two ways, as {self._n_rows:,} rows or as "
-                f"{len(frame):,}; check its quotes and line ends"
+                f"{self.path} is ambiguous: it has {self._n_rows:,} or {len(frame):,} rows, "
+                "depending on how quotes and line ends are read; check them"
             )
         notes = _missing_numbers(frame, written)
         if names is not None:
@@ -165,7 +167,7 @@ def _cells(count: int) -> str:
 
 
 def _records(path: Path, raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each line that is not blank, with the number of its first line, from 1."""
+    """Yield the cells of each row, with the number of its first line; skip blank lines."""
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=separator, strict=True)
     while True:
@@ -176,9 +178,9 @@ def _records(path: Path, raw: bytes, separator: str) -> Iterator[tuple[int, list
             return
         except csv.Error as error:
             raise FileError(
-                f"{path}: the row that begins in line {line:,} has a quote that is not closed, "
-                'or not doubled inside quotes (write "" there), or a cell of more than '
-                f"{csv.field_size_limit():,} characters; mend it"
+                f"{path}: the row that starts in line {line:,} has an unclosed quote, a quote "
+                'inside quotes that is not doubled (write ""), or a cell of more than '
+                f"{csv.field_size_limit():,} characters; correct it"
             ) from error
         blank = not cells or (len(cells) == 1 and cells[0] and not cells[0].strip(" \t"))
         if not blank:
@@ -186,7 +188,7 @@ def _records(path: Path, raw: bytes, separator: str) -> Iterator[tuple[int, list
 
 
 def _with_line_feeds(records: Iterator[tuple[int, list[str]]], separator: str) -> bytes:
-    """The same table, with line ends that pandas understands: it stumbles over blank CR lines."""
+    """Write the table with line feeds, because pandas misreads blank lines that end in CR."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows(cells for _, cells in records)
@@ -194,13 +196,13 @@ def _with_line_feeds(records: Iterator[tuple[int, list[str]]], separator: str) -
 
 
 def _guess_separator(path: Path, raw: bytes) -> str:
-    """The separator that makes the most columns of the header; a comma where it is a tie."""
+    """Return the separator that gives the header the most columns; on a tie, the comma."""
     widths = {}
     order = sorted(_SEPARATORS, key=lambda one: one != "\t") if _is_tsv(path) else _SEPARATORS
     for separator in order:
         try:
             _, header = next(_records(path, raw, separator), (0, []))
-        except FileError:  # quotes that fit another separator
+        except FileError:  # the quotes fit another separator
             continue
         widths[separator] = len(header)
     return max(widths, key=widths.__getitem__, default=",")
@@ -211,29 +213,29 @@ def _is_tsv(path: Path) -> bool:
 
 
 def _missing_numbers(frame: pd.DataFrame, written: Collection[str]) -> list[str]:
-    """Turn columns of numbers that have words for missing ones into numbers; say which."""
+    """Convert columns of numbers in which words stand for missing values; return notes."""
     pandas = require("pandas", "reading a table")
     notes = []
     for name in frame.columns:
         column = frame[name]
         if name in written or pandas.api.types.infer_dtype(column, skipna=True) != "string":
             continue
-        found = [cell for cell in column.dropna().unique() if cell.strip() in _NO_NUMBER]
-        words = column.isin(found)
-        rest = column[~words & column.notna()]
-        if not found or rest.empty or (numbers := _numbers(pandas.to_numeric, rest)) is None:
+        words = [cell for cell in column.dropna().unique() if cell.strip() in _MISSING_NUMBER]
+        missing = column.isin(words)
+        rest = column[~missing & column.notna()]
+        if not words or rest.empty or (numbers := _numbers(pandas.to_numeric, rest)) is None:
             continue
         frame[name] = pandas.Series(numbers, index=rest.index, dtype=float).reindex(frame.index)
-        told = ", ".join(sorted({cell.strip() for cell in found}))
+        spellings = ", ".join(sorted({cell.strip() for cell in words}))
         notes.append(
-            f"column {name!r}: {_cells(int(words.sum()))} taken as missing ({told}), for all "
-            "others are numbers"
+            f"column {name!r}: {_cells(int(missing.sum()))} read as missing ({spellings}), because "
+            "all others are numbers"
         )
     return notes
 
 
 def _numbers(to_numeric: Callable[..., Any], cells: pd.Series[str]) -> list[float] | None:
-    """What both pandas and Python take for numbers; pandas alone would take `true` for one."""
+    """Convert cells that pandas and Python both read as numbers; pandas alone accepts `true`."""
     try:
         to_numeric(cells)
         return [float(cell) for cell in cells]
@@ -242,5 +244,5 @@ def _numbers(to_numeric: Callable[..., Any], cells: pd.Series[str]) -> list[floa
 
 
 def _written_keys(column: pd.Series[str]) -> Keys:
-    whole = column.dropna().str.fullmatch(r"0|-?[1-9][0-9]*").all()
-    return Keys(column, "whole numbers" if whole else "text", typed=False)
+    integers = column.dropna().str.fullmatch(r"0|-?[1-9][0-9]*").all()
+    return Keys(column, "integers" if integers else "text", typed=False)

@@ -1,6 +1,6 @@
-"""What table files of all kinds share: what is read from one, and what is said when it cannot be.
+"""The interface and the checks that all kinds of table files share.
 
-A file is data, never code, and comes from a stranger. No message shows what stands in a cell.
+A file is untrusted data and is never executed. Messages do not show the content of cells.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """What rows are called, as text, so that rows of two tables can be matched.
+    """The keys of rows as text, for joining two tables.
 
     Attributes
     ----------
-    texts : Series of text, missing where a row has no key.
-    kind : "text" or "whole numbers".
-    typed : whether the file says so; a CSV file does not, and its keys are text as written.
+    texts : the key of each row; missing if the row has none.
+    kind : "text" or "integers".
+    typed : whether the file stores the type. CSV files do not; their keys stay as written.
     """
 
     texts: pd.Series[str]
@@ -40,13 +40,13 @@ class Keys:
     typed: bool
 
     def take(self, rows: npt.NDArray[np.bool_]) -> Keys:
-        """The keys of some rows."""
+        """Select rows by a boolean mask."""
         return Keys(self.texts[rows], self.kind, self.typed)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read: a frame, remarks, and the keys if they were asked for."""
+    """A data frame, notes on how it was read, and the keys if requested."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
@@ -54,12 +54,12 @@ class Reading:
 
 
 class TableSource(Protocol):
-    """A table file whose columns are known and not yet read.
+    """An open table file.
 
     Attributes
     ----------
     path : the file.
-    sha256 : the digest of its bytes.
+    sha256 : the hash of its bytes.
     names : the names of its columns.
     """
 
@@ -86,7 +86,7 @@ class TableSource(Protocol):
 
 
 def open_binary(path: Path) -> io.BufferedReader:
-    """Open a file for reading, or say why that cannot be."""
+    """Open a file for reading."""
     try:
         return path.open("rb")
     except (OSError, ValueError) as error:
@@ -94,66 +94,66 @@ def open_binary(path: Path) -> io.BufferedReader:
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> FileError:
-    """Say why a file cannot be read and what to do about it."""
+    """Explain why a file cannot be read, and what to do."""
     match error:
         case FileNotFoundError():
-            where = "" if path.is_absolute() else f"; it was looked for in {Path.cwd()}"
-            return FileError(f"{path}: there is no such file{where}; check the name")
+            folder = "" if path.is_absolute() else f" in {Path.cwd()}"
+            return FileError(f"{path} does not exist{folder}; check the path")
         case IsADirectoryError():
-            return FileError(f"{path} is a folder; name a file in it")
+            return FileError(f"{path} is a folder; pass a file")
         case NotADirectoryError():
-            return FileError(f"{path}: a part of this path is a file, not a folder; check it")
+            return FileError(f"{path}: a part of the path is a file, not a folder; check the path")
         case PermissionError():
-            return FileError(f"{path}: no permission to read it; ask its owner for it")
-    why = getattr(error, "strerror", None) or error
-    return FileError(f"{path} cannot be read: {why}; check the file and the disk it is on")
+            return FileError(f"{path} cannot be read: no permission; ask the owner")
+    reason = getattr(error, "strerror", None) or error
+    return FileError(f"{path} cannot be read: {reason}; check the file and its disk")
 
 
 def no_column(path: Path, name: str, names: Sequence[str], role: str) -> FileError:
-    """Say that a file lacks a column, and which of its columns have names like it."""
-    if _like_a_row(names):
-        told = (
-            "its first line has numbers where names are expected: if that is a row of data, put "
-            "a line with the names of the columns above it"
+    """Report a missing column, with similar names."""
+    if _looks_like_data(names):
+        advice = (
+            "the first line has numbers instead of names; if it is a row of data, add a line with "
+            "the column names above it"
         )
     else:
-        told = Table(names, 0, lambda _: ()).suggest(name)
-    return FileError(f"{path} lacks the column {name!r} ({role}); {told}")
+        advice = Table(names, 0, lambda _: ()).suggest(name)
+    return FileError(f"{path} has no column {name!r} ({role}); {advice}")
 
 
-def require(module: str, what: str) -> ModuleType:
-    """Import a library of the extra `files`, or say how to install it."""
+def require(module: str, task: str) -> ModuleType:
+    """Import a library of the extra `files`; the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         library = module.split(".")[0]
         raise FileError(
-            f"{what} needs {library}, which is not installed: pip install 'proxyuse[files]'"
+            f"{task} needs {library}, which is not installed: pip install 'proxyuse[files]'"
         ) from error
 
 
-def _like_a_row(names: Sequence[str]) -> bool:
-    """Whether a header seems to be a row of data, which is not to be shown."""
+def _looks_like_data(names: Sequence[str]) -> bool:
+    """Whether a header is probably a row of data, which messages must not show."""
     return any(re.fullmatch(r"\s*[-+]?\d+(\.\d*)?\s*", name) for name in names)
 
 
 def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Refuse a table without columns, or with two of one name."""
+    """Refuse a table without columns or with duplicate names."""
     if not names:
         raise FileError(f"{path} has no columns; is it the right file?")
-    places: dict[str, int] = {}
-    for place, name in enumerate(names, start=1):
-        if name in places:
-            called = "" if _like_a_row(names) else f" {name!r}"
+    numbers: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if name in numbers:
+            quoted = "" if _looks_like_data(names) else f" {name!r}"
             raise FileError(
-                f"{path}: columns {places[name]} and {place} have the same name{called}; "
-                "rename one of them (or put a line with names at the top if there is none)"
+                f"{path}: columns {numbers[name]} and {number} have the same name{quoted}; "
+                "rename one of them, or add a line with the column names at the top"
             )
-        places[name] = place
+        numbers[name] = number
     return tuple(names)
 
 
 def check_rows(path: Path, n_rows: int) -> None:
     """Refuse a table without rows."""
     if n_rows == 0:
-        raise FileError(f"{path} has the names of columns and no rows; is it the right file?")
+        raise FileError(f"{path} has column names but no rows; is it the right file?")

@@ -1,4 +1,4 @@
-"""One table file is read, whatever it is: what it is shows in its first bytes."""
+"""Table files of any format, recognized by their first bytes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ if TYPE_CHECKING:
 
 
 def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
-    r"""Read a table from a CSV, Parquet or Arrow file, told apart by what is in it.
+    r"""Read a table from a CSV, Parquet or Arrow file; the format is recognized by the content.
 
-    CSV files have a header line and are in UTF-8, with or without a byte order mark; they may be
-    compressed with gzip. Cells are separated by commas, semicolons or tabs, whichever makes the
-    most columns of the header. Lines without anything are passed over. A column whose header is
-    empty, number 3 say, is called ``Unnamed: 3`` (counted from 0), as pandas calls it.
+    A CSV file has a header line and is encoded in UTF-8, with or without a byte order mark. It may
+    be compressed with gzip. The separator is the comma, semicolon or tab that gives the header the
+    most columns. Blank lines are skipped. A column without a name gets the name that pandas gives
+    it, such as ``Unnamed: 3``, counted from 0.
 
-    An empty cell is missing, and in a column of words nothing else is: ``NA`` may be a country,
-    ``None`` an answer, and a ``?`` stays a ``?``. Only where all other cells of a column are
-    numbers do ``NA``, ``NaN``, ``null``, ``None``, ``?`` and the like stand for a missing number;
-    `load_data` notes how many did. Columns of ``true`` and ``false`` become booleans.
+    An empty cell is missing. In a column of text nothing else is: ``NA`` may be a country, and
+    ``None`` an answer. If all other cells of a column are numbers, ``NA``, ``NaN``, ``null``,
+    ``None``, ``?`` and similar words are missing numbers; `load_data` adds a note with their
+    number. Columns of ``true`` and ``false`` become booleans.
 
-    Arrow files are IPC files (also called Feather) and IPC streams.
+    An Arrow file is an IPC file (Feather) or an IPC stream.
+
+    Parameters
+    ----------
+    path : the file.
+    text : columns that are text in a CSV file, whatever they look like.
 
     Raises
     ------
     FileError
-        If the file is not there, not readable or not a table: what, where and what to do.
+        If the file cannot be read or is not a table.
 
     Examples
     --------
@@ -56,7 +61,7 @@ def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
 
 @contextmanager
 def open_table(path: str | Path) -> Iterator[TableSource]:
-    """Open a table file and look at its beginning; the file stays open inside the `with`."""
+    """Open a table file and recognize its format."""
     path = Path(path)
     with open_binary(path) as opened:
         try:

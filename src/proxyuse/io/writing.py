@@ -1,7 +1,7 @@
-"""A file is written whole or not at all.
+"""Atomic writes.
 
-A reader never sees half a report, and a report of yesterday is still there if that of today
-could not be written. This module knows nothing of what it writes.
+A reader never sees half a report, and if a write fails, the previous report stays. Knows nothing
+about the content.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from pathlib import Path
 
 from proxyuse.errors import FileError
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")  # of a process, whatever they are
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")  # files that a process has open
 
 
 def written(path: str | Path, content: str | bytes) -> Path:
-    """Write a file, whole or not at all.
+    """Write a file atomically.
 
-    The content goes to a temporary file in the same folder, which then takes the place of the
-    file. If anything fails, or Ctrl-C comes in between, the file is what it was before. A new
-    file has the permissions that the umask gives it; one that is replaced keeps its own. Links
-    are followed; pipes and devices are written to as they are.
+    The content goes to a temporary file in the same folder, which then replaces the file. If that
+    fails or Ctrl-C interrupts it, the file does not change. A new file gets its permissions from
+    the umask; an existing file keeps its own. Links are followed. Pipes and devices are written to
+    directly.
 
     Parameters
     ----------
-    path : where to; ``-`` is not a file.
-    content : text, written in UTF-8, or bytes.
+    path : the file; ``-`` is not allowed.
+    content : bytes, or text to be encoded in UTF-8.
 
     Returns
     -------
     Path
-        The file, as it was named.
+        The path.
 
     Raises
     ------
     FileError
-        If the file cannot be written: why, and what to do.
+        If the file cannot be written.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def written(path: str | Path, content: str | bytes) -> Path:
     raw = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
         mode = _mode(path)
-        if mode is not None and _written_as_it_is(path, mode):
+        if mode is not None and _is_written_directly(path, mode):
             path.write_bytes(raw)
         else:
             _replace(Path(os.path.realpath(path)), raw, mode)
@@ -64,9 +64,11 @@ def written(path: str | Path, content: str | bytes) -> Path:
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse what `written` would refuse, as far as that can be known beforehand."""
+    """Raise the error that `written` would raise, as far as it can be predicted."""
     if str(path) == "-":
-        raise FileError("'-' is not the name of a file here; name a file (./- if it is called so)")
+        raise FileError(
+            "'-' does not stand for standard output here; pass a file (./- if that is its name)"
+        )
     path = Path(path)
     try:
         mode = _mode(path)
@@ -74,11 +76,11 @@ def check_writable(path: str | Path) -> None:
             raise NotADirectoryError if path.parent.exists() else FileNotFoundError
         if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError
-        as_it_is = mode is not None and _written_as_it_is(path, mode)
+        direct = mode is not None and _is_written_directly(path, mode)
         folder = Path(os.path.realpath(path)).parent
         if not (mode is None or os.access(path, os.W_OK)):
             raise PermissionError
-        if not (as_it_is or os.access(folder, os.W_OK)):
+        if not (direct or os.access(folder, os.W_OK)):
             raise PermissionError
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from None
@@ -93,21 +95,21 @@ def make_folder(folder: Path) -> None:
 
 
 def _mode(path: Path) -> int | None:
-    """The type and permissions of what is there; None if nothing is."""
+    """Return the type and permissions of a file; None if it does not exist."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:
         return None
 
 
-def _written_as_it_is(path: Path, mode: int) -> bool:
-    """Whether this is no file that another can take the place of."""
+def _is_written_directly(path: Path, mode: int) -> bool:
+    """Whether a path is a pipe, a device or an open file, which cannot be replaced."""
     return not stat.S_ISREG(mode) or str(path).startswith(_OPEN_FILES)
 
 
 def _replace(target: Path, raw: bytes, mode: int | None) -> None:
     if mode is not None:
-        target.open("r+b").close()  # a file that may not be written to is not replaced either
+        target.open("r+b").close()  # a read-only file is not replaced
     temporary = target.with_name(f".proxyuse-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
@@ -128,21 +130,21 @@ def _unwritable(path: Path, error: OSError | ValueError) -> FileError:
     match error:
         case FileNotFoundError():
             return FileError(
-                f"{path} cannot be written: there is no folder {folder}; make it first"
+                f"{path} cannot be written: the folder {folder} does not exist; create it first"
             )
         case IsADirectoryError():
-            return FileError(f"{path} is a folder; name a file in it")
+            return FileError(f"{path} is a folder; pass a file")
         case NotADirectoryError():
-            return FileError(f"{path} cannot be written: {folder} is not a folder; name another")
+            return FileError(f"{path} cannot be written: {folder} is not a folder; choose another")
         case PermissionError():
             return FileError(
-                f"{path}: no permission to write it or to make a file in {folder}; "
-                "choose another place"
+                f"{path} cannot be written: no permission for it, or to create a file in {folder}; "
+                "choose another file"
             )
-        case OSError() if error.errno in _NO_ROOM:
+        case OSError() if error.errno in _DISK_FULL:
             return FileError(
-                f"{path} cannot be written: there is no room for it ({error.strerror}); nothing "
-                "was changed; make room or choose another place"
+                f"{path} cannot be written: no space left ({error.strerror}); free some, or choose "
+                "another file (nothing was changed)"
             )
-    why = getattr(error, "strerror", None) or error
-    return FileError(f"{path} cannot be written: {why}; choose another place")
+    reason = getattr(error, "strerror", None) or error
+    return FileError(f"{path} cannot be written: {reason}; choose another file")

@@ -1,7 +1,7 @@
-"""Bisection over float64: where a monotone predicate changes its answer, exact to the last bit.
+"""Bisection over float64: find where a monotone predicate changes, exact to the last bit.
 
 Every float64 number has a *rank*, its index among all of them in ascending order, so bisecting
-ranks visits numbers that are really representable.
+ranks visits representable numbers only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 
 BATCH_SIZE = 1024
-"""How many numbers a single predicate is evaluated on per call: few calls with short arrays."""
+"""The number of values per call of a single predicate: few calls, short arrays."""
 
 GUESS_DISTANCES = (512, 8)
 """Distances from a guess, in ranks, at which to look for the change first."""
@@ -109,6 +109,6 @@ def _ranks(numbers: Array) -> Array:
 
 
 def _numbers(ranks: Array) -> Array:
-    """Return the float64 numbers with the given ranks."""
+    """Return the float64 numbers with these ranks."""
     magnitudes = np.abs(ranks).view(np.float64)
     return np.where(ranks < 0, -magnitudes, magnitudes)

@@ -1,4 +1,4 @@
-"""Build terms from parts: flatten, sort and convert what the constructors only check."""
+"""Build terms from parts: flatten, sort and convert arguments that constructors only check."""
 
 from __future__ import annotations
 

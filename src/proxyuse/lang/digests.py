@@ -37,7 +37,7 @@ from proxyuse.lang.nodes import (
 
 
 def label(term: Term) -> str:
-    """Return what identifies a node apart from its children: the head of its canonical text.
+    """Return the head of a node's canonical text: what identifies it apart from its children.
 
     It is plain ASCII, because which characters are printable depends on the Python version.
     """

@@ -10,8 +10,8 @@ vector of k           float64 with k columns
 ====================  =========================================================
 
 This is the only definition of the operators; constant folding uses it too. Columns come in as
-arrays, and kinds are assumed to match (see `check_kinds`).
-Cost: one array operation per node object. Sub-terms that are shared as objects are computed once.
+arrays, and kinds are assumed to match (see `check_kinds`). The cost is one array operation per node
+object; sub-terms that are shared as objects are computed once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Array = npt.NDArray[Any]
 NO_CATEGORY = -1
 """The code of a missing category."""
 
-_ADDING = Lock()
+_LOCK = Lock()
 
 
 class Vocabulary:
@@ -66,7 +66,7 @@ class Vocabulary:
     def code(self, word: str) -> int:
         """Return the code of a category. Thread-safe."""
         if word not in self._codes:
-            with _ADDING:
+            with _LOCK:
                 if word not in self._codes:
                     self.words.append(word)
                     self._codes[word] = len(self.words) - 1
@@ -291,7 +291,7 @@ def compare(
 
 
 def _combined(operation: np.ufunc, parts: list[Array]) -> Array:
-    """A sum or product from left to right, in one new array if all parts have as many rows."""
+    """Add or multiply from left to right, in one new array if all parts have the same shape."""
     result = parts[0].astype(np.float64, copy=False)
     for index, part in enumerate(parts[1:]):
         in_place = index > 0 and (part.shape == result.shape or part.size == 1)
@@ -334,27 +334,25 @@ def _looked_up(
     default: Value,
     vocabulary: Vocabulary,
 ) -> Array:
-    """The entry of each row, in O(n log k) for n rows and k entries."""
+    """Return the entry of each row, in O(n log k) for n rows and k entries."""
     results = stacked_constants((*(value for _, value in entries), default), vocabulary)
-    lost = next((index for index, (key, _) in enumerate(entries) if is_missing(key)), len(entries))
-    wanted = str if operand.dtype == np.int32 else (float, bool)
-    keyed = [
-        index for index, (key, _) in enumerate(entries) if index != lost and isinstance(key, wanted)
-    ]
+    missing = next((i for i, (key, _) in enumerate(entries) if is_missing(key)), len(entries))
+    key_types = str if operand.dtype == np.int32 else (float, bool)
+    keyed = [i for i, (key, _) in enumerate(entries) if i != missing and isinstance(key, key_types)]
     keys = _keys(tuple(entries[index][0] for index in keyed), operand, vocabulary)
     indices = np.array([*keyed, len(entries)])
     if operand.dtype == np.int32:
         by_code = np.full(len(vocabulary.words) + 1, len(entries))  # a missing value has code -1
         by_code[keys] = indices[:-1]
-        by_code[NO_CATEGORY] = lost
+        by_code[NO_CATEGORY] = missing
         return np.asarray(results[by_code[operand]])
     numbers = operand.astype(np.float64, copy=False)
-    order = np.argsort(keys, kind="stable")  # of equal keys, such as 1 and true, the last counts
-    place = np.searchsorted(keys, numbers, side="right", sorter=order) - 1
-    chosen = order[place] if len(keys) else place
-    match = keys[chosen] == numbers if len(keys) else np.zeros(len(numbers), dtype=np.bool_)
-    choice = indices[np.where(match, chosen, -1)]
-    return np.asarray(results[np.where(np.isnan(numbers), lost, choice)])
+    order = np.argsort(keys, kind="stable")  # among equal keys, such as 1 and true, the last wins
+    rank = np.searchsorted(keys, numbers, side="right", sorter=order) - 1
+    candidate = order[rank] if len(keys) else rank
+    match = keys[candidate] == numbers if len(keys) else np.zeros(len(numbers), dtype=np.bool_)
+    entry = indices[np.where(match, candidate, -1)]
+    return np.asarray(results[np.where(np.isnan(numbers), missing, entry)])
 
 
 def _called(function: Function, parts: list[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""Type checking: the kind of value of each sub-term, given the kinds of the variables.
+"""Type checking: find the kind of each sub-term's value from the kinds of the variables.
 
 A kind is a string: ``number``, ``boolean``, ``category``, ``vector of 3``, or ``missing`` for the
 missing value, which is allowed everywhere. A boolean counts as 0 or 1 where a number is needed;

@@ -113,9 +113,9 @@ class Node:
         return int.from_bytes(self.digest[:8], "little", signed=True)
 
     def __reduce__(self) -> tuple[Callable[[Any], Node], tuple[Any]]:
-        from proxyuse.lang.flat import pack, unpack
+        from proxyuse.lang.pickling import flatten, unflatten
 
-        return unpack, (pack(self),)  # type: ignore[arg-type]
+        return unflatten, (flatten(self),)  # type: ignore[arg-type]
 
     def __deepcopy__(self: _N, memo: object) -> _N:
         return self

@@ -4,7 +4,7 @@ A `Forest` has one array per property of its inner nodes, which are numbered tre
 preorder (the branch of a true test first), and its leaves in the same order. A node can be viewed
 as a `PackedIte`: a term that means the nested ``ite``, prints and hashes like it, and creates its
 children on demand. Memory is linear in the number of nodes; objects exist only for the nodes that
-are looked at.
+are used as terms.
 
 Tests are columns, too. Most of them compare something with a number, so a test consists of a
 *shape* (left side, relation, precision) and a *cut* (the number).
@@ -48,7 +48,7 @@ class Tests:
 
     @classmethod
     def distinct(cls, shapes: Sequence[Term], shape: Array, cut: Array) -> tuple[Tests, Array]:
-        """Return the distinct tests, and the index among them of each given test. O(n log n)."""
+        """Return the distinct tests, and the index of each test among them. O(n log n)."""
         bits = np.ascontiguousarray(cut, dtype=np.float64).view(np.int64)
         order = np.lexsort((bits, shape))
         new = np.ones(len(order), dtype=np.bool_)

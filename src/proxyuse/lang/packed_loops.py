@@ -8,7 +8,7 @@ from proxyuse.lang.compiled import compiled
 from proxyuse.lang.evaluate import Array
 
 ALWAYS_TRUE = -2
-"""Stands for a test that every row passes; any other negative number, one that no row passes."""
+"""The code of a test that every row passes. Any other negative number: no row passes."""
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Rewriting that preserves meaning: constant folding and its consequences.
+"""Simplification that preserves meaning: constant folding and its consequences.
 
 Rounding is preserved, too: a sum of constants and variables stays as it is, because
 ``(2 + x) + 3`` and ``x + 5`` can differ in the last bit.
@@ -13,7 +13,6 @@ import numpy as np
 from proxyuse.errors import KindError
 from proxyuse.lang.build import rebuild
 from proxyuse.lang.evaluate import Vocabulary, apply, constant, first_value
-from proxyuse.lang.flat import pack
 from proxyuse.lang.kinds import BOOLEAN, check_kinds
 from proxyuse.lang.nodes import (
     FALSE,
@@ -32,6 +31,7 @@ from proxyuse.lang.nodes import (
     postorder,
 )
 from proxyuse.lang.packed import Forest, PackedIte
+from proxyuse.lang.pickling import flatten
 
 
 def rewritten(root: Term, rule: Callable[[Term], Term], *, enter_packed: bool = True) -> Term:
@@ -68,7 +68,7 @@ def simplify_node(term: Term) -> Term:
     match folded:
         case Ite(Const(value), then, otherwise):
             return then if value is True else otherwise
-        case Ite(_, then, otherwise) if then == otherwise and pack(then) == pack(otherwise):
+        case Ite(_, then, otherwise) if then == otherwise and flatten(then) == flatten(otherwise):
             return then
         case And(operands) if FALSE in operands:
             return FALSE

@@ -355,9 +355,8 @@ class Texts:
         self._precision = precision
         self._widths: dict[int, int] = {}
         self._short: dict[int, str] = {}  # whole texts
-        self._alive: list[
-            Term
-        ] = []  # keeps nodes alive, because Python may reuse the `id()` of a collected one
+        # Python may reuse the `id()` of a collected node, so all nodes are kept alive.
+        self._alive: list[Term] = []
 
     def length(self, term: Term) -> int:
         """Return the length of a term's text on one line."""

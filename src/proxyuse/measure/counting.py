@@ -27,8 +27,8 @@ from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array, Vocabulary
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points
+from proxyuse.measure.fixed_point import whole_masses
 from proxyuse.measure.forests.counting import product
-from proxyuse.measure.masses import whole_masses
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program
@@ -57,15 +57,15 @@ class Rows(Protocol):
         ...
 
     def value(self, term: Term) -> Array:
-        """The value of a term in each row, or a single entry if the term is constant."""
+        """Return the value of a term in each row, or a single entry if the term is constant."""
         ...
 
     def values(self, term: Term) -> Array:
-        """The value of a term in each row."""
+        """Return the value of a term in each row."""
         ...
 
     def reached(self, point: int) -> Array:
-        """Which rows evaluate a point."""
+        """Return which rows evaluate a point."""
         ...
 
     def shared(self, kind: Callable[[Any], T]) -> T:
@@ -102,7 +102,7 @@ class Block:
 
 
 def blocks_of(population: Population, variables: Sequence[str], size: int) -> Iterator[Block]:
-    """Yield the rows of a population in blocks of a given size."""
+    """Yield the rows of a population in blocks of `size` rows."""
     masses, _ = whole_masses(population.weights)
     for start in range(0, population.n_rows, size):
         rows = np.arange(start, min(start + size, population.n_rows))
@@ -149,7 +149,7 @@ class Counts(Protocol):
     """Counts of some rows."""
 
     def __add__(self, other: Self, /) -> Self:
-        """The counts of both sets of rows."""
+        """Return the counts of both sets of rows."""
         ...
 
 
@@ -157,7 +157,7 @@ class Plan(Protocol):
     """A question about a program that counting can answer. Plans can be pickled."""
 
     def count(self, block: Block) -> Any:
-        """The counts of some rows."""
+        """Return the counts of some rows."""
         ...
 
     def finish(self, counts: Any) -> Measures | Plan | None:

@@ -1,8 +1,8 @@
 """The engine that tries each distinct value, and answers every question.
 
 For each distinct value of a computation p1, the program is evaluated with this value at p1's
-positions. The mass of the value times the mass of the rows whose output then changes, summed over
-the values, is the mass of all pairs that change the output. That takes k evaluations for k
+positions. The mass of the value is multiplied by the mass of the rows whose output changes. The sum
+over all values is the mass of the pairs that change the output. This takes k evaluations for k
 distinct values, each restricted to the nodes above the positions.
 """
 
@@ -23,18 +23,17 @@ from proxyuse.measure.bounds.changeable_rows import ChangeableRows
 from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.influence import differ
-from proxyuse.measure.row_effects import RowEffects, Tries, effects_of
+from proxyuse.measure.row_effects import RowEffects, TriedValues
 from proxyuse.measure.sample import Sample
 
 FEW_CLASSES = 64
-"""Up to this many classes of values are tried for effects, whatever the cost."""
+"""Effects always try up to this many classes of values, whatever the cost."""
 
-MOST_WORK = 2**31
-"""Limit on the values computed for the effects of one computation; takes a few seconds."""
-
+MAX_WORK = 2**31
+"""Limit on the values computed for the effects of one computation: a few seconds."""
 
 OVERHEAD = 1000
-"""Rows that take as long as the fixed cost of one evaluation."""
+"""The fixed cost of one evaluation, as a number of rows."""
 
 
 class DistinctValues:
@@ -66,11 +65,11 @@ class DistinctValues:
     # Influence
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """The influence of one computation through disjoint positions."""
+        """Return the influence of one computation through disjoint positions."""
         return self.influence_of(sites, self.sample.values(self.sample.points.term_at(sites[0])))
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
-        """The influence that other values, one per row, would have at some disjoint positions."""
+        """Return the influence of other values, one per row, at some disjoint positions."""
         sample = self.sample
         if sample.pairs is not None:
             return None
@@ -78,11 +77,11 @@ class DistinctValues:
         if scale == 0:
             return 0.0
         with np.errstate(all="ignore"):
-            pairs = self._tries(sites, values).pairs(sample.weights)
+            pairs = self._tried(sites, values).pairs(sample.weights)
         return pairs / (sample.total * sample.total) / scale
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence through each position alone."""
+        """Return the influence through each position alone."""
         result = []
         for site in sites:
             result.append(self.influence([site]))
@@ -90,9 +89,9 @@ class DistinctValues:
         return result
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """The influence of one computation, row by row.
+        """Return the influence of one computation, row by row.
 
-        Declines if this takes more than `FEW_CLASSES` classes of values and more than `MOST_WORK`
+        Declines if this takes more than `FEW_CLASSES` classes of values and more than `MAX_WORK`
         computed values.
         """
         sample = self.sample
@@ -100,16 +99,16 @@ class DistinctValues:
             return None
         sample.tick(0)
         with np.errstate(all="ignore"):
-            tries = self._tries(sites, sample.values(sample.points.term_at(sites[0])))
-            work = len(tries.masses) * len(tries.rows) * _operands_above(sample, sites)
-            if len(tries.masses) > FEW_CLASSES and work > MOST_WORK:
+            tried = self._tried(sites, sample.values(sample.points.term_at(sites[0])))
+            work = len(tried.masses) * len(tried.rows) * _operands_above(sample, sites)
+            if len(tried.masses) > FEW_CLASSES and work > MAX_WORK:
                 return None
-            return effects_of(tries, sample.weights, sample.total)
+            return tried.effects(sample.weights, sample.total)
 
-    def _tries(self, sites: Sequence[Site], values: Array) -> Tries:
+    def _tried(self, sites: Sequence[Site], values: Array) -> TriedValues:
         """Try one value of each class at the positions, and return the loss it causes."""
         if len(sites) == 1 and self.sample.counts_changes:
-            return self._tries_at(sites[0], values)
+            return self._tried_at(sites[0], values)
         sample = self.sample
         support, classes, first = self._classes(sites, values)
         context = sample.points.replace(dict.fromkeys(sites, sample.hole))
@@ -123,7 +122,8 @@ class DistinctValues:
                 return np.broadcast_to(sample.loss.loss(actual, changed), (sample.n_rows,))
 
         masses = np.bincount(classes, support.masses(sample.weights))
-        return Tries(np.arange(sample.n_rows), classes[support.codes], masses, map(losses, first))
+        rows = np.arange(sample.n_rows)
+        return TriedValues(rows, classes[support.codes], masses, map(losses, first))
 
     def _classes(self, sites: Sequence[Site], values: Array) -> tuple[Support, Array, Array]:
         """Return the distinct values, the class of each, and the first value of each class."""
@@ -136,8 +136,8 @@ class DistinctValues:
         columns = {**sample.frame.arrays, sample.hole.name: values}
         return sample.full(evaluate(context, columns, sample.vocabulary, known))
 
-    def _tries_at(self, site: Site, values: Array) -> Tries:
-        """Each distinct value at one position, in the rows whose output can depend on it."""
+    def _tried_at(self, site: Site, values: Array) -> TriedValues:
+        """Try each distinct value at one position, in the rows whose output can depend on it."""
         sample, path = self.sample, self.sample.shared(PathEvaluator)
         rows = np.flatnonzero(sample.shared(ContextAnalysis).context(site).rows)
         support = support_of(values, sample.n_rows, signed_zero=True)
@@ -150,12 +150,12 @@ class DistinctValues:
             return differ(actual, path.outcome(site, rows, new))
 
         masses = support.masses(sample.weights)
-        return Tries(rows, support.codes, masses, map(losses, range(len(support))))
+        return TriedValues(rows, support.codes, masses, map(losses, range(len(support))))
 
     # Reach
 
     def reach(self, sites: Sequence[Site]) -> float:
-        """The share of rows that evaluate at least one of the positions."""
+        """Return the share of rows that evaluate at least one of the positions."""
         sample = self.sample
         reached = np.zeros(sample.n_rows, dtype=np.bool_)
         for site in sites:
@@ -163,7 +163,7 @@ class DistinctValues:
         return float(sample.weights[reached].sum() / sample.total)
 
     def reaches(self, sites: Sequence[Site]) -> list[float | None]:
-        """The share of rows that evaluate each position."""
+        """Return the share of rows that evaluate each position."""
         return [self.reach([site]) for site in sites]
 
     # Bounds
@@ -173,16 +173,16 @@ class DistinctValues:
         return ChangeableRows.of(self.sample)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float:
-        """An upper bound on the influence through any set of these disjoint positions."""
+        """Return an upper bound on the influence through any subset of some disjoint positions."""
         sample = self.sample
         values = sample.values(sample.points.term_at(sites[0]))
         support, classes, first = self._classes(sites, values)
         masses = np.bincount(classes, support.masses(sample.weights))
-        moved = self._changeable.pairs(sites, values, support.values[first], masses, sample.tick)
-        return self._bound(moved / (sample.total * sample.total))
+        pairs = self._changeable.pairs(sites, values, support.values[first], masses, sample.tick)
+        return self._bound(pairs / (sample.total * sample.total))
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float:
-        """An upper bound on the influence of any subset of some operands of one operator."""
+        """Return an upper bound on the influence of any subset of some operands of one operator."""
         sample = self.sample
         values = [sample.values(part) for part in children(sample.points.terms[operator])]
         return self._bound(self._changeable.rows(operator, operands, values) / sample.total)
@@ -193,9 +193,9 @@ class DistinctValues:
 
 
 def exact_work(sample: Sample, sites: Sequence[Site]) -> int:
-    """About how many values are computed to try each distinct value at some positions.
+    """Estimate how many values are computed to try each distinct value at some positions.
 
-    An evaluation costs as much as `OVERHEAD` rows even if there are few.
+    Every evaluation adds `OVERHEAD` rows.
     """
     support = support_of(
         sample.values(sample.points.term_at(sites[0])), sample.n_rows, signed_zero=True
@@ -207,7 +207,7 @@ def exact_work(sample: Sample, sites: Sequence[Site]) -> int:
 
 
 def _operands_above(sample: Sample, sites: Sequence[Site]) -> int:
-    """How many operands are combined for one row, from some positions up to the root."""
+    """Return the number of operands combined per row, from some positions up to the root."""
     points = sample.points
     above: set[int] = set()
     for site in sites:

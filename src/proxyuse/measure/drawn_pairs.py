@@ -28,15 +28,15 @@ class DrawnPairs:
 
     @classmethod
     def of(cls, sample: Sample) -> DrawnPairs | None:
-        """The engine, or None if influence is computed over all pairs."""
+        """Return the engine, or None if influence is computed over all pairs."""
         return None if sample.pairs is None else cls(sample)
 
     def influence(self, sites: Sequence[Site]) -> float:
-        """The influence of one computation through disjoint positions."""
+        """Return the influence of one computation through disjoint positions."""
         return self.influence_of(sites, self.sample.values(self.sample.points.term_at(sites[0])))
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float:
-        """The influence that other values, one per row, would have at some disjoint positions."""
+        """Return the influence of other values, one per row, at some disjoint positions."""
         sample = self.sample
         scale = sample.scale
         sample.tick(0)
@@ -54,7 +54,7 @@ class DrawnPairs:
         return float(np.mean(losses)) / scale
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence through each position alone."""
+        """Return the influence through each position alone."""
         result: list[float | None] = []
         for site in sites:
             result.append(self.influence([site]))
@@ -62,7 +62,7 @@ class DrawnPairs:
         return result
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """Decline: a few pairs do not determine the effects of each row."""
+        """Decline: a sample of pairs says little about each row."""
         return None
 
     def reach(self, sites: Sequence[Site]) -> float | None:

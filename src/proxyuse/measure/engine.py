@@ -16,8 +16,9 @@ they never overlap.
 a method that returns None passes the question on to the next engine. `ENGINES` is the full list, in
 order; the first answer wins. The last engine, `DistinctValues`, answers everything that sampling
 does not. Engines differ in speed and coverage, never in the result, with one exception:
-`SettledPairs` estimates what would take too long, unless all has to be exact, and states the error.
-`reference.py` defines every number, and one test suite compares all other engines with it.
+`SettledPairs` estimates an influence that takes too long to compute, and states the error; audits
+can turn it off. `reference.py` defines every number, and one test suite compares all other engines
+with it.
 
 **Who calls them.** Callers hold a `Measurement`, which builds the engines for a sample and queries
 them in order. Associations need no engine: they follow from joint tables (`association`).
@@ -42,9 +43,9 @@ from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.distinct_values import DistinctValues, exact_work
-from proxyuse.measure.drawing import DrawnInfluence
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.forests.engine import ForestEngine
+from proxyuse.measure.pair_sampling import DrawnInfluence
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 from proxyuse.measure.settled_pairs import SettledPairs
@@ -77,14 +78,14 @@ class Engine(Protocol):
 
     @classmethod
     def of(cls, sample: Sample) -> Engine | None:
-        """Return an engine for a sample, or None if no question about it can be answered.
+        """Return an engine for a sample, or None if it cannot answer any question about it.
 
-        Must be cheap: expensive work belongs in the first question that needs it.
+        Must be cheap: expensive work belongs in the first method that needs it.
         """
         ...
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """Return the influence of one computation through all of its given sites together."""
+        """Return the influence of one computation through all the sites together."""
         ...
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
@@ -132,10 +133,10 @@ ENGINES: tuple[type[Engine], ...] = (
 _VALUE_BY_VALUE: tuple[type[Engine], ...] = (SettledPairs, DistinctValues)
 
 CHEAP_WORK = 1 << 22
-"""Work (see `exact_work`) up to which an influence is measured even if it is not needed."""
+"""The most work (see `exact_work`) for an influence that is not needed."""
 
 SMALL = 1 << 13
-"""Below this many rows times points, loading compiled loops takes longer than measuring."""
+"""The number of rows times points below which loading compiled loops does not pay off."""
 
 
 class Measurement:
@@ -256,7 +257,7 @@ class Measurement:
     # Influence, reach and bounds
 
     def influence(self, sites: Sequence[Site]) -> float:
-        """Return the influence of one computation through all given sites together."""
+        """Return the influence of one computation through all the sites together."""
         for engine in self.engines:
             result = engine.influence(sites)
             if result is not None:
@@ -267,18 +268,18 @@ class Measurement:
     def influences(
         self, sites: Sequence[Site], needed: Sequence[bool] | None = None
     ) -> list[float]:
-        """Return the influence through each site alone.
+        """Return the influence through each site alone; NaN if it is not `needed` and takes long.
 
-        NaN where it is not `needed` and takes long; all are needed by default.
+        By default all are needed.
         """
 
         def query(engine: Engine, rest: Sequence[Site]) -> list[float | None]:
             if needed is None or not isinstance(engine, _VALUE_BY_VALUE):
                 return engine.influences(rest)
-            wanted = dict(zip(sites, needed, strict=True))
-            cheap = [wanted[site] or self._is_cheap([site]) for site in rest]
-            answers = iter(engine.influences([s for s, c in zip(rest, cheap, strict=True) if c]))
-            return [next(answers) if flag else math.nan for flag in cheap]
+            is_needed = dict(zip(sites, needed, strict=True))
+            chosen = [is_needed[site] or self._is_cheap([site]) for site in rest]
+            answers = iter(engine.influences([s for s, c in zip(rest, chosen, strict=True) if c]))
+            return [next(answers) if flag else math.nan for flag in chosen]
 
         return self._each(sites, query, self.methods)
 
@@ -298,7 +299,7 @@ class Measurement:
 
     @property
     def drawn(self) -> dict[tuple[Site, ...], DrawnInfluence]:
-        """The influences that were estimated from drawn pairs of rows, by their sites."""
+        """The influences that were estimated from random pairs of rows, by their sites."""
         engines = (engine for engine in self.engines if isinstance(engine, SettledPairs))
         return {sites: drawn for engine in engines for sites, drawn in engine.drawn.items()}
 

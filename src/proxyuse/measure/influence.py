@@ -34,11 +34,11 @@ class QuantitativeInputInfluence:
     bounded: bool = True
 
     def loss(self, actual: Array, changed: Array) -> Array:
-        """True where the outputs differ."""
+        """Return whether the outputs differ, for each row."""
         return differ(actual, changed)
 
     def scale(self, actual: Array, weights: Array) -> float:
-        """Always 1."""
+        """Return 1."""
         return 1.0
 
 
@@ -56,11 +56,11 @@ class SquaredChange:
         """Return the squared difference; raise an error if an output is missing or infinite."""
         _need_numbers(actual)
         _need_numbers(changed)
-        lost = np.isnan(actual) & np.isnan(changed)
-        squares: Array = np.where(lost, 0.0, (changed - actual.astype(np.float64)) ** 2)
+        missing = np.isnan(actual) & np.isnan(changed)
+        squares: Array = np.where(missing, 0.0, (changed - actual.astype(np.float64)) ** 2)
         if not np.isfinite(squares).all():
             raise DataError(
-                "squared change needs outputs that stay finite and present; "
+                "squared change needs outputs that are finite and never missing; "
                 "use QuantitativeInputInfluence for this program"
             )
         return squares

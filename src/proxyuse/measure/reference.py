@@ -71,13 +71,12 @@ class Reference:
         self.max_support, self.bins, self.tick = max_support, bins, tick
         self.frame = Frame(population.columns[name] for name in program.variables)
         self.hole = Var("hole" + "'" * (1 + max(map(len, program.inputs), default=0)))
-        given = (self.frame.arrays, self.frame.vocabulary)
-        self._known = evaluate_all(program.term, *given)
+        self._known = evaluate_all(program.term, self.frame.arrays, self.frame.vocabulary)
 
     # Values
 
     def values(self, term: Term) -> Array:
-        """The value of a term in each row."""
+        """Return the value of a term in each row."""
         return self._evaluated(
             unpack_trees(term), self.frame.arrays, self._known, len(self.weights)
         )
@@ -90,7 +89,7 @@ class Reference:
     # Influence
 
     def influence(self, sites: Sequence[Site]) -> float:
-        """The mean loss if the values at disjoint positions come from another row."""
+        """Return the mean loss if the values at disjoint positions come from another row."""
         scale = self._scale(self.values(self.program.term))
         if scale == 0:
             return 0.0
@@ -118,9 +117,9 @@ class Reference:
         return float(np.mean(self._losses(*outputs)))
 
     def _distinct(self, values: Array) -> tuple[Array, Array]:
-        """The distinct values and the mass of each.
+        """Return the distinct values and the mass of each.
 
-        Numbers are told apart by their bits, because a division can tell 0 from -0; all missing
+        Numbers are compared by their bits, because a division distinguishes 0 from -0. All missing
         numbers are one value.
         """
         bits = values
@@ -135,10 +134,10 @@ class Reference:
                 return ~_same(actual, changed)
             if self.loss != "squared change":
                 return np.asarray(self.loss.loss(actual, changed))
-            apart = changed.astype(np.float64) - actual.astype(np.float64)
-            squares: Array = np.where(_same(actual, changed), 0.0, apart**2)
+            difference = changed.astype(np.float64) - actual.astype(np.float64)
+            squares: Array = np.where(_same(actual, changed), 0.0, difference**2)
         if not np.isfinite(squares).all():
-            raise DataError("squared change needs outputs that stay finite and present")
+            raise DataError("squared change needs outputs that are finite and never missing")
         return squares
 
     def _scale(self, outputs: Array) -> float:
@@ -161,7 +160,7 @@ class Reference:
     # Reach
 
     def reach(self, sites: Sequence[Site]) -> float:
-        """The share of rows that evaluate at least one of the positions."""
+        """Return the share of rows that evaluate at least one of the positions."""
         reached = np.zeros(len(self.weights), dtype=np.bool_)
         for site in sites:
             rows, point = np.ones(len(self.weights), dtype=np.bool_), site.point
@@ -178,7 +177,7 @@ class Reference:
     # Association
 
     def associations(self, term: Term) -> Array:
-        """The association of a computation with each protected attribute."""
+        """Return the association of a computation with each protected attribute."""
         values = self.values(term)
         by_value = getattr(self.association, "values", False)
         codes, ends = _codes(values) if by_value else self._binned(values)
@@ -188,14 +187,14 @@ class Reference:
             other_codes, other_ends = self._binned(column)
             table = np.zeros((len(ends), len(other_ends)))
             np.add.at(table, (codes, other_codes), self.weights)
-            more = {}
+            values_of_sides = {}
             if by_value:
-                more = {"rows": _middles(ends), "columns": _middles(other_ends)}
-            result.append(self.association(table, **more))
+                values_of_sides = {"rows": _middles(ends), "columns": _middles(other_ends)}
+            result.append(self.association(table, **values_of_sides))
         return np.array(result)
 
     def _binned(self, values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
-        """The group of each row, and the smallest and largest value of each group.
+        """Return the group of each row, and the smallest and largest value of each group.
 
         The bin of a number is ``floor(bins * (mass below + half the mass at it) / total + 1e-9)``:
         a number that is this close to a boundary lies on it, however weights are rounded. Missing

@@ -1,8 +1,8 @@
-"""An order of the rows that depends on their content, not on where they stand in the data.
+"""An order of the rows that depends on their content and not on their order in the data.
 
-Rows are sorted by a 64-bit hash of the values that the program reads. A draw of "row number k in
-this order" therefore picks the same kind of row however the data is shuffled. Rows with equal
-values are neighbors, so it makes no difference which of them is picked.
+Rows are sorted by a 64-bit hash of the values that the program reads. Drawing row number k of this
+order therefore returns the same values however the data is shuffled. Rows with equal values are
+neighbors, so it makes no difference which of them is drawn.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
 def content_order(sample: Sample) -> Array:
-    """The row numbers, ordered by content: rows with equal values, then by weight.
+    """Return the row numbers, ordered by content; rows with equal values are ordered by weight.
 
     The order does not change if the rows are shuffled or all weights are multiplied by a constant.
     It is computed once per sample, in O(n log n) for n rows.
@@ -52,7 +52,7 @@ def _ordered(sample: Sample) -> Array:
 
 
 def _bits(values: Array, vocabulary: Vocabulary) -> Array:
-    """64 bits for each value; equal values have equal bits, whatever their codes are."""
+    """Return 64 bits per value; equal values have equal bits, whatever their codes are."""
     if values.dtype == np.int32:
         words = [_word_bits(word) for word in vocabulary.words]
         return np.array([*words, _MISSING], dtype=np.uint64)[values]  # code -1 is missing

@@ -3,8 +3,8 @@
 A `Sample` evaluates terms and knows the protected attributes, the weights and the measurement
 options. Engines, joint tables and repairs all read from it. It measures nothing itself.
 
-Values are computed on demand and cached for the nodes of the program, up to `MOST_BYTES`. An engine
-that computes a large part of the program faster, such as a tree, can put its values into
+Values are computed on demand and cached for the nodes of the program, up to `MAX_BYTES`. An engine
+that computes a large part of the program faster, such as a sum of trees, can put its values into
 `Sample.known`, or a function that computes them into `Sample.supplies`.
 """
 
@@ -23,16 +23,16 @@ from proxyuse.lang.nodes import Const, Ite, Term, Var, children, postorder
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import Support, cut, support_of
+from proxyuse.measure.fixed_point import fixed_point, whole_masses
 from proxyuse.measure.influence import QuantitativeInputInfluence, draw_pairs
-from proxyuse.measure.masses import fixed_point, whole_masses
 from proxyuse.program import Frame, Program
 from proxyuse.settings import BINS, MAX_SUPPORT, Influence, Sampling
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Memory limit for cached values of the program's nodes."""
 
-MOST_REACHED = 1 << 10
-"""The number of points for which the rows that reach them are cached."""
+MAX_REACHED = 1 << 10
+"""The number of points whose reaching rows are cached."""
 
 MANY_ROWS = 1 << 12
 """With at least this many rows, compiled loops save more time than loading them takes."""
@@ -51,24 +51,25 @@ class Sample:
     ----------
     program, population
         The population must hold the program's variables.
-    influence : the loss that influence is the mean of.
+    influence : the loss whose mean is the influence.
     sampling : how to draw pairs of rows; None computes influence over all pairs.
-    max_support, bins : when and how long lists of numbers are binned.
+    max_support, bins : numbers with more than `max_support` distinct values are put in `bins`.
     tick : called often during long work with the number of measurements finished since the last
         call; may raise to stop the work.
-    threads : how many threads may count at the same time.
-    vocabulary : codes for categories, if outputs of several programs are compared.
-    settle_at : the threshold of influence; an influence that takes too long to compute exactly may
-        be estimated, if the whole interval lies on one side of it. None computes all exactly.
+    threads : the number of threads that may count at the same time.
+    vocabulary : the codes of categories, if the outputs of several programs are compared.
+    settle_at : a threshold of influence. An influence that takes too long to compute may be
+        estimated if its whole interval lies on one side of the threshold. None computes all
+        influences exactly.
 
     Attributes
     ----------
-    weights : of the rows, in fixed point: sums of them are exact in any order.
-    loss : the loss that influence is the mean of.
+    weights : the weights of the rows in fixed point: their sums are exact in any order.
+    loss : the loss whose mean is the influence.
     pairs : the drawn rows X and X', or None.
     protected : for each protected attribute its column as a frame, and its (binned) support.
     known : values by the identity of the node object.
-    hole : a variable that the program does not have; no variable's name starts with its name.
+    hole : a variable that the program does not use, and whose name starts no other name.
 
     Examples
     --------
@@ -117,9 +118,9 @@ class Sample:
         self.protected = [self._attribute(z.column) for z in population.protected]
         self.protected_names = tuple(z.name for z in population.protected)
         self.hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         """Clear all computed values."""
         self.known: Values = {}
         self._recent: dict[int, None] = {}  # keys of `known` that were evaluated here, oldest first
@@ -138,29 +139,22 @@ class Sample:
     def __getstate__(self) -> dict[str, Any]:
         """Drop computed values: they are large and refer to nodes by id."""
         computed = {
-            "known",
-            "_recent",
-            "_bytes",
-            "_reached",
-            "_supports",
-            "_shared",
-            "_own",
-            "supplies",
-        }
-        computed.add("points")
+            "known", "_recent", "_bytes", "_reached", "_supports", "_shared", "_own", "supplies",
+            "points",
+        }  # fmt: skip
         return {name: value for name, value in self.__dict__.items() if name not in computed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.points = self.program.points
-        self._forget()
+        self._clear()
 
     def of(self, program: Program) -> Sample:
-        """Another program on the same population, with the same category codes."""
+        """Return the sample of another program on the same population, with the same codes."""
         return Sample(program, self.population, vocabulary=self.vocabulary, **self._options)
 
     def on(self, population: Population) -> Sample:
-        """The same program on another population."""
+        """Return the sample of the same program on another population."""
         return Sample(self.program, population, **self._options)
 
     def shared(self, kind: Callable[[Sample], T]) -> T:
@@ -205,7 +199,7 @@ class Sample:
 
     @cached_property
     def scale(self) -> float:
-        """The number that the mean loss is divided by."""
+        """The number that divides the mean loss."""
         with np.errstate(all="ignore"):
             return self.loss.scale(self.outputs(), self.weights)
 
@@ -223,19 +217,19 @@ class Sample:
         return id(term.forest if isinstance(term, PackedIte) else term) in self._own
 
     def full(self, values: Array) -> Array:
-        """One value per row, without copying a constant."""
+        """Return one value per row, without copying a constant."""
         return np.broadcast_to(values, (self.n_rows, *values.shape[1:]))
 
     def values(self, term: Term) -> Array:
-        """The value of a term in each row.
+        """Return the value of a term in each row.
 
-        Costs one array operation per node that is not known yet. Values of the program's nodes
-        are kept.
+        Costs one array operation per node without a cached value. Values of the program's nodes
+        are cached.
         """
         return self.full(self.value(term))
 
     def value(self, term: Term) -> Array:
-        """The same, with a single entry if the term is constant."""
+        """Return the value of a term in each row, or a single entry if the term is constant."""
         if isinstance(term, Var):
             return self.frame.arrays[term.name]
         key = id(term)
@@ -248,48 +242,48 @@ class Sample:
             return self.value(term)
         if not self._owns(term):
             return evaluate(term, self.frame.arrays, self.vocabulary, self.inside(term))
-        given = (self.frame.arrays, self.vocabulary, self.known)
-        if 8 * self.n_rows * term.points <= MOST_BYTES - self._bytes:
-            for part, values in evaluate_all(term, *given).items():
+        inputs = (self.frame.arrays, self.vocabulary, self.known)
+        if 8 * self.n_rows * term.points <= MAX_BYTES - self._bytes:
+            for part, values in evaluate_all(term, *inputs).items():
                 self._keep(part, values)
         else:
-            self._keep(key, evaluate(term, *given))
+            self._keep(key, evaluate(term, *inputs))
         return self.known[key]
 
     def _keep(self, key: int, values: Array) -> None:
         self.known[key] = values
         self._recent[key] = None
         self._bytes += values.nbytes
-        while self._bytes > MOST_BYTES and len(self._recent) > 1:
+        while self._bytes > MAX_BYTES and len(self._recent) > 1:
             oldest = next(iter(self._recent))
             del self._recent[oldest]
             self._bytes -= self.known.pop(oldest).nbytes
 
     def inside(self, term: Term) -> Values:
         """Return the values of the largest unchanged parts of a changed term."""
-        found: Values = {}
+        values: Values = {}
         stack = [term]
         while stack:
             part = stack.pop()
             if self._owns(part):
-                found[id(part)] = self.value(part)
+                values[id(part)] = self.value(part)
             else:
                 stack.extend(children(part))
-        return found
+        return values
 
     def outputs(self) -> Array:
-        """The program's output in each row."""
+        """Return the program's output in each row."""
         return self.values(self.program.term)
 
     def values_with(self, new: Mapping[Site, Const], point: int = 0) -> Array:
-        """The values at a point once constants replace the terms at some positions."""
+        """Return the values at a point if constants replace the terms at some positions."""
         term = self.points.rebuilt(new).get(point, self.points.terms[point])
         return self.values(term)
 
     # Supports and reach
 
     def support(self, term: Term) -> Support:
-        """The distinct values of a term, not binned; those of variables are kept."""
+        """Return the distinct values of a term, not binned; cached for variables."""
         if not isinstance(term, Var):
             return support_of(self.values(term), self.n_rows)
         if term.name not in self._supports:
@@ -297,12 +291,12 @@ class Sample:
         return self._supports[term.name]
 
     def association_support(self, term: Term) -> Support:
-        """The distinct values of a term; long numbers are binned."""
+        """Return the support of a term, with numbers binned if there are too many distinct ones."""
         return cut(self.support(term), self.weights, self.bins, self.max_support)
 
     def reached(self, point: int) -> Array:
         """Return which rows evaluate a point; only `ite` skips one of its branches."""
-        if len(self._reached) > MOST_REACHED:
+        if len(self._reached) > MAX_REACHED:
             self._reached.clear()
         self._reached.setdefault(0, np.ones(self.n_rows, dtype=np.bool_))
         path = []

@@ -1,8 +1,8 @@
-"""The engine that settles an influence from drawn pairs where the exact one is out of reach.
+"""The engine that estimates an influence from random pairs if computing it takes too long.
 
-It answers only if the sample names a threshold (`Sample.settle_at`) and trying each distinct value
-would take too long: the first `EXACT_WORK` of an audit are spent on exact answers, no more than an
-eighth of what remains on any one of them. What it draws is kept in `drawn`, with its error.
+It answers only if the sample has a threshold (`Sample.settle_at`) and trying each distinct value
+takes too long. An audit has a budget of `EXACT_WORK` for exact answers; a single answer may use an
+eighth of what remains. Estimates are kept in `drawn`, with their errors.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from proxyuse.lang.positions import Site
 from proxyuse.measure.bounds.changeable_rows import ChangeableRows
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.distinct_values import exact_work
-from proxyuse.measure.drawing import DrawnInfluence, draw_until_settled
 from proxyuse.measure.influence import differ
+from proxyuse.measure.pair_sampling import DrawnInfluence, draw_until_settled
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 
 EXACT_WORK = 1 << 31
-"""Work (see `exact_work`) that an audit spends on exact influences; several seconds."""
+"""The budget of an audit for exact influences (see `exact_work`): several seconds."""
 
 LARGEST_WORK = 1 << 34
-"""Work up to which an influence that stays close to the threshold is computed exactly anyway."""
+"""The most work for an exact influence whose estimate stays close to the threshold."""
 
 MAX_PAIRS = 1 << 22
 
 BLOCK = 1 << 16
-"""Pairs that are evaluated at a time."""
+"""The number of pairs evaluated at a time."""
 
 
 class SettledPairs:
-    """Influence from drawn pairs of rows, where trying each distinct value takes too long.
+    """Influence from random pairs of rows, if trying each distinct value takes too long.
 
     Attributes
     ----------
-    drawn : what was estimated, by the sites.
+    drawn : the estimates, by sites.
     """
 
     method: ClassVar[str] = "from drawn pairs of rows"
@@ -52,13 +52,13 @@ class SettledPairs:
 
     @classmethod
     def of(cls, sample: Sample) -> SettledPairs | None:
-        """The engine, or None if influence has to be exact or is sampled anyway."""
+        """Return the engine, or None if influence must be exact or is sampled in any case."""
         if sample.settle_at is None or sample.pairs is not None or not sample.counts_changes:
             return None
         return cls(sample, sample.settle_at)
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """The influence of one computation through disjoint positions; declines cheap questions."""
+        """Return the influence through disjoint positions; decline if it is cheap to compute."""
         known = self.drawn.get(tuple(sites))
         if known is not None:
             return known.influence
@@ -73,7 +73,7 @@ class SettledPairs:
         return drawn.influence
 
     def _counter(self, sites: Sequence[Site]) -> Callable[[Array, Array], int]:
-        """A function that counts how many pairs of rows change the output."""
+        """Return a function that counts the pairs of rows that change the output."""
         values = self.sample.values(self.sample.points.term_at(sites[0]))
         changed = self._through_one(sites[0]) if len(sites) == 1 else self._through_all(sites)
 
@@ -90,19 +90,19 @@ class SettledPairs:
         return count
 
     def _through_one(self, site: Site) -> Callable[[Array, Array, Array], Array]:
-        """Through one position only the path above it is evaluated, for rows that reach it."""
+        """Handle one position: evaluate the path above it, for the rows that reach it."""
         path, reached = self.sample.shared(PathEvaluator), self.sample.reached(site.point)
 
         def changed(rows: Array, before: Array, after: Array) -> Array:
-            there = reached[rows]
-            rows = rows[there]
-            outcome = path.outcome(site, rows, before[there])
-            return differ(outcome, path.outcome(site, rows, after[there]))
+            reaching = reached[rows]
+            rows = rows[reaching]
+            outcome = path.outcome(site, rows, before[reaching])
+            return differ(outcome, path.outcome(site, rows, after[reaching]))
 
         return changed
 
     def _through_all(self, sites: Sequence[Site]) -> Callable[[Array, Array, Array], Array]:
-        """Through several positions at once the program is evaluated on the pairs."""
+        """Handle several positions: evaluate the program on the pairs."""
         sample = self.sample
         context = sample.points.replace(dict.fromkeys(sites, sample.hole))
 
@@ -118,11 +118,11 @@ class SettledPairs:
         return changed
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence through each position alone."""
+        """Return the influence through each position alone."""
         return [self.influence([site]) for site in sites]
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """Decline: a few pairs say little about each row."""
+        """Decline: a sample of pairs says little about each row."""
         return None
 
     def reach(self, sites: Sequence[Site]) -> float | None:
@@ -134,10 +134,10 @@ class SettledPairs:
         return [None] * len(sites)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
-        """The share of rows whose output some choice of observed values at the positions changes.
+        """Return the share of rows that observed values at the positions can change.
 
-        Answers where trying each distinct value takes too long. Costs one evaluation of the
-        program on intervals.
+        Answers if trying each distinct value takes too long. Costs one interval analysis of the
+        program.
         """
         values = self.sample.values(self.sample.points.term_at(sites[0]))
         if values.dtype != np.float64 or exact_work(self.sample, sites) <= self._remaining / 8:

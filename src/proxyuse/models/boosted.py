@@ -1,4 +1,4 @@
-"""What XGBoost and LightGBM share: sums of trees, and numbers that stand for missing ones."""
+"""What XGBoost and LightGBM share: sums of trees, and numbers that count as missing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from proxyuse.models.translation import DOUBLE, Origins, Translation, is_zero
 from proxyuse.program import Origin
 
 ZERO_AND_ONE = (0.0, 1.0)
-MOST_DIGITS = 15  # of a number that someone may have written
+MAX_DIGITS = 15  # of a number that data may contain exactly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreatedAsMissing(Feature):
-    """A feature of which the numbers from `low` to `high` count as missing, too.
+    """A feature whose numbers from `low` to `high` also count as missing.
 
-    They are compared in `precision`, or as the threshold is that is asked for.
+    They are compared in `precision`, by default that of the threshold.
     """
 
     feature: Feature
@@ -41,7 +41,7 @@ class TreatedAsMissing(Feature):
         return self.feature.term()
 
     def within(self, bound: Bound) -> Test:
-        """One comparison where those numbers go the way of missing ones anyway, else several."""
+        """One comparison if these numbers go where missing ones go anyway, otherwise several."""
         plain = self.feature.within(bound)
         if bound.holds(self.low) == bound.holds(self.high) == bound.missing:
             return plain
@@ -50,41 +50,47 @@ class TreatedAsMissing(Feature):
         below = self.feature.at_most(self.low, precision, missing=False, strict=True)
         if upto == below:  # no number is lost
             return plain
-        asked, upto_high, below_low = (_asked(test) for test in (plain, upto, below))
-        lost = conj(upto_high, Not(below_low))
+        plain_term, upto_high, below_low = (_positive_term(test) for test in (plain, upto, below))
+        treated_as_missing = conj(upto_high, Not(below_low))
         if self.low == self.high and isinstance(self.feature, Raw):
-            lost = Compare(Relation.EQ, self.feature.term(), Const(self.low), precision)
-        return Test(disj(asked, lost) if bound.missing else conj(asked, Not(lost)))
+            treated_as_missing = Compare(
+                Relation.EQ, self.feature.term(), Const(self.low), precision
+            )
+        return Test(
+            disj(plain_term, treated_as_missing)
+            if bound.missing
+            else conj(plain_term, Not(treated_as_missing))
+        )
 
 
-def _asked(test: Test) -> Term:
+def _positive_term(test: Test) -> Term:
     return Not(test.term) if test.opposite else test.term
 
 
 def zeros_as_missing(feature: Feature) -> Feature:
-    """A feature of a sparse matrix whose zeros, which it does not hold, count as missing.
+    """A feature of a sparse matrix, whose zeros are not stored and count as missing.
 
-    A scaled column is 0 for one number, its mean or so. Where that takes many digits to write, it
-    is not asked for: every threshold would become three comparisons, for a number that columns do
-    not hold. An audit finds out if one does.
+    A scaled column is 0 at one number, such as its mean. If that number has many digits, it is
+    ignored: each threshold would become three comparisons, for a number that columns do not
+    contain. If they do, the audit's comparison with the model finds it.
     """
     match feature:
         case Mapped() if not _has_short_zero(feature):
             return feature
         case Coded(name, numbers, default, missing):
-            known = {value: _or_missing(number) for value, number in numbers.items()}
-            return Coded(name, known, _or_missing(default), _or_missing(missing))
+            known = {value: _zero_as_missing(number) for value, number in numbers.items()}
+            return Coded(name, known, _zero_as_missing(default), _zero_as_missing(missing))
         case Stepped(name, cuts, numbers, missing):
-            steps = tuple(_or_missing(number) for number in numbers)
-            return Stepped(name, cuts, steps, _or_missing(missing))
+            steps = tuple(_zero_as_missing(number) for number in numbers)
+            return Stepped(name, cuts, steps, _zero_as_missing(missing))
         case Fixed(number):
-            return Fixed(_or_missing(number))
+            return Fixed(_zero_as_missing(number))
         case _:
             return TreatedAsMissing(feature, 0.0, 0.0, Precision.FLOAT64)
 
 
 def _has_short_zero(feature: Mapped) -> bool:
-    """Whether a number that is written with few digits is mapped to 0."""
+    """Whether a number with few digits is mapped to 0."""
 
     def below(numbers: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -94,22 +100,22 @@ def _has_short_zero(feature: Mapped) -> bool:
     near = np.array([last, np.nextafter(last, math.inf)])
     with np.errstate(all="ignore"):
         zeros = near[feature.function(near) == 0]
-    return any(len(repr(zero)) <= MOST_DIGITS for zero in zeros.tolist())
+    return any(len(repr(zero)) <= MAX_DIGITS for zero in zeros.tolist())
 
 
-def _or_missing(number: float) -> float:
+def _zero_as_missing(number: float) -> float:
     return math.nan if number == 0 else number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What a booster computes before its objective: a sum, or one a class.
+    """The scores of a booster, before its objective: one sum, or one per class.
 
     Attributes
     ----------
-    objective : its name.
+    objective : the name of the objective.
     sums : the sums.
-    origins : where their parts came from.
+    origins : the origins of their parts.
     steepness : the factor of the score in a sigmoid.
     """
 
@@ -126,7 +132,7 @@ class Scores:
         probabilities: Term | None = None,
         tolerance: float = DOUBLE,
     ) -> Translation:
-        """The body of a model that makes `output` of the sums."""
+        """The translation of a model with this output."""
         self.origins.setdefault(id(output), origin)
         return Translation(
             output, classes, probabilities, origins=self.origins, tolerance=tolerance
@@ -134,7 +140,7 @@ class Scores:
 
 
 def predicts_probability(model: Any) -> bool:
-    """Whether a model is a Booster of XGBoost or LightGBM that predicts a probability."""
+    """Whether a model is an XGBoost or LightGBM Booster that predicts a probability."""
     kind = type(model)
     if kind.__name__ != "Booster":
         return False
@@ -146,7 +152,7 @@ def predicts_probability(model: Any) -> bool:
 
 
 def class_sums(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> list[Term]:
-    """For each class its base and the trees of that class that add something, in their order."""
+    """The sum of each class: its base and its trees, in order, without trees that are 0."""
     operands: list[list[Term]] = [[Const(base)] if base else [] for base in bases]
     for number, tree in trees:
         if not is_zero(tree):
@@ -157,13 +163,13 @@ def class_sums(bases: Sequence[float], trees: Sequence[tuple[int, Term]]) -> lis
 def above_one_half(score: Term, probability: Callable[[Array], Array]) -> Compare:
     """Whether the probability that a library computes from a score is above one half.
 
-    A comparison of the score itself. The smallest scores above 0 give a probability of exactly
-    one half; the constant is the largest of them.
+    The result compares the score. The smallest scores above 0 have a probability of exactly one
+    half; the constant is the largest of these.
     """
     last, _ = last_with_first_answer(lambda numbers: probability(numbers) > 0.5)
     return Compare(Relation.GT, score, Const(last))
 
 
-def chosen(test: Term, labels: Sequence[Value] = ZERO_AND_ONE) -> Term:
-    """The second label where a test holds, else the first."""
+def label_where(test: Term, labels: Sequence[Value] = ZERO_AND_ONE) -> Term:
+    """The second label if a test holds, otherwise the first."""
     return Ite(test, Const(labels[1]), Const(labels[0]))

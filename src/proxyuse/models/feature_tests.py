@@ -1,7 +1,7 @@
-"""Questions that models ask about features, and how they are said of a column.
+"""Tests of features, expressed as tests of raw columns.
 
-A question compares a number with a threshold. Its answer for each row is a test: a comparison of a
-column, a set of its values, or the same answer for every row. Many tests are kept as columns.
+A model compares a feature with a threshold. As a test of the raw column, this is a comparison, a
+set of values, or a constant. Many tests are stored as columns.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import FALSE, TRUE, Compare, Const, Precision, Relation, Term, Var
 
 ALWAYS_TRUE, ALWAYS_FALSE = -2, -3
-"""In place of a test: a question with the same answer for every row."""
+"""Stand for tests with the same answer for every row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test of a feature, and whether what was asked for is its opposite.
+    """A test of a column, and whether the feature's test is its negation.
 
-    Sets of values read best from the smaller side; a tree then exchanges its branches.
+    Sets of values are easier to read on the smaller side; a tree then swaps its branches.
     """
 
     term: Term
@@ -32,7 +32,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A question about a number: is it at most a threshold (or below it), rounded to a float type?
+    """Whether a number, rounded to a float type, is at most a threshold (or below it).
 
     `missing` is the answer for a missing number.
     """
@@ -48,30 +48,30 @@ class Bound:
 
     def hold(self, numbers: Array) -> Array:
         """The answer for each number."""
-        found = np.asarray(numbers, dtype=np.float64)
+        rounded = np.asarray(numbers, dtype=np.float64)
         with np.errstate(all="ignore"):
             if self.precision is Precision.FLOAT32:
-                found = found.astype(np.float32).astype(np.float64)
-            below = found < self.threshold if self.strict else found <= self.threshold
-        return np.where(np.isnan(found), self.missing, below)
+                rounded = rounded.astype(np.float32).astype(np.float64)
+            below = rounded < self.threshold if self.strict else rounded <= self.threshold
+        return np.where(np.isnan(rounded), self.missing, below)
 
     def of(self, term: Term, missing: bool | None = None) -> Test:
-        """The comparison of a term, with another answer for missing numbers if given."""
+        """The comparison of a term; `missing` overrides the answer for missing numbers."""
         relation = Relation.LT if self.strict else Relation.LE
-        lost = self.missing if missing is None else missing
-        return Test(Compare(relation, term, Const(self.threshold), self.precision, lost))
+        if_missing = self.missing if missing is None else missing
+        return Test(Compare(relation, term, Const(self.threshold), self.precision, if_missing))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestColumns:
-    """Many tests as columns.
+    """Many tests, stored as columns.
 
     Attributes
     ----------
-    shapes : comparisons whose constant is not meant, or whole tests.
-    shape : which shape each test has, or `ALWAYS_TRUE` or `ALWAYS_FALSE`.
-    cut : the number it compares with; missing where the shape is the whole test.
-    opposite : whether what was asked for is the opposite of the test.
+    shapes : comparisons with a placeholder constant, or complete tests.
+    shape : the index of each test's shape, or `ALWAYS_TRUE` or `ALWAYS_FALSE`.
+    cut : the constant of each comparison; NaN if the shape is a complete test.
+    opposite : whether the feature's test is the negation.
     """
 
     shapes: list[Term]
@@ -82,7 +82,7 @@ class TestColumns:
 
     @classmethod
     def empty(cls, count: int) -> TestColumns:
-        """Columns to be filled."""
+        """Columns for `count` tests, to be filled in."""
         return cls(
             [],
             np.full(count, ALWAYS_TRUE, dtype=np.int32),
@@ -91,14 +91,14 @@ class TestColumns:
         )
 
     def shape_of(self, term: Term) -> int:
-        """The number of a shape; equal shapes are one."""
+        """The index of a shape; equal shapes share an index."""
         number = self._numbers.setdefault(term.digest, len(self.shapes))
         if number == len(self.shapes):
             self.shapes.append(term)
         return number
 
     def put(self, index: int, test: Test) -> None:
-        """Put a test in its row."""
+        """Store a test in its row."""
         self.opposite[index] = test.opposite
         match test.term:
             case Const(value):
@@ -113,17 +113,17 @@ class TestColumns:
         self, rows: Array, relation: Relation, column: Term, cut: Array, precision: Precision,
         missing: Array,
     ) -> None:  # fmt: skip
-        """Put comparisons of one column with several numbers in their rows."""
-        for lost in (False, True):
-            chosen = missing == lost
-            if chosen.any():
-                shape = Compare(relation, column, Const(0.0), precision, lost)
-                self.shape[rows[chosen]] = self.shape_of(shape)
-                self.cut[rows[chosen]] = cut[chosen]
+        """Store comparisons of one column with several numbers in their rows."""
+        for if_missing in (False, True):
+            selected = missing == if_missing
+            if selected.any():
+                shape = Compare(relation, column, Const(0.0), precision, if_missing)
+                self.shape[rows[selected]] = self.shape_of(shape)
+                self.cut[rows[selected]] = cut[selected]
 
 
 def up_to(name: str, cut: float, missing: bool) -> Term:
-    """Whether a column is at most a number, said with the shorter of two equivalent numbers."""
+    """Whether a column is at most a number, written with the shorter of two equivalent cuts."""
     after = _shorter(cut)
     if after is not None:
         return Compare(Relation.LT, Var(name), Const(after), Precision.FLOAT64, missing)
@@ -131,7 +131,7 @@ def up_to(name: str, cut: float, missing: bool) -> Term:
 
 
 def beyond(name: str, cut: float, missing: bool) -> Term:
-    """Whether a column is above a number, said with the shorter of two equivalent numbers."""
+    """Whether a column is above a number, written with the shorter of two equivalent cuts."""
     after = _shorter(cut)
     if after is not None:
         return Compare(Relation.GE, Var(name), Const(after), Precision.FLOAT64, missing)
@@ -139,14 +139,14 @@ def beyond(name: str, cut: float, missing: bool) -> Term:
 
 
 def _shorter(cut: float) -> float | None:
-    """The next number, if it is far shorter to write: 30 instead of 29.999999999999996."""
+    """The next float if it has far fewer digits: 30 instead of 29.999999999999996."""
     after = np.nextafter(cut, math.inf)
     short, long = is_short(np.array([after, cut])).tolist()
     return float(after) if short and not long else None
 
 
 def is_short(numbers: Array) -> Array:
-    """Which numbers can be written with 12 digits."""
+    """Whether each number can be written with 12 digits."""
     with np.errstate(all="ignore"):
         size = np.floor(np.log10(np.abs(numbers)))
         scale = 10.0 ** (11 - np.clip(size, -11, 33))  # a power of ten that float64 holds
@@ -165,7 +165,7 @@ def hold_each(
 
 
 def last_rounded(thresholds: Array, precision: Precision, strict: bool) -> Array:
-    """About the largest float64 number that is at most each threshold once it is rounded."""
+    """Approximately the largest float64 number that rounds to at most each threshold."""
     if precision is Precision.FLOAT64:
         return thresholds
     last = thresholds.astype(np.float32)
@@ -186,15 +186,15 @@ def comparisons(
     return tests
 
 
-def only_missing(name: str, present: bool, lost: bool, *, numbers: bool) -> Test:
-    """The test that says `present` of every value of a column and `lost` where it is missing."""
-    if present == lost:
+def only_missing(name: str, present: bool, if_missing: bool, *, numbers: bool) -> Test:
+    """A test with the answer `present` for every value, and another for a missing value."""
+    if present == if_missing:
         return Test(TRUE if present else FALSE)
     return Test(where_missing(name, numbers=numbers), opposite=present)
 
 
 def where_missing(name: str, *, numbers: bool) -> Term:
-    """Whether a column of numbers or categories is missing: it never has the value compared."""
+    """Whether a column is missing: no number or category passes the comparison."""
     if numbers:
         return Compare(Relation.GT, Var(name), Const(math.inf), Precision.FLOAT64, True)
     return member(Var(name), ["\0"], missing=True)

@@ -1,24 +1,24 @@
-"""What a model sees of a row, said in raw columns.
+"""The inputs of a model, expressed in raw columns.
 
-The steps of a pipeline compute features from the raw columns, and the model at its end uses
-features: it compares them with thresholds, or weighs and adds them. A feature knows how to say
-either of these of the column it comes from, so that no scaled or encoded value is ever spoken of:
+The steps of a pipeline compute features from raw columns. The model at its end compares features
+with thresholds, or multiplies them by weights. A feature expresses both in terms of its raw
+column, so programs never contain scaled or encoded values:
 
 - `Raw`: the column itself;
-- `Filled`: the column with one value in place of the missing ones (imputers);
-- `Mapped`: a monotone function of one column of numbers (scalers). A threshold of the feature is
-  a threshold of the column: the largest number of the column that the library's own arithmetic
-  still puts below it, found by bisection over float64;
-- `Stepped`: a number for each of some intervals of one column of numbers (binning). A threshold
-  of the feature is one of the column, or an interval;
-- `Coded`: a number for each value of one column (one-hot, ordinal, target encoding). A threshold
-  of the feature is a set of the column's values;
+- `Filled`: the column with missing values replaced (imputers);
+- `Mapped`: a monotone function of a numeric column (scalers). A threshold on the feature becomes
+  a threshold on the column: the largest number that the library's own arithmetic maps below it,
+  computed by bisection over float64;
+- `Stepped`: a number for each interval of a numeric column (binning). A threshold on the feature
+  becomes a threshold on the column, or an interval;
+- `Coded`: a number for each value of a column (one-hot, ordinal, target encoding). A threshold on
+  the feature becomes a set of values;
 - `Computed`: any other term (products, sums over columns);
 - `Fixed`: a constant.
 
-Columns are taken to hold float64 (or whole) numbers, as data frames do. Arrays of float32 that
-pass through scalers are computed in float32 by scikit-learn, which is not followed. A column's
-missing values are all alike, whether None or NaN.
+Columns contain float64 numbers or integers, as in data frames. scikit-learn computes in float32 on
+float32 arrays that pass through scalers; programs do not imitate that. None and NaN are the same
+missing value.
 """
 
 from __future__ import annotations
@@ -66,24 +66,24 @@ from proxyuse.models.feature_tests import (
 
 
 class Feature(ABC):
-    """One input of a model."""
+    """An input of a model, computed from raw columns."""
 
     __slots__ = ()
 
     @abstractmethod
     def term(self) -> Term:
-        """Its value."""
+        """The value of the feature."""
 
     @abstractmethod
     def within(self, bound: Bound) -> Test:
-        """Whether it is within a bound, asked of the column it comes from."""
+        """Whether the feature is within a bound, as a test of its column."""
 
     def each_at_most(
         self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
     ) -> TestColumns:
-        """The same question for each of many thresholds, each with its answer for missing.
+        """Tests for many thresholds, each with its answer for missing values.
 
-        Thresholds with the same levels below them ask the same, and are asked once.
+        Thresholds with the same levels below them have the same test, which is made once.
         """
         tests = TestColumns.empty(len(thresholds))
         levels = self.levels()
@@ -105,22 +105,22 @@ class Feature(ABC):
         )
 
     def levels(self) -> Array | None:
-        """All numbers that it can be, if these are few."""
+        """All numbers that the feature can be, or None if there are many."""
         return None
 
     def at_most(
         self, threshold: float, precision: Precision, missing: bool, *, strict: bool = False
     ) -> Test:
-        """Whether it is at most a threshold (or below it) after rounding to a float type.
+        """Whether the feature, rounded to a float type, is at most a threshold (or below it).
 
-        `missing` is the answer where the feature is missing.
+        `missing` is the answer for a missing value.
         """
         return self.within(Bound(threshold, precision, missing, strict))
 
 
 @dataclass(frozen=True, slots=True)
 class Raw(Feature):
-    """A column as it is."""
+    """A raw column."""
 
     name: str
 
@@ -141,52 +141,52 @@ class Raw(Feature):
 
 @dataclass(frozen=True, slots=True)
 class Filled(Feature):
-    """A column with a value in place of the missing ones.
+    """A column with missing values replaced.
 
     Attributes
     ----------
     name : the column.
-    fill : what stands in for a missing value, a number or a category.
-    gone : what is replaced: missing values, or a category that says so.
+    fill : the replacement, a number or a category.
+    marker : what is replaced: the missing value, or a category that marks missing values.
     """
 
     name: str
     fill: float | str
-    gone: Value = math.nan
+    marker: Value = math.nan
 
     def term(self) -> Term:
-        """The column where it is there."""
+        """The column, or the replacement."""
         column = Var(self.name)
         if isinstance(self.fill, float):
             return Call(Function.FILL, (column, Const(self.fill)))
-        lost = is_missing(self.gone)
-        members = ["\0" if lost else self.gone]
-        return Ite(member(column, members, missing=lost), Const(self.fill), column)
+        if_missing = is_missing(self.marker)
+        members = ["\0" if if_missing else self.marker]
+        return Ite(member(column, members, missing=if_missing), Const(self.fill), column)
 
     def within(self, bound: Bound) -> Test:
-        """A comparison of the column, answered where it is missing as for what stands in."""
+        """A comparison of the column; a missing value gets the answer for the replacement."""
         if isinstance(self.fill, str):
             raise TranslationError(
-                f"the column {self.name!r} holds categories and is compared with a number; "
-                "encode it first"
+                f"the column {self.name!r} has categories, but the model compares it with a "
+                "number; encode it first"
             )
         return bound.of(Var(self.name), missing=bound.holds(self.fill))
 
     def each_at_most(
         self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
     ) -> TestColumns:
-        """Comparisons of the column, answered where it is missing as for what stands in."""
+        """Comparisons of the column; a missing value gets the answers for the replacement."""
         if isinstance(self.fill, str):
             return super().each_at_most(thresholds, precision, missing, strict=strict)
-        lost = hold_each(
+        if_missing = hold_each(
             np.full(len(thresholds), self.fill), thresholds, precision, missing, strict
         )
-        return comparisons(Var(self.name), thresholds, precision, lost, strict)
+        return comparisons(Var(self.name), thresholds, precision, if_missing, strict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computed(Feature):
-    """A number that is computed from several columns, or in no way that can be undone."""
+    """A number computed from several columns, or by a function that has no inverse."""
 
     value: Term
 
@@ -226,16 +226,16 @@ class Fixed(Feature):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped(Feature):
-    """A monotone function of one column of numbers.
+    """A monotone function of a numeric column.
 
     Attributes
     ----------
     name : the column.
-    function : the library's own arithmetic on an array of float64, missing numbers included.
-    increasing : whether larger numbers of the column give larger features, or smaller ones.
+    function : the library's own arithmetic on a float64 array, including missing numbers.
+    increasing : whether the function is increasing rather than decreasing.
     value : the feature as a term over the column.
     affine : slope and offset, if the feature is ``slope * fill(column) + offset``.
-    fill : what stands in for a missing number, if something does.
+    fill : the replacement for missing numbers, if any.
     """
 
     name: str
@@ -256,11 +256,13 @@ class Mapped(Feature):
             with np.errstate(all="ignore"):
                 return bound.hold(self.function(numbers))
 
-        lost = bool(answers(np.array([np.nan]))[0])
+        if_missing = bool(answers(np.array([np.nan]))[0])
         switch, first = last_with_first_answer(answers)
         if switch == math.inf:
-            return only_missing(self.name, first, lost, numbers=True)
-        return Test(up_to(self.name, switch, lost) if first else beyond(self.name, switch, lost))
+            return only_missing(self.name, first, if_missing, numbers=True)
+        return Test(
+            up_to(self.name, switch, if_missing) if first else beyond(self.name, switch, if_missing)
+        )
 
     def each_at_most(
         self, thresholds: Array, precision: Precision, missing: Array, *, strict: bool = False
@@ -278,10 +280,12 @@ class Mapped(Feature):
                 edges = last_rounded(thresholds, precision, strict)
                 guess = (edges - self.affine[1]) / self.affine[0]
         switch, first = last_with_first_answers(answers, len(thresholds), guess)
-        lost = answers(np.full(len(thresholds), np.nan), np.arange(len(thresholds)))
+        if_missing = answers(np.full(len(thresholds), np.nan), np.arange(len(thresholds)))
         tests = TestColumns.empty(len(thresholds))
         for index in np.flatnonzero(switch == math.inf).tolist():
-            test = only_missing(self.name, bool(first[index]), bool(lost[index]), numbers=True)
+            test = only_missing(
+                self.name, bool(first[index]), bool(if_missing[index]), numbers=True
+            )
             tests.put(index, test)
         after = np.nextafter(switch, math.inf)
         with np.errstate(all="ignore"):
@@ -297,21 +301,21 @@ class Mapped(Feature):
                     relation = Relation.GE if shorter else Relation.GT
                 cut = after if shorter else switch
                 tests.put_comparisons(
-                    rows, relation, column, cut[rows], Precision.FLOAT64, lost[rows]
+                    rows, relation, column, cut[rows], Precision.FLOAT64, if_missing[rows]
                 )
         return tests
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stepped(Feature):
-    """A number for each of some intervals of one column of numbers.
+    """A number for each interval of a numeric column.
 
     Attributes
     ----------
     name : the column.
-    cuts : the last number of each interval but the last one, ascending.
+    cuts : the largest number of each interval except the last, ascending.
     numbers : the feature in each interval, one more than cuts.
-    missing : the feature where the column is missing.
+    missing : the feature for a missing value.
     """
 
     name: str
@@ -320,7 +324,7 @@ class Stepped(Feature):
     missing: float
 
     def term(self) -> Term:
-        """Nested ites; a missing value takes the first interval that has its number."""
+        """Nested ites; a missing value joins the first interval with its number."""
         cuts, numbers = _joined(self.cuts, self.numbers)
         home = next((i for i, number in enumerate(numbers) if same(number, self.missing)), -1)
         term: Term = Const(numbers[-1])
@@ -335,23 +339,23 @@ class Stepped(Feature):
         return np.array([*self.numbers, self.missing])
 
     def within(self, bound: Bound) -> Test:
-        """Whether the column is in some intervals."""
-        *held, lost = bound.hold(np.array([*self.numbers, self.missing])).tolist()
+        """Whether the column is in certain intervals."""
+        *held, if_missing = bound.hold(np.array([*self.numbers, self.missing])).tolist()
         cuts, answers = _joined(self.cuts, held)
         if not cuts:
-            return only_missing(self.name, answers[0], lost, numbers=True)
+            return only_missing(self.name, answers[0], if_missing, numbers=True)
         if len(cuts) == 1:
             one_side = up_to if answers[0] else beyond
-            return Test(one_side(self.name, cuts[0], lost))
+            return Test(one_side(self.name, cuts[0], if_missing))
         opposite = answers[0] and answers[-1]
-        lost = lost != opposite
+        if_missing = if_missing != opposite
         ends = [-math.inf, *cuts, math.inf]
         parts: list[Term] = []
         for i, answer in enumerate(answers):
             if answer == opposite:
                 continue
-            sides = [beyond(self.name, ends[i], lost)] if i else []
-            sides += [up_to(self.name, ends[i + 1], lost)] if i < len(cuts) else []
+            sides = [beyond(self.name, ends[i], if_missing)] if i else []
+            sides += [up_to(self.name, ends[i + 1], if_missing)] if i < len(cuts) else []
             parts.append(conj(*sides))
         return Test(disj(*parts), opposite)
 
@@ -365,7 +369,7 @@ class Coded(Feature):
     name : the column.
     numbers : the feature for each listed value.
     default : the feature for any other value.
-    missing : the feature where the column is missing.
+    missing : the feature for a missing value.
     """
 
     name: str
@@ -385,13 +389,13 @@ class Coded(Feature):
         return np.array([*self.numbers.values(), self.default, self.missing])
 
     def within(self, bound: Bound) -> Test:
-        """Whether the column has one of some values."""
-        *held, otherwise, lost = bound.hold(self.levels()).tolist()
+        """Whether the column has one of certain values."""
+        *held, otherwise, if_missing = bound.hold(self.levels()).tolist()
         chosen = [v for v, answer in zip(self.numbers, held, strict=True) if answer != otherwise]
         if not chosen:
             words = any(isinstance(value, str) for value in self.numbers)
-            return only_missing(self.name, otherwise, lost, numbers=not words)
-        column, apart = Var(self.name), lost != otherwise
+            return only_missing(self.name, otherwise, if_missing, numbers=not words)
+        column, apart = Var(self.name), if_missing != otherwise
         if len(chosen) == 1:
             equal = Compare(Relation.EQ, column, Const(chosen[0]), Precision.FLOAT64, apart)
             return Test(equal, opposite=otherwise)
@@ -402,18 +406,18 @@ N = TypeVar("N", float, bool)
 
 
 def _joined(cuts: Sequence[float], numbers: Sequence[N]) -> tuple[list[float], list[N]]:
-    """The same steps, without empty ones and with equal neighbors made one."""
+    """The same steps without empty ones, and with equal neighbors merged."""
     ends, kept = [*cuts, math.inf], [numbers[0]]
-    found: list[float] = []
+    merged_cuts: list[float] = []
     begin = -math.inf
     for i, number in enumerate(numbers):
         if i and ends[i] <= begin:
             continue
         if i and not same(number, kept[-1]):
-            found.append(ends[i - 1])
+            merged_cuts.append(ends[i - 1])
             kept.append(number)
         begin = ends[i]
-    return found, kept
+    return merged_cuts, kept
 
 
 _OPPOSITES = {
@@ -429,7 +433,7 @@ _OPPOSITES = {
 def above(
     feature: Feature, threshold: float, precision: Precision, *, or_equal: bool = False
 ) -> Test:
-    """Whether a feature is above a threshold (or at it); a missing one is not."""
+    """Whether a feature is above a threshold (or equal to it); false for missing values."""
     below = feature.at_most(threshold, precision, missing=True, strict=or_equal)
     match below.term:
         case Const(bool() as always):
@@ -442,7 +446,7 @@ def above(
 
 
 def choice(test: Test, then: Term, otherwise: Term) -> Term:
-    """One of two terms by a test; that term alone where the test is always or never true."""
+    """One of two terms by a test; just that term if the test is always true or always false."""
     if test.opposite:
         then, otherwise = otherwise, then
     if isinstance(test.term, Const):
@@ -457,14 +461,14 @@ def same(first: float, second: float) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The features a model is given, and where in the whole it stands.
+    """The features that a model or step reads, and its position in the pipeline.
 
     Attributes
     ----------
     features : in the model's order.
-    step : the names of the steps around the model, for origins and errors.
-    opaque : whether what cannot be translated may become variables of its own.
-    sparse : whether the library holds the features in a sparse matrix, which it scales otherwise.
+    step : the names of the enclosing steps, for origins and errors.
+    opaque : whether steps that cannot be translated become variables.
+    sparse : whether the features are in a sparse matrix, which the library scales differently.
     """
 
     features: tuple[Feature, ...]
@@ -478,7 +482,7 @@ class Inputs:
         return cls(tuple(Raw(name) for name in names), opaque=opaque)
 
     def inside(self, step: str) -> Inputs:
-        """The same for a part of the model."""
+        """The inputs of a part of the model."""
         return replace(self, step=f"{self.step} > {step}" if self.step else step)
 
     def having(self, features: Sequence[Feature]) -> Inputs:
@@ -487,5 +491,5 @@ class Inputs:
 
 
 def filled(name: str, fill: float | None) -> Term:
-    """A column, with a number in place of missing ones if given."""
+    """A column; `fill` replaces missing numbers unless it is None."""
     return Var(name) if fill is None else Filled(name, fill).term()

@@ -6,12 +6,12 @@ values as plain text, which is what a CSV file holds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from proxyuse.errors import DataError
+from proxyuse.models.lightgbm.translate import categorical_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def _categories(model: Any) -> dict[int, list[Any] | None]:
             stored = _booster(model).get_categories(export_to_arrow=True).to_arrow()
             return {index: stored[index][1].to_pylist() for index in columns}
         case "lightgbm" if (booster := _booster(model)).pandas_categorical:
-            columns = _lightgbm_columns(booster.model_to_string())
+            columns = categorical_columns(booster.model_to_string())
             return dict(zip(columns, booster.pandas_categorical, strict=False))
     return {}
 
@@ -129,13 +129,3 @@ def _stores_categories(model: Any) -> bool:
     """Whether an XGBoost model with such columns stores the names of its categories."""
     get = getattr(_booster(model), "get_categories", None)  # since XGBoost 3.1
     return get is not None and not get().empty()
-
-
-def _lightgbm_columns(text: str) -> list[int]:
-    """Return the indexes of the columns that a saved LightGBM model reads as categories."""
-    written = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
-    if written:
-        return [int(index) for index in written[1].split(",")]
-    infos = re.search(r"^feature_infos=(.*)$", text, re.MULTILINE)
-    ranges = infos[1].split(" ") if infos else []
-    return [i for i, info in enumerate(ranges) if info != "none" and not info.startswith("[")]

@@ -1,8 +1,8 @@
-"""Models as files, in the formats that `load_model` reads.
+"""Saves models in the formats that `load_model` reads.
 
-Which format is told by the ending of the file, or else by the file that the model came from. A
-pickle, which runs code when it is read, is written only if that is asked for. What is written is
-read again before anyone relies on it: a library may save less than it knows.
+The file extension determines the format, or else the file that the model was loaded from. Loading
+a pickle runs code, so pickles are written only on request. Every saved model is read back before
+it is used, because a library may not save everything.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ FORMATS = {
     ".pickle": "pickle",
     ".joblib": "pickle",
 }
-"""The format that an ending stands for. ``.txt`` is a program, or what LightGBM writes."""
+"""The format of each file extension. ``.txt`` is a program or a LightGBM model."""
 
-_ENDINGS = {
+_EXTENSIONS = {
     "skops": ".skops",
     "xgboost": ".json or .ubj",
     "lightgbm": ".txt",
@@ -37,18 +37,18 @@ _ENDINGS = {
 
 
 def format_for(path: Path, loaded: LoadedModel, *, allow_pickle: bool = False) -> str:
-    """The format in which a model like the given one goes to a file: its `LoadedModel.kind`.
+    """The format in which to save a model: a `LoadedModel.kind`.
 
     Parameters
     ----------
-    path : where to.
-    loaded : the model as it was read.
+    path : the file to write.
+    loaded : the model as it was loaded.
     allow_pickle : whether a pickle may be written.
 
     Raises
     ------
     FileError
-        If the ending stands for a format that cannot hold it, and which one can.
+        If the format of the extension cannot hold the model. The message names one that can.
 
     Examples
     --------
@@ -56,41 +56,46 @@ def format_for(path: Path, loaded: LoadedModel, *, allow_pickle: bool = False) -
     >>> format_for(Path("repaired.txt"), given), format_for(Path("repaired.skops"), given)
     ('program', 'skops')
     """
-    own, ending = _own_format(loaded.model), path.suffix.lower()
-    if ending == ".txt" and own in ("program", "lightgbm"):
-        wanted = own
-    elif ending == ".txt":
-        wanted = "text"
+    native_format, extension = _native_format(loaded.model), path.suffix.lower()
+    if extension == ".txt" and native_format in ("program", "lightgbm"):
+        chosen_format = native_format
+    elif extension == ".txt":
+        chosen_format = "text"
     else:
-        wanted = FORMATS.get(ending, "pickle" if loaded.kind == "pickle" else own)
-    if wanted == "pickle" and not allow_pickle:
-        raise FileError(
-            f"{path} would be a pickle, which can run any code when it is read; name a file with "
-            f"the ending {_ENDINGS[own]}, or say --pickle if a pickle is wanted"
+        chosen_format = FORMATS.get(
+            extension, "pickle" if loaded.kind == "pickle" else native_format
         )
-    if wanted in ("pickle", "program", own) or (wanted, own) == ("skops", "program"):
-        return wanted
+    if chosen_format == "pickle" and not allow_pickle:
+        raise FileError(
+            f"{path} would be a pickle, and loading a pickle runs any code in it; use the "
+            f"extension {_EXTENSIONS[native_format]}, or pass --pickle to write one anyway"
+        )
+    if chosen_format in ("pickle", "program", native_format) or (chosen_format, native_format) == (
+        "skops",
+        "program",
+    ):
+        return chosen_format
     raise FileError(
-        f"{path}: a {type(loaded.model).__name__} is not written to a file that ends in "
-        f"{ending}; name one with the ending {_ENDINGS[own]}, or .program for its program as text"
+        f"{path}: a {type(loaded.model).__name__} cannot be saved as {extension}; use "
+        f"the extension {_EXTENSIONS[native_format]}, or .program for its program as text"
     )
 
 
-def _own_format(model: object) -> str:
+def _native_format(model: object) -> str:
     if isinstance(model, Program):
         return "program"
     library = type(model).__module__.partition(".")[0]
     return library if library in ("xgboost", "lightgbm") else "skops"
 
 
-def model_bytes(model: Any, form: str, ending: str) -> bytes:
-    """A model, or a program, in one of the formats.
+def model_bytes(model: Any, form: str, extension: str) -> bytes:
+    """The content of a model file.
 
     Parameters
     ----------
     model : fitted estimator, booster or Program.
-    form : as `format_for` says.
-    ending : of the file; tells XGBoost's two formats apart, and joblib's pickles from others.
+    form : the format, from `format_for`.
+    ending : the file extension; it selects between JSON and UBJSON, and between joblib and pickle.
     """
     match form:
         case "program":
@@ -99,14 +104,14 @@ def model_bytes(model: Any, form: str, ending: str) -> bytes:
             return _skops_bytes(model)
         case "xgboost":
             with tempfile.TemporaryDirectory() as folder:
-                file = Path(folder, "model.ubj" if ending.lower() == ".ubj" else "model.json")
+                file = Path(folder, "model.ubj" if extension.lower() == ".ubj" else "model.json")
                 model.save_model(str(file))
                 return file.read_bytes()
         case "lightgbm":
             booster = getattr(model, "booster_", model)
             return str(booster.model_to_string(num_iteration=-1)).encode("utf-8")
         case _:
-            return _pickle_bytes(model, ending)
+            return _pickle_bytes(model, extension)
 
 
 def _skops_bytes(model: Any) -> bytes:
@@ -114,38 +119,38 @@ def _skops_bytes(model: Any) -> bytes:
         import skops.io
     except ImportError:
         raise FileError(
-            "writing a .skops file needs skops, which is not installed: "
+            "saving a .skops file needs skops, which is not installed: "
             "pip install 'proxyuse[files]'"
         ) from None
     try:
         return bytes(skops.io.dumps(model))
-    except Exception as error:  # a part that skops does not know fails in its own way
+    except Exception as error:  # an unsupported part can raise anything
         raise FileError(
             f"skops cannot save this {type(model).__name__} ({type(error).__name__}: {error}); "
-            "say --pickle and name a file that ends in .pkl"
+            "pass --pickle and use the extension .pkl"
         ) from None
 
 
-def _pickle_bytes(model: Any, ending: str) -> bytes:
-    if ending.lower() == ".joblib":
+def _pickle_bytes(model: Any, extension: str) -> bytes:
+    if extension.lower() == ".joblib":
         import joblib
 
-        made = io.BytesIO()
-        joblib.dump(model, made)
-        return made.getvalue()
+        buffer = io.BytesIO()
+        joblib.dump(model, buffer)
+        return buffer.getvalue()
     return pickle.dumps(model)
 
 
 def read_again(content: bytes, form: str) -> LoadedModel:
-    """What `load_model` makes of the bytes of a model, before they are anywhere else."""
+    """Load a model from the content of its file, before the file is written."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "model")
         file.write_bytes(content)
         try:
             return load_model(file, trust_pickle=form == "pickle")  # bytes of our own
         except FileError as error:
-            why = str(error).replace(f"{file}, ", "").replace(str(file), "it")
+            why = str(error).replace(str(file), "it")
             raise FileError(
-                f"the model could be saved and not be read again ({why}); say --pickle and name a "
-                "file that ends in .pkl, or .program for its program as text"
+                f"the model can be saved, but not loaded again ({why}); pass --pickle and use the "
+                "extension .pkl, or use .program for its program as text"
             ) from None

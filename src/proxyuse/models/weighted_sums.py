@@ -1,7 +1,7 @@
-"""Weighted sums of features, said in raw columns.
+"""Weighted sums of features, as terms over raw columns.
 
-What is weighed of one column becomes one term: a factor times the column where features are
-affine, a table where they are codes, a tree where they are steps.
+The features of one column become one term: a factor times the column if they are affine, a table
+if they are codes, a tree if they are steps.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from proxyuse.models.features import Coded, Feature, Filled, Fixed, Mapped, Raw,
 
 
 def weighted_sum(features: Sequence[Feature], weights: Sequence[float], offset: float) -> Term:
-    """``weights[0] * features[0] + ... + offset``; weights of 0 are left out."""
+    """``weights[0] * features[0] + ... + offset``, without weights of 0."""
     return add(*(term for term, _ in weighted_terms(features, weights, offset)))
 
 
 def weighted_terms(
     features: Sequence[Feature], weights: Sequence[float], offset: float
 ) -> list[tuple[Term, int | None]]:
-    """The operands of `weighted_sum`, each with the number of the first weight in it.
+    """The operands of `weighted_sum`, each with the index of its first weight.
 
-    None for what is constant.
+    The index of a constant is None.
     """
     factors: dict[tuple[str, float | None], list[tuple[int, float]]] = {}
     tables: dict[str, list[tuple[int, float, Coded]]] = {}
@@ -54,16 +54,25 @@ def weighted_terms(
             case _:
                 parts.append((mul(Const(weight), feature.term()), number))
     terms: list[tuple[Term, int | None]] = [
-        (mul(Const(float(sum(w for _, w in found))), filled(name, fill)), found[0][0])
-        for (name, fill), found in factors.items()
+        (
+            mul(Const(float(sum(w for _, w in parts_of_column))), filled(name, fill)),
+            parts_of_column[0][0],
+        )
+        for (name, fill), parts_of_column in factors.items()
     ]
     terms += [
-        (_one_table(name, [(weight, feature) for _, weight, feature in found]), found[0][0])
-        for name, found in tables.items()
+        (
+            _summed_table(name, [(weight, feature) for _, weight, feature in parts_of_column]),
+            parts_of_column[0][0],
+        )
+        for name, parts_of_column in tables.items()
     ]
     terms += [
-        (_one_tree(name, [(weight, feature) for _, weight, feature in found]), found[0][0])
-        for name, found in trees.items()
+        (
+            _summed_steps(name, [(weight, feature) for _, weight, feature in parts_of_column]),
+            parts_of_column[0][0],
+        )
+        for name, parts_of_column in trees.items()
     ]
     terms += parts
     if offset != 0 or not terms:
@@ -71,11 +80,11 @@ def weighted_terms(
     return terms
 
 
-def _one_table(name: str, coded: list[tuple[float, Coded]]) -> Term:
-    """The sum of codes of one column.
+def _summed_table(name: str, coded: list[tuple[float, Coded]]) -> Term:
+    """The weighted sum of codes of one column, as one table.
 
-    A value's number is the sum for values that are not listed, changed by the features that list
-    it: many features of one value each take no more steps than there are values.
+    The number of a value is the sum for unlisted values, adjusted by the features that list it.
+    So many features with one value each take only as many steps as there are values.
     """
     default = math.fsum(weight * feature.default for weight, feature in coded)
     missing = math.fsum(weight * feature.missing for weight, feature in coded)
@@ -84,23 +93,23 @@ def _one_table(name: str, coded: list[tuple[float, Coded]]) -> Term:
         for value in feature.numbers:
             listing.setdefault(value, []).append((weight, feature))
     numbers: dict[Value, float] = {}
-    for value, found in listing.items():
+    for value, parts_of_column in listing.items():
         if math.isfinite(default):
-            changes = [(w * f.numbers[value], -w * f.default) for w, f in found]
+            changes = [(w * f.numbers[value], -w * f.default) for w, f in parts_of_column]
             numbers[value] = math.fsum([default, *chain.from_iterable(changes)])
-        else:  # values that are not listed are refused
+        else:  # unlisted values are rejected
             numbers[value] = math.fsum(w * f.numbers.get(value, f.default) for w, f in coded)
     return Coded(name, numbers, default, missing).term()
 
 
-def _one_tree(name: str, stepped: list[tuple[float, Stepped]]) -> Term:
+def _summed_steps(name: str, stepped: list[tuple[float, Stepped]]) -> Term:
     cuts = sorted({cut for _, feature in stepped for cut in feature.cuts})
-    places = [np.searchsorted(feature.cuts, [*cuts, math.inf]) for _, feature in stepped]
+    indices = [np.searchsorted(feature.cuts, [*cuts, math.inf]) for _, feature in stepped]
     numbers = [
         math.fsum(
-            w * feature.numbers[place] for (w, feature), place in zip(stepped, at, strict=True)
+            w * feature.numbers[index] for (w, feature), index in zip(stepped, at, strict=True)
         )
-        for at in zip(*places, strict=True)
+        for at in zip(*indices, strict=True)
     ]
     missing = math.fsum(w * feature.missing for w, feature in stepped)
     return Stepped(name, tuple(cuts), tuple(numbers), missing).term()

@@ -31,7 +31,7 @@ class BestConstants:
     def __init__(self, context: TrialContext) -> None:
         self._context = context
         self._sample, self._points = context.sample, context.points
-        self._utility, self._what_if = context.utility, context.what_if
+        self._utility, self._interventions = context.utility, context.interventions
         self._cache: dict[tuple[Site, ...], list[Trial]] = {}
 
     def at(self, sites: Sequence[Site], limit: int = 2) -> list[Trial]:
@@ -54,7 +54,7 @@ class BestConstants:
         rows = np.flatnonzero(self._sample.reached(site.point))
         values = constant(value.value, self._sample.vocabulary)
         repeated = np.broadcast_to(values, (len(rows), *values.shape[1:]))
-        gains = self._utility.gains(self._what_if.outcome(site, rows, repeated), rows)
+        gains = self._utility.gains(self._interventions.outcome(site, rows, repeated), rows)
         more = gains.sum() - self._context.gains[rows].sum()
         return self._context.trial_of_gain({site: value}, more)
 
@@ -68,7 +68,7 @@ class BestConstants:
         chosen = np.arange(len(support))
         is_variable = isinstance(self._points.terms[sites[0].point], Var)
         if is_variable:
-            chosen = _medians(self._what_if.value_classes(sites, support), masses)
+            chosen = _medians(self._interventions.value_classes(sites, support), masses)
         effort = self._context.effort.constants
         limit = effort if self._context.small else effort // 2
         if len(chosen) > limit:
@@ -89,7 +89,7 @@ class BestConstants:
         Sorts the rows by threshold and accumulates the gains of both sides. Within the best
         interval, takes the point nearest the mean. O(n log n).
         """
-        sides = self._what_if.sides(site)
+        sides = self._interventions.sides(site)
         if sides is None:
             return None
         rows, thresholds, low, high = sides

@@ -18,7 +18,7 @@ from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.what_if import WhatIf
+from proxyuse.measure.interventions import Interventions
 from proxyuse.repairing.region import Region, region_at
 from proxyuse.repairing.region_trials import RegionTrials
 from proxyuse.repairing.utility import Utility
@@ -86,7 +86,7 @@ class TrialContext:
     ) -> None:
         self.audit, self.utility = audit, utility
         self.measurement, self.sample = measurement, measurement.sample
-        self.what_if = WhatIf(measurement)
+        self.interventions = Interventions(measurement)
         self.association, self.effort = association, effort
         self.points = audit.program.points
         self.protected = {z.name: i for i, z in enumerate(audit.population.protected)}
@@ -126,7 +126,7 @@ class TrialContext:
             codes = root.region.codes_with(new)
             outputs = [constant(v, self.sample.vocabulary) for v in root.region.constants]
             return np.concatenate(outputs)[codes]
-        return self.what_if.values_with(new)
+        return self.interventions.values_with(new)
 
     def _size(self, sites: Iterable[Site]) -> int:
         return sum(end - start for site in sites for start, end in self.points.covers(site))

@@ -27,7 +27,7 @@ class Trials:
 
     def __init__(self, context: TrialContext) -> None:
         self._context, self._effort = context, context.effort
-        self._points, self._what_if = context.points, context.what_if
+        self._points, self._interventions = context.points, context.interventions
         self._constants = BestConstants(context)
 
     def removing(self, witness: Witness, count: int) -> list[Trial]:
@@ -76,25 +76,25 @@ class Trials:
         own = Cover(self._points, sites)
         if any(removed) or not all(own.holds(site) for site in trial.new):
             rest = [site for site, gone in zip(sites, removed, strict=True) if not gone]
-            return witness.association, self._what_if.influence_after(rest, trial.new)
+            return witness.association, self._interventions.influence_after(rest, trial.new)
         values = self._values_with(sites[0], trial.new)
         each = context.measurement.joint.association_of(values, context.association)
         association = float(each[protected])
         if association < context.audit.epsilon:
             return association, witness.influence
-        return association, self._what_if.influence_of(sites, values)
+        return association, self._interventions.influence_of(sites, values)
 
     def _values_with(self, site: Site, new: Mapping[Site, Const]) -> Array:
         """The values of an expression with constants inside it."""
         if not site.operands:
-            return self._what_if.values_with(new, site.point)
+            return self._interventions.values_with(new, site.point)
         term, vocabulary = self._points.terms[site.point], self._context.sample.vocabulary
         below = self._points.below(site.point)
         subsets = {s: v for s, v in new.items() if s.point == site.point and s.operands}
         replaced = {step for s in subsets for step in s.operands}
         inner = {s: v for s, v in new.items() if s not in subsets}
         steps = sorted(set(site.operands) - replaced, key=lambda step: term._order[step])
-        parts = [self._what_if.values_with(inner, below[step]) for step in steps]
+        parts = [self._interventions.values_with(inner, below[step]) for step in steps]
         parts += [constant(v.value, vocabulary) for v in subsets.values()]
         return parts[0] if len(parts) == 1 else apply(term, parts, {}, vocabulary)
 

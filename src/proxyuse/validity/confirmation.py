@@ -26,8 +26,8 @@ import numpy as np
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.measure.association.protocol import needs_values
-from proxyuse.measure.drawing import drawn_error
 from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.measure.pair_sampling import drawn_error
 from proxyuse.settings import Confirmation
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
 from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests

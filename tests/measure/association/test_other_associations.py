@@ -111,7 +111,7 @@ def test_counts_far_from_the_mean_do_not_matter(monkeypatch: Any) -> None:
     assert truncated == pytest.approx(expected_information(rows, columns), rel=1e-12)
 
 
-def test_large_means_have_a_formula(monkeypatch: Any) -> None:
+def test_large_means_use_a_formula(monkeypatch: Any) -> None:
     rows, columns = np.array([1e8, 9e8]), np.array([4e8, 6e8])
     summed = expected_information(rows, columns)
     monkeypatch.setattr(chance, "CHUNK", 1)
@@ -145,7 +145,7 @@ def test_weighted_margins_are_scaled_and_rounded() -> None:
         ([1, 2], [1, 2], 0, "effective is 0"),
     ],
 )
-def test_margins_that_make_no_table_are_refused(
+def test_invalid_margins_are_refused(
     rows: Any, columns: Any, effective: float | None, message: str
 ) -> None:
     with pytest.raises(pu.DataError, match=message):
@@ -178,7 +178,7 @@ def test_adjusted_by_the_joint_entropy() -> None:
 
 
 @pytest.mark.parametrize("normalizer", ["joint", "max"])
-def test_information_bounds_what_is_adjusted(normalizer: Any) -> None:
+def test_mutual_information_bounds_the_adjusted_measure(normalizer: Any) -> None:
     rng = np.random.default_rng(3)
     measure = AdjustedMutualInformation(normalizer)
     assert measure.information_bound
@@ -188,7 +188,7 @@ def test_information_bounds_what_is_adjusted(normalizer: Any) -> None:
         assert measure(masses) <= most + 1e-12
 
 
-def test_chance_shows_nothing_on_average() -> None:
+def test_independent_variables_have_no_adjusted_information_on_average() -> None:
     rng = np.random.default_rng(4)
     z = np.arange(300) % 2
     tables = [table_of(rng.integers(0, 60, 300), z) for _ in range(100)]
@@ -332,7 +332,7 @@ def test_rows_without_a_number_are_left_out_of_a_correlation() -> None:
 # A user's functions
 
 
-def test_a_function_is_called_by_its_name() -> None:
+def test_a_measure_has_the_name_of_its_function() -> None:
     def named(masses: Any, power: int) -> float:
         return float(masses.max() / masses.sum()) ** power
 
@@ -342,7 +342,7 @@ def test_a_function_is_called_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), -0.1, 1.5, None, "0.5", True, np.ones(1), 1j])
-def test_what_a_function_returns_is_checked(wrong: Any) -> None:
+def test_the_result_of_a_function_is_checked(wrong: Any) -> None:
     def mine(masses: Any) -> Any:
         return wrong
 

@@ -314,8 +314,8 @@ def test_a_model_that_is_not_fitted_is_refused(kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"linear_tree": True}, "linear models at its leaves; fit it with linear_tree=False"),
-        ({"reg_sqrt": True}, "has the objective 'regression sqrt'; supported"),
+        ({"linear_tree": True}, "are linear models; fit it with linear_tree=False"),
+        ({"reg_sqrt": True}, "'regression sqrt', which is not supported"),
     ],
 )
 def test_what_has_no_term_is_refused(options, message):
@@ -328,5 +328,5 @@ def test_what_has_no_term_is_refused(options, message):
 def test_a_model_that_leaves_trees_out_is_refused():
     X, y = sample("contraceptive", 300)
     model = lgb.LGBMClassifier(n_estimators=2, pred_early_stop=True, **QUIET).fit(X, y)
-    with pytest.raises(TranslationError, match=r"leaves trees out .*; set pred_early_stop=False"):
+    with pytest.raises(TranslationError, match=r"skips trees .*; set pred_early_stop=False"):
         translate(model)

@@ -79,7 +79,7 @@ def test_none_is_a_missing_category():
 
 def test_two_missing_categories_in_one_column_are_refused():
     data = pd.DataFrame({"a": ["x", None, math.nan]}, dtype=object)
-    with pytest.raises(TranslationError, match="tells several missing values apart in column 0"):
+    with pytest.raises(TranslationError, match="distinguishes several missing values in column 0"):
         transformed(OneHotEncoder().fit(data), Inputs.raw(["a"]).inside("step"))
 
 
@@ -116,7 +116,7 @@ def test_an_imputer_of_codes():
 def test_categories_where_numbers_are_needed():
     imputed = SimpleImputer(strategy="most_frequent").fit(LOST_WORDS)
     feature = transformed(imputed, Inputs.raw([*WORDS.columns]).inside("step")).features[0]
-    with pytest.raises(TranslationError, match="'job' holds categories and is compared"):
+    with pytest.raises(TranslationError, match="has categories, but the model compares it"):
         feature.at_most(0.5, Precision.FLOAT64, False)
     said = Program(feature.term(), [*WORDS.columns]).predict(LOST_WORDS)
     assert said.tolist() == imputed.transform(LOST_WORDS)[:, 0].tolist()
@@ -124,7 +124,7 @@ def test_categories_where_numbers_are_needed():
 
 def test_categories_that_are_no_values_of_the_language_are_refused():
     frame = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}).astype(object)
-    with pytest.raises(TranslationError, match="in step 'step' is neither a number nor"):
+    with pytest.raises(TranslationError, match="to numbers, booleans or strings"):
         transformed(OrdinalEncoder().fit(frame), Inputs.raw(["when"]).inside("step"))
 
 
@@ -133,11 +133,11 @@ def test_none_that_an_imputer_of_nan_leaves_is_refused():
     data.iloc[::5, 0] = None
     imputer = SimpleImputer(strategy="most_frequent")
     encoded = make_pipeline(imputer, OneHotEncoder(handle_unknown="ignore")).fit(data)
-    with pytest.raises(TranslationError, match="'onehotencoder' column 0 still holds None"):
+    with pytest.raises(TranslationError, match="step 'onehotencoder' still contains None"):
         transformed(encoded, Inputs.raw([*WORDS.columns]))
     data.iloc[:, 0] = None
     data.iloc[0, 0] = "cook"
-    with pytest.raises(TranslationError, match="'step' column 0 still holds None"):
+    with pytest.raises(TranslationError, match="column 0 at step 'step' still contains None"):
         transformed(imputer.fit(data), Inputs.raw([*WORDS.columns]).inside("step"))
     filled = SimpleImputer(strategy="constant", missing_values=None, fill_value="none")
     has_the_same_features(make_pipeline(filled, OneHotEncoder()).fit(data), data)

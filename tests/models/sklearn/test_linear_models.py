@@ -441,7 +441,7 @@ def test_several_outputs_are_refused(model):
 
 def test_several_labels_of_a_row_are_refused():
     X, _ = DATA["student"]()
-    with pytest.raises(TranslationError, match="several labels of a row; fit one model a label"):
+    with pytest.raises(TranslationError, match="several labels per row; fit one model per label"):
         translate(lm.RidgeClassifier().fit(X, X.iloc[:, :3] > 0))
 
 

@@ -66,7 +66,7 @@ def expected_information(rows: Array, columns: Array, effective: float | None = 
 
 
 def expected_by_row(of_row: Array, columns: Array) -> Array:
-    """Return what each row of a table adds to the mean information, for given column margins.
+    """Return the contribution of each row of a table to the mean information.
 
     Measures many tables at once: equal rows are computed once, in whichever table they are. All
     margins are whole numbers.
@@ -140,9 +140,9 @@ def _selected_counts(a: Array, b: Array, n: float) -> tuple[Array, Array]:
     """
     mean = a * b / n
     variance = mean * (1 - np.maximum(a, b) / n)
-    away = TAIL / 3 + np.sqrt(TAIL * TAIL / 9 + 2 * TAIL * variance)
-    low = np.maximum(np.maximum(0, a + b - n), np.floor(mean - away))
-    high = np.minimum(np.minimum(a, b), np.ceil(mean + away))
+    distance = TAIL / 3 + np.sqrt(TAIL * TAIL / 9 + 2 * TAIL * variance)
+    low = np.maximum(np.maximum(0, a + b - n), np.floor(mean - distance))
+    high = np.minimum(np.minimum(a, b), np.ceil(mean + distance))
     return low, high - low + 1
 
 
@@ -173,15 +173,15 @@ def _means(a: Array, b: Array, n: float, low: Array, width: Array) -> Array:
     a, b = a[:, None], b[:, None]
     step = np.arange(int(width.max()))
     x = low[:, None] + step
-    there = step < width[:, None]
-    before = np.where(there, x, low[:, None])[:, 1:]  # counts with a predecessor
+    valid = step < width[:, None]
+    before = np.where(valid, x, low[:, None])[:, 1:]  # counts with a predecessor
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (a - before + 1) * (b - before + 1) / (before * (n - a - b + before))
-        logs = np.cumsum(np.log(np.where(there[:, 1:], ratio, 1.0)), axis=1)
+        logs = np.cumsum(np.log(np.where(valid[:, 1:], ratio, 1.0)), axis=1)
     logs = np.concatenate([np.zeros((len(x), 1)), logs], axis=1)
-    chances = np.where(there, np.exp(logs - logs.max(axis=1, keepdims=True)), 0.0)
+    weights = np.where(valid, np.exp(logs - logs.max(axis=1, keepdims=True)), 0.0)
     mu = a * b / n
-    off = (x - mu) / mu
+    deviation = (x - mu) / mu
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = np.where(x > 0, mu * ((1 + off) * np.log1p(off) - off), mu)
-    return np.asarray((chances * parts).sum(axis=1) / chances.sum(axis=1))
+        parts = np.where(x > 0, mu * ((1 + deviation) * np.log1p(deviation) - deviation), mu)
+    return np.asarray((weights * parts).sum(axis=1) / weights.sum(axis=1))

@@ -19,10 +19,11 @@ class JointTable:
 
     Attributes
     ----------
-    masses : float64 array, total weight of the rows of the population in each cell.
-    protected : the protected attribute's name.
-    columns : its values, as text.
-    binned : whether the computation's values were cut into bins.
+    masses : the total weight of the rows of the population in each cell.
+    protected : the name of the protected attribute.
+    columns : its values as text.
+    support : the values of the computation, without codes.
+    vocabulary : the codes of categories.
     """
 
     masses: Array
@@ -33,7 +34,7 @@ class JointTable:
 
     @property
     def binned(self) -> bool:
-        """Whether the computation's values were cut into bins."""
+        """Whether the computation's values are binned."""
         return self.support.binned
 
     @property
@@ -61,19 +62,19 @@ class Labels(Sequence[str]):
         return len(self._values)
 
     @overload
-    def __getitem__(self, place: int) -> str: ...
+    def __getitem__(self, index: int) -> str: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        if isinstance(place, slice):
-            return tuple(self[i] for i in range(*place.indices(len(self))))
-        place = range(len(self))[place]
-        low = value_text(first_value(self._values[place:], self._vocabulary))
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        index = range(len(self))[index]
+        low = value_text(first_value(self._values[index:], self._vocabulary))
         if self._upper is None:
             return low
-        high = value_text(float(self._upper[place]))
+        high = value_text(float(self._upper[index]))
         return low if low == high else f"{low} to {high}"
 
 

@@ -44,7 +44,7 @@ class JointTables:
         self._labels = [labels_of(support, frame.vocabulary) for frame, support in sample.protected]
 
     def tables(self, term: Term) -> list[JointTable]:
-        """Return the joint table with each protected attribute; long numbers are binned.
+        """Return the joint table with each protected attribute, with numbers binned as needed.
 
         Costs O(n log n) for numbers, O(n) for booleans and categories.
         """
@@ -96,7 +96,7 @@ class JointTables:
             yield index, RowSets.of(support.codes, len(support))
 
     def associations(self, terms: Sequence[Term], measure: Association) -> Array:
-        """The association of each computation with each protected attribute."""
+        """Return the association of each computation with each protected attribute."""
         result = np.empty((len(terms), len(self.sample.protected)))
         for index, term in enumerate(terms):
             self.sample.tick(1)
@@ -107,7 +107,7 @@ class JointTables:
         return result
 
     def association_of(self, values: Array, measure: Association) -> Array:
-        """The association of any values, one per row, with each protected attribute."""
+        """Return the association of any values, one per row, with each protected attribute."""
         sample = self.sample
         support = support_of(sample.full(values), sample.n_rows)
         if needs_values(measure):
@@ -118,12 +118,12 @@ class JointTables:
         return np.array([measure(table) for table in tables])
 
     def _by_values(self, measure: Association, values: Array, tables: Sequence[Array]) -> Array:
-        """The associations by a measure that looks at values."""
+        """Return the associations by a measure that reads values."""
         pairs = zip(tables, self.sample.attributes, strict=True)
         return np.array([association_of_values(measure, t, values, z.middles) for t, z in pairs])
 
     def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
-        """The masses of the joint values of some operands with each protected attribute."""
+        """Return the masses of the joint values of some operands with each protected attribute."""
         sample = self.sample
         below = sample.points.below(operator)
         parts = (sample.support(sample.points.terms[below[step]]) for step in operands)

@@ -1,4 +1,4 @@
-"""What a measure of association is, and how the rest of the package calls one.
+"""The protocol of a measure of association, and how the rest of the package calls one.
 
 A measure is a function of a joint table of masses: one row per value (or bin) of the computation,
 one column per value of the protected attribute. It knows nothing about programs or people.

@@ -14,10 +14,10 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 
 ON_BOUNDARY = 1e-9
-"""How close to the next bin, as a share of a bin, a value may be to count as on the boundary.
+"""A value this close to the next bin, as a share of a bin, counts as on the boundary.
 
-Values often lie exactly on a boundary. Which bin they fall into must not depend on how the weights
-are rounded, so weights that are multiplied by a constant give the same bins.
+Values often lie exactly on a boundary. Their bin must not depend on how the weights are rounded:
+multiplying all weights by a constant must give the same bins.
 """
 
 
@@ -51,7 +51,7 @@ class Support:
         return self.values if self.upper is None else self.values / 2 + self.upper / 2
 
     def masses(self, weights: Array) -> Array:
-        """The total weight of each value."""
+        """Return the total weight of each value."""
         return np.bincount(self.codes, weights, minlength=len(self))
 
 
@@ -63,8 +63,8 @@ def support_of(values: Array, n_rows: int, *, signed_zero: bool = False) -> Supp
 
     Examples
     --------
-    >>> found = support_of(np.array([3.0, 1.0, np.nan, 3.0, np.nan]), 5)
-    >>> found.codes.tolist(), found.values.tolist()
+    >>> support = support_of(np.array([3.0, 1.0, np.nan, 3.0, np.nan]), 5)
+    >>> support.codes.tolist(), support.values.tolist()
     ([1, 0, 2, 1, 2], [1.0, 3.0, nan])
     """
     if len(values) == 1 and n_rows != 1:
@@ -95,13 +95,13 @@ def _whole_numbers(values: Array) -> Support | None:
         return None
     if low <= 0 <= high and np.any(np.signbit(values) & (values == 0)):
         return None  # -0 would lose its sign
-    places = (values - low).astype(np.intp)
-    if not np.array_equal(places + low, values):
+    distances = (values - low).astype(np.intp)
+    if not np.array_equal(distances + low, values):
         return None
     seen = np.zeros(int(high - low) + 1, dtype=np.bool_)
-    seen[places] = True
+    seen[distances] = True
     rank = np.cumsum(seen) - 1
-    return Support(rank[places], np.flatnonzero(seen) + low)
+    return Support(rank[distances], np.flatnonzero(seen) + low)
 
 
 def _signed(values: Array) -> Support:
@@ -169,5 +169,5 @@ def bins_of(values: Array, masses: Array, bins: int | None, max_support: int) ->
         return None
     mass = np.where(present, masses, 0.0)
     doubled = 2.0 * (np.cumsum(mass) - mass) + mass
-    place = np.floor(bins * doubled / (2.0 * np.sum(mass)) + ON_BOUNDARY)
-    return np.where(present, np.minimum(place, bins - 1), bins)
+    bin_of = np.floor(bins * doubled / (2.0 * np.sum(mass)) + ON_BOUNDARY)
+    return np.where(present, np.minimum(bin_of, bins - 1), bins)

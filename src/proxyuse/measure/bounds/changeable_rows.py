@@ -38,7 +38,7 @@ class ChangeableRows:
     columns, vocabulary : the values of its variables, and the codes of categories.
     known : returns the known values of unchanged parts of a term.
     weights : the weight of each row.
-    hole : a variable that the program does not use; no variable's name starts with its name.
+    hole : a variable that the program does not use, and whose name starts no other name.
     """
 
     points: Points
@@ -65,12 +65,12 @@ class ChangeableRows:
         context = self.points.replace(dict(zip(sites, holes, strict=True)))
         known = self.known(context)
         old = singleton(values)
-        moved = 0.0
+        total = 0.0
         for index, mass in enumerate(masses.tolist()):
             tick(0)
             choice = union(old, singleton(new[index : index + 1]))
-            moved += mass * self._moved(context, known, {hole.name: choice for hole in holes})
-        return moved
+            total += mass * self._moved(context, known, {hole.name: choice for hole in holes})
+        return total
 
     @classmethod
     def of(cls, sample: Sample) -> ChangeableRows:
@@ -100,8 +100,8 @@ class ChangeableRows:
         assert isinstance(term, Add | Mul | And | Or)
         free = {term._order[step] for step in operands}
         parts = [
-            _observed(part) if place in free else singleton(part)
-            for place, part in enumerate(values)
+            _observed(part) if index in free else singleton(part)
+            for index, part in enumerate(values)
         ]
         with np.errstate(all="ignore"):
             outcome = reordered(term, parts)
@@ -110,8 +110,8 @@ class ChangeableRows:
 
     def _moved(self, context: Term, known: Values, holes: dict[str, ValueSet]) -> float:
         """Return the mass of rows with more than one possible output."""
-        found = possible_values(context, self.columns, self.vocabulary, holes, known)
-        fixed = np.broadcast_to(found.fixed, (len(self.weights),))
+        outputs = possible_values(context, self.columns, self.vocabulary, holes, known)
+        fixed = np.broadcast_to(outputs.fixed, (len(self.weights),))
         return float(np.dot(~fixed, self.weights))
 
 
@@ -119,7 +119,7 @@ def _observed(values: Array) -> ValueSet:
     """Return the set of all values of a column, as a possible value of each row."""
     if values.dtype == np.bool_:
         return Truth(np.array([values.any()]), np.array([not values.all()]))
-    lost = np.isnan(values)
-    low = np.where(lost, np.inf, values).min(axis=0, keepdims=True)
-    high = np.where(lost, -np.inf, values).max(axis=0, keepdims=True)
-    return Interval(low, high, np.asarray(lost.any(axis=0, keepdims=True)))
+    missing = np.isnan(values)
+    low = np.where(missing, np.inf, values).min(axis=0, keepdims=True)
+    high = np.where(missing, -np.inf, values).max(axis=0, keepdims=True)
+    return Interval(low, high, np.asarray(missing.any(axis=0, keepdims=True)))

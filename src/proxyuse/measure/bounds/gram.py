@@ -15,9 +15,10 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 
 ROUNDING = 1e-12
-"""How far inside the dual cone a point must be, relative to the magnitudes involved."""
+"""The distance of a point from the boundary of the dual cone, relative to the magnitudes."""
 
 LAST = -1e300
+"""The score of a constant sum: below every correlation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ class Moments:
 
     @classmethod
     def of(cls, operands: Array, target: Array, weights: Array) -> Moments:
-        """Compute the moments of operands, one per row. O(k^2 n). Missing numbers count as mean."""
+        """Compute the moments of operands, one per row, in O(k^2 n); missing counts as the mean."""
         centered = centered_rows(operands, weights)
         return cls.of_centered(centered @ centered.T, centered, target, weights)
 
@@ -72,12 +73,12 @@ class Moments:
         across = self.gram[chosen].sum(axis=0)
         own = float(across[chosen].sum())
         goal = sign * float(self.target[chosen].sum())
-        diagonal, wanted = np.diagonal(self.gram), sign * self.target
+        diagonal, signed = np.diagonal(self.gram), sign * self.target
         while free.any():
-            best = int(np.argmax(_correlation(goal + wanted, own + 2 * across + diagonal, free)))
+            best = int(np.argmax(_correlation(goal + signed, own + 2 * across + diagonal, free)))
             free[best] = False
             own += 2 * float(across[best]) + float(diagonal[best])
-            goal += float(wanted[best])
+            goal += float(signed[best])
             across = across + self.gram[best]
             yield best
 
@@ -86,10 +87,10 @@ class Moments:
         index = np.flatnonzero(allowed)
         if len(index) < 2:
             return None
-        diagonal, wanted = np.diagonal(self.gram)[index], sign * self.target[index]
+        diagonal, signed = np.diagonal(self.gram)[index], sign * self.target[index]
         own = diagonal[:, None] + diagonal + 2 * self.gram[np.ix_(index, index)]
         free = ~np.eye(len(index), dtype=np.bool_)
-        best = int(np.argmax(_correlation(wanted[:, None] + wanted, own, free)))
+        best = int(np.argmax(_correlation(signed[:, None] + signed, own, free)))
         first, second = divmod(best, len(index))
         return int(index[first]), int(index[second])
 
@@ -99,7 +100,7 @@ class Moments:
         O(k |chosen|) per round. Ends when no exchange increases the correlation.
         """
         inside = list(chosen)
-        diagonal, wanted = np.diagonal(self.gram), sign * self.target
+        diagonal, signed = np.diagonal(self.gram), sign * self.target
         for _ in range(rounds):
             free = allowed.copy()
             free[inside] = False
@@ -107,12 +108,12 @@ class Moments:
             if not len(outside):
                 break
             across = self.gram[inside].sum(axis=0)
-            goal = wanted[inside].sum()
+            goal = signed[inside].sum()
             own = across[inside].sum()
             without = own - 2 * across[inside] + diagonal[inside]
             mixed = across[None, outside] - self.gram[inside][:, outside]
             size = without[:, None] + 2 * mixed + diagonal[outside]
-            gain = goal - wanted[inside][:, None] + wanted[outside]
+            gain = goal - signed[inside][:, None] + signed[outside]
             scores = _correlation(gain, size, np.ones_like(size, dtype=np.bool_))
             best = int(np.argmax(scores))
             before = _correlation(np.array([goal]), np.array([own]), np.ones(1, dtype=np.bool_))
@@ -123,7 +124,7 @@ class Moments:
         return sorted(inside)
 
     def certificate(self) -> float:
-        """An upper bound on the squared correlation of every partial sum with the target.
+        """Return an upper bound on the squared correlation of every partial sum with the target.
 
         A partial sum has coefficients 0 and 1, which are nonnegative. It lies in the cone spanned
         by the operands, so its angle to the target is at least that of the cone. For any b with

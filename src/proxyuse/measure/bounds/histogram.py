@@ -40,7 +40,7 @@ def _ratio(information: float, values: float, protected: float) -> Any:
 
 @called
 def exact_information(table: Any, count: int) -> Any:
-    """Normalized mutual information of a table of masses."""
+    """Return the normalized mutual information of a table of masses."""
     width = table.shape[1]
     columns = np.zeros(width)
     by_row, cells, total = 0.0, 0.0, 0.0
@@ -65,11 +65,11 @@ def exact_information(table: Any, count: int) -> Any:
 
 @called
 def _margins(counts: Any) -> Any:
-    """The masses by protected value."""
+    """Return the masses by protected value."""
     columns = np.zeros(counts.shape[1])
-    for place in range(counts.shape[0]):
+    for piece in range(counts.shape[0]):
         for column in range(counts.shape[1]):
-            columns[column] += counts[place, column]
+            columns[column] += counts[piece, column]
     return columns
 
 
@@ -90,57 +90,57 @@ def _span(
 
 @called
 def _groups_bound(counts: Any, single: Any, groups: int, slack: float, mark: Any) -> Any:
-    """A bound for values in groups of equal mass, each group a value of its own.
+    """Return a bound for values in groups of equal mass, where each group is one value.
 
-    Marks the pieces with a boundary between groups inside.
+    Marks the pieces that contain a boundary between groups.
     """
-    places, width = counts.shape
+    size, width = counts.shape
     columns = _margins(counts)
-    missing = counts[places - 1]
+    missing = counts[size - 1]
     total = columns.sum()
     present = total - missing.sum()
     if present <= 0:
         return NO_BOUND
     whole = total * np.log(total)
     protected = (whole - _entropy_terms(columns)) / total
-    pieces = np.zeros(width)
+    group_masses = np.zeros(width)
     by_piece, cells, inside, pure, extra = 0.0, 0.0, 0.0, 0.0, 0.0
     before, current = 0.0, -1
-    for place in range(places):
-        mark[place] = False
-        alone = place == places - 1
+    for piece in range(size):
+        mark[piece] = False
+        alone = piece == size - 1
         mass = 0.0
         for column in range(width):
-            mass += counts[place, column]
+            mass += counts[piece, column]
         if mass == 0 and not alone:
             continue
         after = before + mass
-        first, last = _span(before, after, single[place], groups, present, slack)
+        first, last = _span(before, after, single[piece], groups, present, slack)
         if alone or first != last or first != current:  # the current group ends here
-            held = pieces.sum()
+            held = group_masses.sum()
             if held > 0:
                 terms = held * np.log(held)
                 by_piece += terms
-                cells += _entropy_terms(pieces)
+                cells += _entropy_terms(group_masses)
                 inside += terms
                 pure += held
-            pieces[:] = 0.0
+            group_masses[:] = 0.0
             current = first
         if alone or first != last:
             terms = mass * np.log(mass) if mass > 0 else 0.0
-            own = _entropy_terms(counts[place])
+            own = _entropy_terms(counts[piece])
             by_piece += terms
             cells += own
             if alone:
                 inside += terms
                 pure += mass
             else:
-                mark[place] = True
+                mark[piece] = True
                 extra += terms - own
                 current = -1
         else:
             for column in range(width):
-                pieces[column] += counts[place, column]
+                group_masses[column] += counts[piece, column]
         before = after
     values = (whole - by_piece) / total  # the entropy of the pieces
     joint = (whole - cells) / total
@@ -153,69 +153,69 @@ def _groups_bound(counts: Any, single: Any, groups: int, slack: float, mark: Any
 def _cut_bound(
     counts: Any, single: Any, groups: int, slack: float, epsilon: float, mark: Any
 ) -> Any:
-    """A bound for the best of the cuts between groups of equal mass.
+    """Return a bound for the best of the cuts between groups of equal mass.
 
-    Marks the pieces with a cut inside, or right before them, that may reach `epsilon`.
+    Marks the pieces that contain, or follow, a cut that can reach `epsilon`.
     """
-    places, width = counts.shape
+    size, width = counts.shape
     columns = _margins(counts)
-    missing = counts[places - 1]
-    lost, total = missing.sum(), columns.sum()
-    present = total - lost
+    missing = counts[size - 1]
+    missing_mass, total = missing.sum(), columns.sum()
+    present = total - missing_mass
     if present <= 0:
         return NO_BOUND
     whole = total * np.log(total)
     protected = (whole - _entropy_terms(columns)) / total
-    lost_mass = lost * np.log(lost) if lost > 0 else 0.0
-    uncertain_lost = lost_mass - _entropy_terms(missing)
+    missing_terms = missing_mass * np.log(missing_mass) if missing_mass > 0 else 0.0
+    uncertain_missing = missing_terms - _entropy_terms(missing)
     below, above = np.zeros(width), columns - missing
     best, before, group = 0.0, 0.0, 0
-    mark[places - 1] = False
-    for place in range(places - 1):
-        mark[place] = False
+    mark[size - 1] = False
+    for piece in range(size - 1):
+        mark[piece] = False
         mass = 0.0
         for column in range(width):
-            mass += counts[place, column]
+            mass += counts[piece, column]
         if mass == 0:
             continue
         after = before + mass
-        first, last = _span(before, after, single[place], groups, present, slack)
-        exact = single[place] and first == last
+        first, last = _span(before, after, single[piece], groups, present, slack)
+        exact = single[piece] and first == last
         for column in range(width):
-            above[column] -= counts[place, column]
+            above[column] -= counts[piece, column]
         if last != group:
-            # A cut leaves at least H(Z | piece) of what is below, above and missing.
-            beyond = above + counts[place] if exact else above
-            uncertain = uncertain_lost - _entropy_terms(below) - _entropy_terms(beyond)
+            # A cut leaves at least the entropy H(Z | part) of the parts below, above and missing.
+            beyond = above + counts[piece] if exact else above
+            uncertain = uncertain_missing - _entropy_terms(below) - _entropy_terms(beyond)
             uncertain += before * np.log(before) if before > 0 else 0.0
             held = beyond.sum()
             uncertain += held * np.log(held) if held > 0 else 0.0
             values = np.inf
             for edge in (before, before if exact else after):
-                terms = lost_mass
+                terms = missing_terms
                 terms += edge * np.log(edge) if edge > 0 else 0.0
                 rest = present - edge
                 terms += rest * np.log(rest) if rest > 0 else 0.0
                 values = min(values, (whole - terms) / total)
             bound = _ratio(protected - uncertain / total, max(values, 0.0), protected)
             best = max(best, bound)
-            mark[place] = bound >= epsilon and not single[place]
+            mark[piece] = bound >= epsilon and not single[piece]
             group = last
         for column in range(width):
-            below[column] += counts[place, column]
+            below[column] += counts[piece, column]
         before = after
     return best
 
 
 @called
 def raw_bound(counts: Any) -> Any:
-    """A bound for values that are not grouped: at most H(Z) / H(X)."""
+    """Return a bound for values that are not grouped: H(Z) / H(X)."""
     columns = _margins(counts)
     total = columns.sum()
     whole = total * np.log(total)
     by_bin = 0.0
-    for place in range(counts.shape[0]):
-        mass = counts[place].sum()
+    for piece in range(counts.shape[0]):
+        mass = counts[piece].sum()
         by_bin += mass * np.log(mass) if mass > 0 else 0.0
     protected = (whole - _entropy_terms(columns)) / total
     return _ratio(protected, (whole - by_bin) / total, protected)
@@ -223,7 +223,7 @@ def raw_bound(counts: Any) -> Any:
 
 @called
 def grouped_bound(counts: Any, single: Any, method: Any, epsilon: float, mark: Any) -> Any:
-    """A bound from the masses of pieces of the values' range."""
+    """Return a bound from the masses of pieces of the range of values."""
     if method[0] == 1:
         return _groups_bound(counts, single, int(method[1]), method[3], mark)
     return _cut_bound(counts, single, int(method[1]), method[3], epsilon, mark)

@@ -92,8 +92,9 @@ def singleton(values: Array) -> ValueSet:
         return Truth(values, ~values)
     if values.dtype == np.int32:
         return Label(values, np.zeros(len(values), dtype=np.bool_))
-    lost = np.isnan(values)
-    return Interval(np.where(lost, np.inf, values), np.where(lost, -np.inf, values), lost)
+    missing = np.isnan(values)
+    low, high = np.where(missing, np.inf, values), np.where(missing, -np.inf, values)
+    return Interval(low, high, missing)
 
 
 def union(first: ValueSet, second: ValueSet) -> ValueSet:
@@ -154,7 +155,7 @@ def _interval(value_set: ValueSet) -> Interval:
                 never,
             )
         case Label():
-            raise LanguageError("a category where a number is needed")
+            raise LanguageError("expected a number, got a category")
         case _:
             assert_never(value_set)
 
@@ -179,24 +180,24 @@ def possible_values(
     `known` holds the values of node objects without a hole. The cost is linear in the number of
     rows and of all other nodes.
     """
-    found: dict[int, ValueSet] = {}
+    results: dict[int, ValueSet] = {}
     stack: list[tuple[Term, bool]] = [(root, False)]
     with np.errstate(all="ignore"):
         while stack:
             term, ready = stack.pop()
-            if id(term) in found:
+            if id(term) in results:
                 continue
             if id(term) in known:
-                found[id(term)] = singleton(known[id(term)])
+                results[id(term)] = singleton(known[id(term)])
             elif isinstance(term, Var) and term.name in holes:
-                found[id(term)] = holes[term.name]
+                results[id(term)] = holes[term.name]
             elif not ready:
                 stack.append((term, True))
                 stack.extend((part, False) for part in children(term))
             else:
-                parts = [found[id(part)] for part in children(term)]
-                found[id(term)] = applied(term, parts, columns, vocabulary)
-    return found[id(root)]
+                parts = [results[id(part)] for part in children(term)]
+                results[id(term)] = applied(term, parts, columns, vocabulary)
+    return results[id(root)]
 
 
 def applied(
@@ -246,24 +247,24 @@ def _combined(term: Add | Mul, parts: list[Interval]) -> Interval:
     """Add or multiply intervals from left to right."""
     if any(part.low.ndim == 2 for part in parts):
         parts = [_columns(part) for part in parts]
-    low, high, lost = parts[0].low, parts[0].high, parts[0].missing
+    low, high, missing = parts[0].low, parts[0].high, parts[0].missing
     for part in parts[1:]:
         empty = (low > high) | (part.low > part.high)
-        wild: Array  # where inf - inf or 0 * inf can occur
+        undefined: Array  # where inf - inf or 0 * inf can occur
         if isinstance(term, Add):
             ends = [low + part.low, high + part.high]
-            wild = ((low == -np.inf) & (part.high == np.inf)) | (
+            undefined = ((low == -np.inf) & (part.high == np.inf)) | (
                 (high == np.inf) & (part.low == -np.inf)
             )
         else:
             ends = [low * part.low, low * part.high, high * part.low, high * part.high]
-            wild = (_holds_zero(low, high) & _holds_infinity(part.low, part.high)) | (
+            undefined = (_holds_zero(low, high) & _holds_infinity(part.low, part.high)) | (
                 _holds_zero(part.low, part.high) & _holds_infinity(low, high)
             )
-        lost = lost | part.missing | (wild & ~empty)
-        low = np.where(empty, np.inf, np.where(wild, -np.inf, np.min(ends, axis=0)))
-        high = np.where(empty, -np.inf, np.where(wild, np.inf, np.max(ends, axis=0)))
-    return Interval(low, high, lost)
+        missing = missing | part.missing | (undefined & ~empty)
+        low = np.where(empty, np.inf, np.where(undefined, -np.inf, np.min(ends, axis=0)))
+        high = np.where(empty, -np.inf, np.where(undefined, np.inf, np.max(ends, axis=0)))
+    return Interval(low, high, missing)
 
 
 def _holds_zero(low: Array, high: Array) -> Array:
@@ -302,11 +303,11 @@ def _compared(
 ) -> Truth:
     if any(isinstance(part, Label) for part in parts):
         a, b = _label(parts[0]), _label(parts[1])
-        lost = (a.codes == -1) | (b.codes == -1)
-        same = (a.codes == b.codes) if relation is Relation.EQ else (a.codes != b.codes)
-        holds = np.where(lost, missing, same)
-        open_ = a.varies | b.varies
-        return Truth(holds | open_, ~holds | open_)
+        absent = (a.codes == -1) | (b.codes == -1)
+        outcome = (a.codes == b.codes) if relation is Relation.EQ else (a.codes != b.codes)
+        holds = np.where(absent, missing, outcome)
+        varies = a.varies | b.varies
+        return Truth(holds | varies, ~holds | varies)
     left, right = _interval(parts[0]), _interval(parts[1])
     if precision is Precision.FLOAT32:
         rounded = [end.astype(np.float32).astype(np.float64) for end in (left.low, left.high)]
@@ -324,8 +325,10 @@ def _compared(
         Relation.GT: (can_gt, can_le),
         Relation.GE: (can_ge, can_lt),
     }[relation]
-    lost = left.missing | right.missing
-    return Truth((true & present) | (lost & missing), (false & present) | (lost & (not missing)))
+    absent = left.missing | right.missing
+    return Truth(
+        (true & present) | (absent & missing), (false & present) | (absent & (not missing))
+    )
 
 
 def _where_fixed(
@@ -403,16 +406,16 @@ def _called(
     x = _interval(parts[0])
     low = apply(term, [x.low], columns, vocabulary)
     high = apply(term, [x.high], columns, vocabulary)
-    lost = x.missing
+    missing = x.missing
     if function in (Function.LOG, Function.SQRT):
-        lost = lost | (x.low < 0)
+        missing = missing | (x.low < 0)
         low = np.where(x.low < 0, -np.inf, low)
         high = np.where(x.high < 0, -np.inf, high)
     varies = x.low < x.high
     return Interval(
         np.where(varies, np.nextafter(low, -np.inf), np.where(x.low > x.high, np.inf, low)),
         np.where(varies, np.nextafter(high, np.inf), np.where(x.low > x.high, -np.inf, high)),
-        lost,
+        missing,
     )
 
 

@@ -28,12 +28,12 @@ from proxyuse.measure.association.support import ON_BOUNDARY, Support
 SLACK = 1e-9
 """An upper bound on the rounding error of an association."""
 
-MOST_OPERANDS = 62
+MAX_OPERANDS = 62
 """The largest number of operands whose subsets fit in an integer mask."""
 
 
 def _kernel() -> ModuleType:
-    """The compiled loops; loads numba."""
+    """Return the compiled loops; loads numba."""
     from proxyuse.measure.bounds import screen_kernel
 
     return screen_kernel
@@ -74,11 +74,11 @@ class Screen:
         max_support: int,
         best_cut: bool = False,
     ) -> Screen:
-        """A screen for numbers in `groups` of equal mass, or for the best cut between them."""
-        once, total = bool((weights == 1).all()), float(weights.sum())
-        whole = once or bool((weights == np.floor(weights)).all())
-        # Few whole masses cannot come within `ON_BOUNDARY` of a boundary without being on it.
-        apart = whole and 4 * ON_BOUNDARY * total < 1
+        """Return a screen for numbers in groups of equal mass, or for the best cut between them."""
+        unit, total = bool((weights == 1).all()), float(weights.sum())
+        whole = unit or bool((weights == np.floor(weights)).all())
+        # A small whole mass is on a boundary, or further than `ON_BOUNDARY` away from it.
+        exact = whole and 4 * ON_BOUNDARY * total < 1
         kind = (
             _kernel().RAW
             if groups is None
@@ -89,15 +89,15 @@ class Screen:
         return cls(
             np.array([z.codes for z in protected], dtype=np.uint16),
             np.array([len(z) for z in protected], dtype=np.int64),
-            np.empty(0) if once else np.asarray(weights, dtype=np.float64),
-            (kind, groups or 0, max_support, 0.0 if apart else SLACK * total),
+            np.empty(0) if unit else np.asarray(weights, dtype=np.float64),
+            (kind, groups or 0, max_support, 0.0 if exact else SLACK * total),
         )
 
     def bounds(self, values: Array, epsilon: float = 0.0) -> Array:
-        """A bound on the association of one number per row with each protected attribute.
+        """Return a bound on the association of a number with each protected attribute.
 
-        A bound of `epsilon` or more is the association itself, up to rounding, unless long lists
-        of numbers are not grouped.
+        A bound of `epsilon` or more is the association itself, up to rounding, unless numbers are
+        not grouped.
         """
         plain = np.require(values, np.float64, ["C"])
         pairs = zip(self.codes, self.widths, strict=True)
@@ -115,10 +115,10 @@ class Screen:
         blocked: Sequence[int],
         epsilon: float,
     ) -> Iterator[list[tuple[int, int]]]:
-        """The subsets of two or more operands that may reach `epsilon`, in several parts.
+        """Yield the subsets of two or more operands that may reach `epsilon`, in several parts.
 
-        Costs one pass per subset. Subsets with a `blocked` operand are left out, for the
-        protected attribute it is blocked for.
+        Costs one pass per subset. A subset with a `blocked` operand is left out for the protected
+        attribute that blocks it.
 
         Parameters
         ----------
@@ -140,13 +140,13 @@ class Screen:
                 kind = _kernel().OR
         masks = np.array(blocked, dtype=np.int64)
         for first, second in combinations(range(len(operands)), 2):
-            found = np.empty((1 << (len(operands) - 1 - second), 2), dtype=np.int64)
+            passing = np.empty((1 << (len(operands) - 1 - second), 2), dtype=np.int64)
             start = np.array([first, second])
-            noted = _kernel().screen_subsets(
+            count = _kernel().screen_subsets(
                 kind, operands, start, self.codes, self.widths, self.weights, masks,
-                self.method, epsilon - SLACK, found,
+                self.method, epsilon - SLACK, passing,
             )  # fmt: skip
-            yield [(int(mask), int(attributes)) for mask, attributes in found[:noted]]
+            yield [(int(mask), int(attributes)) for mask, attributes in passing[:count]]
 
 
 def screen_for(
@@ -158,11 +158,8 @@ def screen_for(
     max_support: int,
     best_cut: bool = False,
 ) -> Screen | None:
-    """The screen for a measure of association; None if it has none."""
-    if (
-        not isinstance(measure, NormalizedMutualInformation)
-        or max_support > _kernel().MOST_DISTINCT
-    ):
+    """Return the screen for a measure of association, or None if it has none."""
+    if not isinstance(measure, NormalizedMutualInformation) or max_support > _kernel().MAX_DISTINCT:
         return None
     if not protected or max(len(z) for z in protected) > np.iinfo(np.uint16).max:
         return None

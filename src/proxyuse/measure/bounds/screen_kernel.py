@@ -3,8 +3,8 @@
 The first pass counts rows in a histogram over an evenly spaced grid. If few bins are occupied, a
 second pass counts distinct values and stops as soon as there are more than `max_support`. If there
 are no more, the masses by value are exact. Otherwise a bound follows from the histogram
-(`histogram_bounds`). If that is not enough to stay below epsilon, another pass sorts the rows in
-the bins where a boundary falls, and the bound becomes exact.
+(`histogram`). If that bound reaches epsilon, another pass sorts the rows in the bins that contain a
+boundary, and the bound becomes exact.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from proxyuse.measure.bounds.histogram import (
     raw_bound,
 )
 
-BINS = 2048  # of the histogram
-SAMPLE = 256  # rows that place its grid
-SLOTS = 4096  # of the hash table of distinct values
-MOST_DISTINCT = SLOTS // 4
+BINS = 2048  # bins of the histogram
+SAMPLE = 256  # rows that determine its grid
+SLOTS = 4096  # slots of the hash table of distinct values
+MAX_DISTINCT = SLOTS // 4
 
 ADD, MULTIPLY, AND, OR = 0, 1, 2, 3  # operators
-RAW, GROUPS, BEST_CUT = 0, 1, 2  # what association does with many distinct numbers
+RAW, GROUPS, BEST_CUT = 0, 1, 2  # how association treats many distinct numbers
 
 
 @called
 def _combine(operator: int, left: Any, right: Any, out: Any) -> None:
-    """One more operand, as the program combines them: from left to right."""
+    """Combine one more operand, from left to right as the program does."""
     if operator == 0:
         for row in range(len(out)):
             out[row] = left[row] + right[row]
@@ -51,7 +51,7 @@ def _combine(operator: int, left: Any, right: Any, out: Any) -> None:
 def _distinct(values: Any, codes: Any, weights: Any, most: int, table: Any, state: Any) -> int:
     """Count masses by distinct value and protected value; -1 if more than `most` numbers differ.
 
-    `state` holds the bits in each slot, the number of each slot's value (-1 if empty).
+    `state` holds the bits in each slot, and the number of each slot's value (-1 if empty).
     """
     bits, numbers = state
     numbers[:] = -1
@@ -65,7 +65,7 @@ def _distinct(values: Any, codes: Any, weights: Any, most: int, table: Any, stat
                 missing = count
                 table[count, :] = 0.0
                 count += 1
-            place = missing
+            index = missing
         else:
             key = np.uint64(0) if value == 0 else raw[row]
             slot = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52)
@@ -79,16 +79,16 @@ def _distinct(values: Any, codes: Any, weights: Any, most: int, table: Any, stat
                 numbers[slot] = count
                 table[count, :] = 0.0
                 count += 1
-            place = numbers[slot]
-        table[place, codes[row]] += weights[row] if weighted else 1.0
+            index = numbers[slot]
+        table[index, codes[row]] += weights[row] if weighted else 1.0
     return count
 
 
 @called
 def _grid(values: Any) -> Any:
-    """Where the histogram begins, and how many of its bins fit in a unit; 0 if there is no grid.
+    """Return the start of the histogram and the number of bins per unit, or 0 for no grid.
 
-    It spans most of a sample; what lies beyond falls into the first and the last bin.
+    The grid spans most of a sample. Values beyond it fall into the first or the last bin.
     """
     sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
     held = len(sample)
@@ -109,19 +109,19 @@ def _grid(values: Any) -> Any:
 def _histogram(
     values: Any, codes: Any, weights: Any, low: float, scale: float, counts: Any, cells: Any
 ) -> bool:
-    """Count rows by bin and protected value, and note each row's cell.
+    """Count rows by bin and protected value, and store the cell of each row.
 
-    Bins never fall as values grow; the last one is for missing numbers. False if a number is
-    infinite. The first loop has no branches, so several rows are done at once.
+    The bin is a monotone function of the value; the last bin is for missing numbers. Returns false
+    if a number is infinite. The first loop has no branches, so that it vectorizes.
     """
     width = counts.shape[1]
     finite = True
     for row in range(len(values)):
         value = values[row]
-        along = min(max((value - low) * scale + 1.0, 0.0), BINS - 1.0)
-        along = along if value == value else float(BINS)
+        bin_of = min(max((value - low) * scale + 1.0, 0.0), BINS - 1.0)
+        bin_of = bin_of if value == value else float(BINS)
         finite &= abs(value) != np.inf
-        cells[row] = np.int32(along) * width + codes[row]
+        cells[row] = np.int32(bin_of) * width + codes[row]
     counts[:] = 0.0
     flat = counts.reshape(counts.size)
     if len(weights) > 0:
@@ -135,39 +135,39 @@ def _histogram(
 
 @called
 def _occupied(counts: Any) -> int:
-    """How many bins hold numbers: there are at least as many distinct ones."""
-    found = 0
-    for place in range(counts.shape[0] - 1):
+    """Return the number of bins that hold numbers: a lower bound on the distinct numbers."""
+    occupied = 0
+    for index in range(counts.shape[0] - 1):
         for column in range(counts.shape[1]):
-            if counts[place, column] > 0:
-                found += 1
+            if counts[index, column] > 0:
+                occupied += 1
                 break
-    return found
+    return occupied
 
 
 @called
 def _find_singles(values: Any, cells: Any, width: int, mark: Any, single: Any) -> None:
-    """Which marked bins hold one value, however often."""
+    """Find the marked bins that hold a single distinct value."""
     value_of = np.empty(len(mark))
     seen = np.zeros(len(mark), np.bool_)
     for row in range(len(values)):
-        place = cells[row] // width
-        if not mark[place]:
+        index = cells[row] // width
+        if not mark[index]:
             continue
-        if not seen[place]:
-            seen[place] = single[place] = True
-            value_of[place] = values[row]
-        elif value_of[place] != values[row]:
-            single[place] = False
+        if not seen[index]:
+            seen[index] = single[index] = True
+            value_of[index] = values[row]
+        elif value_of[index] != values[row]:
+            single[index] = False
 
 
 @called
 def _opened(
     values: Any, codes: Any, weights: Any, counts: Any, cells: Any, mark: Any, known: Any
 ) -> Any:
-    """The histogram with each marked bin replaced by its distinct values.
+    """Replace each marked bin of the histogram by its distinct values.
 
-    Returns masses by piece and protected value, and which pieces are single values.
+    Returns the masses by piece and protected value, and which pieces are single values.
     """
     width = counts.shape[1]
     rows = np.empty(len(values), np.int64)
@@ -181,14 +181,14 @@ def _opened(
     pieces = np.zeros((BINS + 1 + held, width))
     single = np.zeros(BINS + 1 + held, np.bool_)
     count, at = 0, 0
-    for place in range(BINS + 1):
-        if not mark[place]:
+    for index in range(BINS + 1):
+        if not mark[index]:
             for column in range(width):
-                pieces[count, column] = counts[place, column]
-            single[count] = known[place]
+                pieces[count, column] = counts[index, column]
+            single[count] = known[index]
             count += 1
             continue
-        while at < held and cells[rows[at]] // width == place:
+        while at < held and cells[rows[at]] // width == index:
             value = values[rows[at]]
             single[count] = True
             while at < held and values[rows[at]] == value:
@@ -203,9 +203,9 @@ def _opened(
 def _bound(
     values: Any, codes: Any, width: int, weights: Any, method: Any, epsilon: float, scratch: Any
 ) -> Any:
-    """A bound on the association of some numbers with one protected attribute.
+    """Return a bound on the association of some numbers with one protected attribute.
 
-    It is exact, up to rounding, where it is `epsilon` or more.
+    A bound of `epsilon` or more is exact up to rounding.
     """
     kind, most = method[0], int(method[2])
     table = scratch[0][: (most + 2) * width].reshape((int(most) + 2, width))
@@ -244,9 +244,9 @@ def _scratch(rows: int, most: int, width: int) -> Any:
 def bound_of(
     values: Any, codes: Any, width: int, weights: Any, method: Any, epsilon: float
 ) -> float:
-    """A bound on the association of some numbers with one protected attribute.
+    """Return a bound on the association of some numbers with one protected attribute.
 
-    It is exact, up to rounding, where it is `epsilon` or more.
+    A bound of `epsilon` or more is exact up to rounding.
     """
     scratch = _scratch(len(values), int(method[2]), width)
     return float(_bound(values, codes, width, weights, method, epsilon, scratch))
@@ -263,24 +263,24 @@ def screen_subsets(
     blocked: Any,
     method: Any,
     epsilon: float,
-    found: Any,
+    passing: Any,
 ) -> int:
-    """Bound every subset that begins with two given operands, and note those that may pass.
+    """Bound every subset that starts with two given operands, and store those that may pass.
 
-    Subsets are visited depth first, each one operation away from the one before, and values are
-    combined in the order of the operands, exactly as the program does it.
+    Subsets are visited depth first, each one operation away from the one before. Values are
+    combined in the order of the operands, exactly as the program does.
 
     Parameters
     ----------
     operands : values, one row per operand in written order.
     start : the first two operands.
-    codes, widths : the protected attributes' values per row, and how many each has.
+    codes, widths : the value of each protected attribute per row, and the number of its values.
     blocked : per protected attribute, a mask of operands that subsets must not contain.
-    found : filled with the masks of subsets and of protected attributes that may reach `epsilon`.
+    passing : filled with the masks of subsets and of protected attributes that may reach `epsilon`.
 
     Returns
     -------
-    How many were noted.
+    The number of subsets stored.
     """
     count, rows = operands.shape
     attributes = len(widths)
@@ -288,13 +288,13 @@ def screen_subsets(
     chosen = np.empty(count, np.int64)
     sums = np.empty((count, rows))
     chosen[0], chosen[1] = start[0], start[1]
-    depth, noted = 1, 0
+    depth, stored = 1, 0
     mask = (np.int64(1) << start[0]) | (np.int64(1) << start[1])
     _combine(operator, operands[start[0]], operands[start[1]], sums[1])
     fresh = True
     while depth >= 1:
         if fresh:
-            passing, active = np.int64(0), False
+            reaching, active = np.int64(0), False
             for attribute in range(attributes):
                 if mask & blocked[attribute]:
                     continue
@@ -304,21 +304,21 @@ def screen_subsets(
                     scratch,
                 )  # fmt: skip
                 if bound >= epsilon:
-                    passing |= np.int64(1) << attribute
-            if passing:
-                found[noted, 0], found[noted, 1] = mask, passing
-                noted += 1
-            following = chosen[depth] + 1 if active else count
+                    reaching |= np.int64(1) << attribute
+            if reaching:
+                passing[stored, 0], passing[stored, 1] = mask, reaching
+                stored += 1
+            next_operand = chosen[depth] + 1 if active else count
         else:
-            following = chosen[depth + 1] + 1
-        if following < count:
-            chosen[depth + 1] = following
-            mask |= np.int64(1) << following
-            _combine(operator, sums[depth], operands[following], sums[depth + 1])
+            next_operand = chosen[depth + 1] + 1
+        if next_operand < count:
+            chosen[depth + 1] = next_operand
+            mask |= np.int64(1) << next_operand
+            _combine(operator, sums[depth], operands[next_operand], sums[depth + 1])
             depth += 1
             fresh = True
         else:
             mask &= ~(np.int64(1) << chosen[depth])
             depth -= 1
             fresh = False
-    return noted
+    return stored

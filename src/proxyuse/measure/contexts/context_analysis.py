@@ -34,9 +34,9 @@ from proxyuse.measure.counting import Rows
 from proxyuse.measure.influence import differ
 
 _EPS = 2.0**-52
-_TINY = 2.0**-1000  # far more than underflow can lose
+_TINY = 2.0**-1000  # more than any error from underflow
 WIDE = 8  # the total of a sum with more operands is cached
-MOST_STRAIN = 2.0**300  # for larger or smaller products the program's own operations decide
+MAX_STRAIN = 2.0**300  # for larger or smaller products the program's own operations decide
 
 
 class ContextAnalysis:
@@ -131,7 +131,7 @@ class ContextAnalysis:
         then, otherwise = (context.acting(sample.values(p)) for p in children(term)[1:])
         rows = np.zeros(sample.n_rows, dtype=np.bool_)
         may_differ = context.rows
-        if context.form in (Form.PASS, Form.FLIP, Form.SIDE):  # others can tell 0 from -0
+        if context.form in (Form.PASS, Form.FLIP, Form.SIDE):  # the others distinguish 0 from -0
             may_differ = may_differ & differ(then, otherwise)
         at = np.flatnonzero(may_differ)
         if len(at) == 0:
@@ -180,10 +180,10 @@ class ContextAnalysis:
     def _inside_wide_sum(
         self, point: int, parts: Sequence[Term], context: Context, chosen: tuple[int, ...]
     ) -> Context | None:
-        """Operands of a sum of many finite numbers; None for any other sum.
+        """Handle operands of a sum of many finite numbers; None for any other sum.
 
-        The other operands are all operands minus the chosen ones. The slack covers what rounding
-        adds to that, since it is in proportion to the size of all operands.
+        The sum of the other operands is the total minus the chosen ones. The slack covers the
+        rounding error of the subtraction, because it is proportional to the size of all operands.
         """
         sample = self.sample
         if self._total is None or self._total[0] != point:
@@ -237,19 +237,23 @@ class ContextAnalysis:
         else:
             tau = context.tau * factor
             slack = (context.slack + _TINY) * np.abs(factor) + rounding * np.abs(tau)
-        slack = np.where(strain < MOST_STRAIN, slack, np.inf)
+        slack = np.where(strain < MAX_STRAIN, slack, np.inf)
         return replace(context, tau=tau, slack=slack + _TINY)
 
 
 def _inside_fill(context: Context, value: object) -> Context:
-    """The first argument of ``fill(x, c)``: numbers pass unchanged, a missing x acts like c."""
+    """Handle the first argument of ``fill(x, c)``: a missing x acts like the number c."""
     if context.form is Form.OTHER or not isinstance(value, float | bool) or value != value:
         return context if value != value else replace(context, form=Form.OTHER, missing=None)
     return replace(context, missing=float(value), filled=True)
 
 
 def _below_sum(context: Context, rest: Array, size: Array, count: int) -> Context:
-    """A SIDE below a sum: of the rest, the sum of all sizes, and the number of operands added."""
+    """Handle a SIDE below a sum.
+
+    `rest` is the sum of the other operands, `size` the sum of all magnitudes, and `count` the
+    number of operands that are added.
+    """
     assert context.tau is not None
     assert context.slack is not None
     rounding = 8.0 * _EPS * (count + 2)

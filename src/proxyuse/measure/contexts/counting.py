@@ -1,13 +1,15 @@
-"""Plans that count what one position changes; see `proxyuse.measure.counting`.
+"""Plans that count the pairs of rows in which one position changes the output.
 
 The first pass (`PositionPlan`) collects the distinct values at the position, with the mass of all
 rows and of the rows whose output depends on the position. This is enough if only equality of
 values matters (PASS, FLIP, and OTHER with only constants beside the position). If their order
 matters (SIDE, SHIFT), a second pass (`RangePlan`) knows all values. It finds the range of values
 that keep each row's output and adds up the mass outside. Both passes use `ranges_of` and
-`ContextAnalysis` on one block at a time, so the program's own operations settle rounding.
+`ContextAnalysis` on one block at a time, so the program's own operations decide where rounding
+matters.
 
-Blocks can disagree about the form: if it is OTHER in one block, it is OTHER for all rows.
+Blocks can have different forms: if the form is OTHER in one block, it is OTHER for all rows.
+`proxyuse.measure.counting` explains plans.
 """
 
 from __future__ import annotations
@@ -23,14 +25,13 @@ import numpy as np
 from proxyuse.lang.evaluate import NO_CATEGORY, Array, Vocabulary, evaluate, truth_of
 from proxyuse.lang.nodes import Var
 from proxyuse.lang.positions import Site
-from proxyuse.measure import wide_sums
+from proxyuse.measure import mass_products
 from proxyuse.measure.association.support import support_of
 from proxyuse.measure.contexts.context import Context, Form, filled_in
 from proxyuse.measure.contexts.context_analysis import ContextAnalysis
-from proxyuse.measure.contexts.path_evaluation import funnel, only_constants_beside
-from proxyuse.measure.contexts.unchanged_ranges import ranges_of
+from proxyuse.measure.contexts.path_evaluation import highest_equivalent, only_constants_beside
+from proxyuse.measure.contexts.unchanged_ranges import Ranges, ranges_of
 from proxyuse.measure.counting import Block, Measures, Rows, Variances, product
-from proxyuse.measure.row_effects import Ranges
 from proxyuse.program import Program
 
 _MAGNITUDE = np.int64(2**63 - 1)
@@ -41,10 +42,10 @@ class Distinct(NamedTuple):
 
     Attributes
     ----------
-    keys : the values in a form that sorts and compares the same everywhere. Numbers and booleans
-        are int64 in the order of the numbers, -0 before 0, missing last; vectors are rows of such
-        keys; categories are words behind a mark, and "" if missing.
-    codes : of each row, the index of its key.
+    keys : the values in a form that sorts and compares the same in every process. Numbers and
+        booleans are int64 in the order of the numbers, -0 before 0, missing last. Vectors are rows
+        of such keys. Categories are words with the prefix "=", or "" if missing.
+    codes : the index of each row's key.
     """
 
     keys: Array
@@ -52,7 +53,7 @@ class Distinct(NamedTuple):
 
 
 def distinct(values: Array, vocabulary: Vocabulary) -> Distinct:
-    """The distinct values of some rows, in O(n log n)."""
+    """Return the distinct values of some rows, in O(n log n)."""
     if values.dtype == np.int32:
         present, codes = np.unique(values, return_inverse=True)
         words = ["" if code == NO_CATEGORY else "=" + vocabulary.words[code] for code in present]
@@ -71,7 +72,7 @@ def distinct(values: Array, vocabulary: Vocabulary) -> Distinct:
 
 
 def located(keys: Array, some: Array) -> Array:
-    """The indices of some keys among all of them."""
+    """Return the indices of some keys among all keys."""
     if keys is some:
         return np.arange(len(keys))
     if keys.ndim == 1:
@@ -87,16 +88,16 @@ def _keys(numbers: Array) -> Array:
 
 
 def _values(keys: Array) -> Array:
-    """Keys back to values; those of categories are numbers of no meaning."""
+    """Convert keys back to values; categories become arbitrary numbers."""
     if keys.dtype == object:
         return np.arange(len(keys), dtype=np.int32)
     return np.where(keys < 0, keys ^ _MAGNITUDE, keys).view(np.float64)
 
 
 class Dependence(NamedTuple):
-    """What a context says about all rows: form, missing and filled; see `Context`.
+    """The part of a `Context` that is the same for all rows.
 
-    Blocks agree, except that some may be of the form OTHER. Then so are all rows together.
+    All blocks have the same form, except that some may have the form OTHER. All rows then have it.
     """
 
     form: Form
@@ -105,7 +106,7 @@ class Dependence(NamedTuple):
 
     @classmethod
     def of(cls, context: Context) -> Dependence:
-        """From a context."""
+        """Return the dependence of a context."""
         if context.form is Form.OTHER:
             return cls(Form.OTHER)
         return cls(context.form, context.missing, context.filled)
@@ -120,8 +121,8 @@ class Values:
     keys : see `Distinct`.
     masses, depending : by key, the mass of all rows, and of those whose output can depend on the
         position.
-    squares, depending_squares : the same of squared masses, as wide sums; no columns unless
-        variances are wanted.
+    squares, depending_squares : the same for squared masses, as digits (see `mass_products`); no
+        columns unless the plan computes variances.
     reached : the mass of the rows that evaluate the position.
     heaviest : the largest mass of a row.
     dependence : how the output depends on the position.
@@ -151,8 +152,8 @@ class Values:
             keys,
             merged(self.masses, other.masses),
             merged(self.depending, other.depending),
-            wide_sums.carried(merged(self.squares, other.squares)),
-            wide_sums.carried(merged(self.depending_squares, other.depending_squares)),
+            mass_products.carried(merged(self.squares, other.squares)),
+            mass_products.carried(merged(self.depending_squares, other.depending_squares)),
             self.reached + other.reached,
             max(self.heaviest, other.heaviest),
             other.dependence if other.dependence.form is Form.OTHER else self.dependence,
@@ -161,13 +162,13 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class PositionPlan:
-    """What changes if one position takes its value from another row: the first pass.
+    """The first pass: the output if one position takes its value from another row.
 
     Attributes
     ----------
-    site : the position; where only constants stand beside it, the one above, which has the same
-        influence (see `funnel`).
-    variances : whether those of the influence are wanted, too.
+    site : the position. If it has only constants beside it, the one above, which has the same
+        influence (see `highest_equivalent`).
+    variances : whether to compute the variances of the influence.
     """
 
     program: Program
@@ -175,28 +176,28 @@ class PositionPlan:
     variances: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "site", funnel(self.program.points, self.site))
+        object.__setattr__(self, "site", highest_equivalent(self.program.points, self.site))
 
     def count(self, block: Block) -> Values:
-        """The distinct values of some rows, with masses. O(n log n)."""
+        """Return the distinct values of some rows, with masses, in O(n log n)."""
         rows = block.rows(self.program)
         values = rows.values(rows.points.term_at(self.site))
         return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
 
     def count_rows(self, rows: Rows, masses: Array, own: Distinct) -> Values:
-        """The same for rows whose distinct values are known."""
+        """Count rows whose distinct values are known."""
         context = rows.shared(ContextAnalysis).context(self.site)
         codes, size = own.codes, len(own.keys)
         held = context.rows
         squares = np.empty((0, 0), dtype=np.int64)
         if self.variances:
-            mass = wide_sums.digits(masses)
-            squares = wide_sums.times(mass, mass)
+            mass = mass_products.digits(masses)
+            squares = mass_products.times(mass, mass)
 
         def squared(some: Array | slice) -> Array:
             if not self.variances:
                 return np.empty((size, 0), dtype=np.int64)
-            return wide_sums.summed(codes[some], squares[some], size)
+            return mass_products.summed(codes[some], squares[some], size)
 
         return Values(
             own.keys,
@@ -210,25 +211,27 @@ class PositionPlan:
         )
 
     def finish(self, counts: Values) -> Measures | RangePlan | None:
-        """The measures, or the second pass; None if the form is OTHER and siblings vary."""
+        """Return the measures, the second pass, or None if the form is OTHER and siblings vary."""
         settled = self.settled(counts)
-        return settled.measures(self.variances) if isinstance(settled, Alike) else settled
+        return (
+            settled.measures(self.variances) if isinstance(settled, EquivalentValues) else settled
+        )
 
-    def settled(self, counts: Values) -> Alike | RangePlan | None:
-        """Which values act alike, or the second pass if their order matters."""
+    def settled(self, counts: Values) -> EquivalentValues | RangePlan | None:
+        """Return which values are equivalent, or the second pass if their order matters."""
         form, values = counts.dependence.form, _values(counts.keys)
         if not counts.depending.any():
-            return Alike(counts, np.zeros(len(values), dtype=np.intp))
+            return EquivalentValues(counts, np.zeros(len(values), dtype=np.intp))
         if form is Form.OTHER:
             if not only_constants_beside(self.program.points, self.site):
                 return None
-            return Alike(counts, self._outputs(counts.keys))
+            return EquivalentValues(counts, self._outputs(counts.keys))
         values = filled_in(values, counts.dependence.missing)
         if form is Form.FLIP:
-            return Alike(counts, truth_of(values).astype(np.intp))
+            return EquivalentValues(counts, truth_of(values).astype(np.intp))
         support = support_of(values, len(values))
         if form is Form.PASS:
-            return Alike(counts, support.codes)
+            return EquivalentValues(counts, support.codes)
         if values.ndim == 2:
             return None  # vectors have no order
         if form is Form.SHIFT and counts.dependence.filled and np.isnan(support.values).any():
@@ -237,7 +240,7 @@ class PositionPlan:
         return RangePlan(self, counts, support.codes, support.values, masses)
 
     def _outputs(self, keys: Array) -> Array:
-        """Which values have equal outputs, if only constants stand beside the position."""
+        """Group the values by output; the position must have only constants beside it."""
         hole = Var("u" + "'" * (1 + max(map(len, self.program.inputs), default=0)))
         context = self.program.points.replace({self.site: hole})
         vocabulary, values = Vocabulary(), _values(keys)
@@ -250,16 +253,16 @@ class PositionPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alike:
+class EquivalentValues:
     """A pair of rows changes the output if the classes of their values differ.
 
     Attributes
     ----------
-    values : the counts of the first pass.
-    classes : of each key.
+    counts : the counts of the first pass.
+    classes : the class of each key.
     """
 
-    values: Values
+    counts: Values
     classes: Array
 
     def _by_class(self, sums: Array) -> Array:
@@ -268,17 +271,17 @@ class Alike:
     @property
     def changed(self) -> Array:
         """For each class, the mass of the values that change the output of a row of this class."""
-        return np.asarray(self.values.masses.sum() - self._by_class(self.values.masses))
+        return np.asarray(self.counts.masses.sum() - self._by_class(self.counts.masses))
 
     @property
     def changing(self) -> Array:
         """For each class, the mass of the rows whose output a value of this class changes."""
-        depending = self.values.depending
+        depending = self.counts.depending
         return np.asarray(depending.sum() - self._by_class(depending))
 
     def measures(self, variances: bool) -> Measures:
-        """The measures."""
-        counts, changed = self.values, self.changed
+        """Return the measures."""
+        counts, changed = self.counts, self.changed
         masses, depending = self._by_class(counts.masses), self._by_class(counts.depending)
         total, pairs = int(masses.sum()), product(depending, changed)
         if not variances:
@@ -290,7 +293,7 @@ class Alike:
             return _Moments(every, list(map(mul, some, effects)), second)
 
         squares, depending_squares = (
-            wide_sums.numbers(wide_sums.summed(self.classes, sums, len(effects)))
+            mass_products.numbers(mass_products.summed(self.classes, sums, len(effects)))
             for sums in (counts.squares, counts.depending_squares)
         )
         return _measures(
@@ -307,18 +310,18 @@ class Changes:
     ----------
     pairs : the mass of the pairs of rows that change the output.
     begin, end : by value, the mass of the rows whose range begins there, and ends before it.
-    lost : the mass of the rows whose output changes with a missing value.
-    products, square_products : by the rows' own value, the sums of ``m c`` and ``m^2 c``, as wide
-        sums: m is the mass of a row, c the mass of the values that change its output.
+    missing : the mass of the rows whose output changes with a missing value.
+    products, square_products : by the rows' own value, the sums of ``m c`` and ``m^2 c``, as
+        digits: m is the mass of a row, c the mass of the values that change its output.
     second, square_second : the sums of ``m c^2`` and ``m^2 c^2``.
 
-    All but `pairs` are empty unless variances are wanted.
+    All but `pairs` are empty unless the plan computes variances.
     """
 
     pairs: int
     begin: Array
     end: Array
-    lost: int
+    missing: int
     products: Array
     square_products: Array
     second: int
@@ -329,9 +332,9 @@ class Changes:
             self.pairs + other.pairs,
             self.begin + other.begin,
             self.end + other.end,
-            self.lost + other.lost,
-            wide_sums.carried(self.products + other.products),
-            wide_sums.carried(self.square_products + other.square_products),
+            self.missing + other.missing,
+            mass_products.carried(self.products + other.products),
+            mass_products.carried(self.square_products + other.square_products),
             self.second + other.second,
             self.square_second + other.square_second,
         )
@@ -339,15 +342,15 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangePlan:
-    """The second pass, for positions whose values act by their order.
+    """The second pass, for positions where the order of values matters.
 
     Attributes
     ----------
     first : the plan of the first pass.
     values : its counts.
-    classes : of each key, the index of its number.
+    classes : the index of the number of each key.
     numbers : the distinct numbers, sorted, a missing one last.
-    masses : of each number, in the whole population.
+    masses : the mass of each number in the whole population.
     """
 
     first: PositionPlan
@@ -357,28 +360,28 @@ class RangePlan:
     masses: Array
 
     def count(self, block: Block) -> Changes:
-        """The changes in some rows. O(n log n)."""
+        """Return the changes in some rows, in O(n log n)."""
         rows = block.rows(self.first.program)
         values = rows.values(rows.points.term_at(self.first.site))
         return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
 
     def ranges(self, rows: Rows, own: Distinct) -> Ranges:
-        """For some rows, the range of numbers that keep each row's output."""
+        """Return the range of numbers that keep the output, for each of some rows."""
         context = rows.shared(ContextAnalysis).context(self.first.site)
         codes = self.classes[located(self.values.keys, own.keys)][own.codes]
         return ranges_of(rows, self.first.site, context, self.numbers, codes)
 
     def changed(self, ranges: Ranges) -> Array:
-        """For each row of some ranges, the mass of the values that change its output."""
+        """Return the mass of the values that change the output, for each row of some ranges."""
         masses, size = self.masses, ranges.size
-        upto = np.concatenate([[0], np.cumsum(masses[:size])])
-        changed: Array = upto[ranges.first] + (upto[-1] - upto[ranges.last])
-        if ranges.lost is not None and size < len(masses):
-            changed = changed + np.where(ranges.lost, masses[size], 0)
+        before = np.concatenate([[0], np.cumsum(masses[:size])])
+        changed: Array = before[ranges.first] + (before[-1] - before[ranges.last])
+        if ranges.missing_changes is not None and size < len(masses):
+            changed = changed + np.where(ranges.missing_changes, masses[size], 0)
         return changed
 
     def count_rows(self, rows: Rows, masses: Array, own: Distinct) -> Changes:
-        """The same for rows whose distinct values are known."""
+        """Count rows whose distinct values are known."""
         ranges = self.ranges(rows, own)
         mass, changed = masses[ranges.rows], self.changed(ranges)
         pairs = product(mass, changed)
@@ -386,55 +389,55 @@ class RangePlan:
             none = np.empty(0, dtype=np.int64)
             return Changes(pairs, none, none, 0, none[:, None], none[:, None], 0, 0)
         count, codes = len(self.numbers), ranges.codes[ranges.rows]
-        m, c = wide_sums.digits(mass), wide_sums.digits(changed)
-        products = wide_sums.times(m, c)
-        square_products = wide_sums.times(m, products)
+        m, c = mass_products.digits(mass), mass_products.digits(changed)
+        products = mass_products.times(m, c)
+        square_products = mass_products.times(m, products)
         return Changes(
             pairs,
             *boundaries(ranges, mass),
-            wide_sums.summed(codes, products, count),
-            wide_sums.summed(codes, square_products, count),
-            wide_sums.total(wide_sums.times(products, c)),
-            wide_sums.total(wide_sums.times(products, products)),
+            mass_products.summed(codes, products, count),
+            mass_products.summed(codes, square_products, count),
+            mass_products.total(mass_products.times(products, c)),
+            mass_products.total(mass_products.times(products, products)),
         )
 
     def finish(self, counts: Changes) -> Measures:
-        """The measures."""
+        """Return the measures."""
         values = self.values
         if not self.first.variances:
             total = int(values.masses.sum())
             return Measures(counts.pairs / (total * total), values.reached / total, total)
         count = len(self.numbers)
-        squares = wide_sums.numbers(wide_sums.summed(self.classes, values.squares, count))
+        squares = mass_products.numbers(mass_products.summed(self.classes, values.squares, count))
         return _measures(
             values,
             counts.pairs,
-            changing(counts.begin, counts.end, counts.lost)[:count].tolist(),
-            _Moments(self.masses.tolist(), wide_sums.numbers(counts.products), counts.second),
-            _Moments(squares, wide_sums.numbers(counts.square_products), counts.square_second),
+            changing(counts.begin, counts.end, counts.missing)[:count].tolist(),
+            _Moments(self.masses.tolist(), mass_products.numbers(counts.products), counts.second),
+            _Moments(squares, mass_products.numbers(counts.square_products), counts.square_second),
         )
 
 
 def boundaries(ranges: Ranges, masses: Array) -> tuple[Array, Array, int]:
-    """The first counts of `Changes` after the pairs, of rows with some masses."""
-    lost = 0 if ranges.lost is None else int(masses[ranges.lost].sum())
+    """Return the fields `begin`, `end` and `missing` of `Changes` for rows with these masses."""
+    missing = 0 if ranges.missing_changes is None else int(masses[ranges.missing_changes].sum())
     begin, end = (_summed(at, masses, ranges.size + 1) for at in (ranges.first, ranges.last))
-    return begin, end, lost
+    return begin, end, missing
 
 
-def changing(begin: Array, end: Array, lost: int) -> Array:
-    """For each number, the mass of the rows whose output it changes; the missing one is last.
+def changing(begin: Array, end: Array, missing: int) -> Array:
+    """Return the mass of the rows whose output each number changes, the missing one last.
 
-    Those are the rows whose range begins after it or ends before it.
+    These are the rows whose range begins after the number or ends before it.
     """
     result = np.cumsum(end)
     result[:-1] += np.cumsum(begin[::-1])[::-1][1:]
-    result[-1] = lost
+    result[-1] = missing
     return result
 
 
 class _Moments(NamedTuple):
-    """Sums over rows of s, s c and s c^2; the first two by value, s being a mass or its square."""
+    """The sums of s, s c and s c^2, the first two by value; s is a mass or its square."""
 
     plain: Sequence[int]
     products: Sequence[int]
@@ -444,11 +447,11 @@ class _Moments(NamedTuple):
 def _measures(
     counts: Values, pairs: int, changing: Sequence[int], masses: _Moments, squares: _Moments
 ) -> Measures:
-    """The measures with variances, from exact sums; `changing` is by value."""
+    """Return the measures with variances, from exact sums; `changing` is by value."""
     total = sum(masses.plain)
 
     def variance(sums: _Moments) -> float:
-        """The sum of ``s (e - mean)^2``, where e is changed + changing and s adds up `sums`."""
+        """Return the sum of ``s (e - mean)^2``, where e is changed + changing."""
         products = sum(map(mul, sums.products, changing))
         plain = sum(s * g * g for s, g in zip(sums.plain, changing, strict=True))
         second = sums.second + 2 * products + plain
@@ -467,5 +470,5 @@ def _measures(
 
 
 def _summed(codes: Array, masses: Array, count: int) -> Array:
-    """Masses added up by code; exact, since all masses together are below 2^53."""
+    """Sum masses by code; exact, because the sum of all masses is below 2^53."""
     return np.bincount(codes, masses, minlength=count).astype(np.int64)

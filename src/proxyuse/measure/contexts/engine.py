@@ -13,18 +13,18 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
 from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.counting import (
-    Alike,
     Distinct,
+    EquivalentValues,
     PositionPlan,
     boundaries,
     changing,
     distinct,
     located,
 )
-from proxyuse.measure.contexts.path_evaluation import PathEvaluator, funnel
+from proxyuse.measure.contexts.path_evaluation import PathEvaluator, highest_equivalent
+from proxyuse.measure.contexts.row_views import RowView, row_views
 from proxyuse.measure.contexts.squared import SquaredShifts
 from proxyuse.measure.contexts.unchanged_ranges import pairs_across
-from proxyuse.measure.contexts.views import View, views_of
 from proxyuse.measure.counting import followed
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.row_effects import RowEffects
@@ -40,8 +40,8 @@ class Contexts:
     a threshold with unit weights are counted as a whole, which is faster and gives the same number.
 
     A position with only constants beside it acts through the one above, so the position above is
-    measured instead, once: the levels of a category that a table turns into numbers are not tried
-    one by one.
+    measured instead. A category that a table turns into numbers therefore costs as much as the
+    numbers, however many levels it has.
 
     Declines several positions at once, most positions of the form OTHER, and every loss except
     quantitative input influence over all pairs. `SquaredShifts` answers for squared change.
@@ -65,24 +65,24 @@ class Contexts:
 
     @classmethod
     def of(cls, sample: Sample) -> Contexts | SquaredShifts | None:
-        """The engine for the sample's loss, or None for sampled influence."""
+        """Return the engine for the sample's loss, or None for sampled influence."""
         return cls(sample) if sample.counts_changes else SquaredShifts.of(sample)
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """The influence through one position. O(n log n) for n rows."""
+        """Return the influence through one position, in O(n log n) for n rows."""
         if len(sites) > 1:
             return None
         points = self.sample.points
-        site = funnel(points, sites[0])
+        site = highest_equivalent(points, sites[0])
         if site not in self._measured:
             self._measured[site] = self._influence(site, self.sample.values(points.term_at(site)))
         return self._measured[site]
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
-        """The influence that other values, one per row, would have at a position."""
+        """Return the influence of other values, one per row, at a position."""
         if len(sites) > 1:
             return None
-        sample, site = self.sample, funnel(self.sample.points, sites[0])
+        sample, site = self.sample, highest_equivalent(self.sample.points, sites[0])
         if site != sites[0]:
             path, rows = sample.shared(PathEvaluator), np.arange(sample.n_rows)
             values = path.up_to(site.point, sites[0], rows, values)
@@ -100,7 +100,7 @@ class Contexts:
         return None if measures is None else measures.influence
 
     def _pairs_across(self, site: Site, values: Array) -> int | None:
-        """Return the number of pairs that change the output, if a fast path applies."""
+        """Return the number of pairs that change the output, or None if no shortcut applies."""
         sample = self.sample
         numbers = values.dtype == np.float64 and values.ndim == 1
         if not (numbers and sample.many_rows and sample.unit_weights):
@@ -111,18 +111,20 @@ class Contexts:
     # Rows, in blocks
 
     @cached_property
-    def _views(self) -> list[tuple[View, Array]]:
+    def _views(self) -> list[tuple[RowView, Array]]:
         """One view of the rows per thread, with the masses of its rows."""
         masses = self.sample.masses
-        return [(view, masses[view.slice]) for view in views_of(self.sample)]
+        return [(view, masses[view.slice]) for view in row_views(self.sample)]
 
-    def _map(self, function: Callable[[View, Array, T], Any], items: Sequence[T]) -> Iterator[Any]:
-        """Call a function on each block and an item for it."""
+    def _map(
+        self, function: Callable[[RowView, Array, T], Any], items: Sequence[T]
+    ) -> Iterator[Any]:
+        """Call a function on each block of rows with the item for that block."""
         pairs = list(zip(self._views, items, strict=True))
         return mapped(lambda pair: function(*pair[0], pair[1]), pairs, self.sample.threads)
 
     def _distinct(self, values: Array) -> list[Distinct]:
-        """The distinct values in each block."""
+        """Return the distinct values in each block."""
         vocabulary = self.sample.vocabulary
         parts = [values[view.slice] for view, _ in self._views]
         return list(self._map(lambda view, masses, part: distinct(part, vocabulary), parts))
@@ -131,7 +133,7 @@ class Contexts:
         return self._map(lambda view, masses, part: plan.count_rows(view, masses, part), own)
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence through each position alone.
+        """Return the influence through each position alone.
 
         Positions are measured in preorder, so that the context of each parent is cached.
         """
@@ -145,37 +147,39 @@ class Contexts:
         """Return the influence through one position, row by row, at the cost of `influence`."""
         if len(sites) > 1:
             return None
-        sample, site = self.sample, funnel(self.sample.points, sites[0])
+        sample, site = self.sample, highest_equivalent(self.sample.points, sites[0])
         sample.tick(0)
         with np.errstate(all="ignore"):
             plan = PositionPlan(sample.program, site)
             own = self._distinct(sample.values(sample.points.term_at(site)))
-            values = reduce(add, self._counts(plan, own))
-            settled = plan.settled(values)
+            counts = reduce(add, self._counts(plan, own))
+            settled = plan.settled(counts)
             if settled is None:
                 return None
-            if isinstance(settled, Alike):
-                return self._effects_alike(site, settled, own)
-            found = list(self._map(lambda view, _, part: settled.ranges(view, part), own))
-            parts = self._map(lambda view, masses, r: boundaries(r, masses[r.rows]), found)
-            begin, end, lost = (sum(part) for part in zip(*parts, strict=True))
-            by_number = changing(begin, end, lost)
+            if isinstance(settled, EquivalentValues):
+                return self._effects_of_classes(site, settled, own)
+            blocks = list(self._map(lambda view, _, part: settled.ranges(view, part), own))
+            parts = self._map(lambda view, masses, r: boundaries(r, masses[r.rows]), blocks)
+            begin, end, missing = (sum(part) for part in zip(*parts, strict=True))
+            by_number = changing(begin, end, missing)
             changed = []
-            for ranges in found:
+            for ranges in blocks:
                 by_row = np.zeros(len(ranges.codes), dtype=np.int64)
                 by_row[ranges.rows] = settled.changed(ranges)
                 changed.append(by_row)
-            by_value = by_number[np.concatenate([ranges.codes for ranges in found])]
-            total = int(values.masses.sum())
+            by_value = by_number[np.concatenate([ranges.codes for ranges in blocks])]
+            total = int(counts.masses.sum())
             return RowEffects(np.concatenate(changed) / total, by_value / total)
 
-    def _effects_alike(self, site: Site, alike: Alike, own: Sequence[Distinct]) -> RowEffects:
-        keys, classes = alike.values.keys, alike.classes
+    def _effects_of_classes(
+        self, site: Site, values: EquivalentValues, own: Sequence[Distinct]
+    ) -> RowEffects:
+        keys, classes = values.counts.keys, values.classes
         codes = np.concatenate([classes[located(keys, part.keys)][part.codes] for part in own])
         rows = [view.shared(ContextAnalysis).context(site).rows for view, _ in self._views]
-        changed = np.where(np.concatenate(rows), alike.changed[codes], 0)
-        total = int(alike.values.masses.sum())
-        return RowEffects(changed / total, alike.changing[codes] / total)
+        changed = np.where(np.concatenate(rows), values.changed[codes], 0)
+        total = int(values.counts.masses.sum())
+        return RowEffects(changed / total, values.changing[codes] / total)
 
     def reach(self, sites: Sequence[Site]) -> float | None:
         """Decline: contexts do not determine reach."""

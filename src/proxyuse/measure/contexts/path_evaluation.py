@@ -14,7 +14,7 @@ class PathEvaluator:
     """Evaluate the program on some rows with other values at one position.
 
     Costs one array operation per operand of the nodes on the path, on the chosen rows only. If
-    these are all rows in order, no values are copied.
+    these are all the rows in order, no values are copied.
     """
 
     def __init__(self, sample: Rows) -> None:
@@ -64,22 +64,22 @@ class PathEvaluator:
 
 
 def _picked(values: Array, rows: Array | None) -> Array:
-    """The values of some rows, of all if None; a constant stays one value."""
+    """Return the values of some rows, or of all rows if None; a constant stays one value."""
     return values if rows is None or len(values) == 1 else np.asarray(values[rows])
 
 
-def funnel(points: Points, site: Site) -> Site:
-    """The highest position above this one with only constants beside the path to it.
+def highest_equivalent(points: Points, site: Site) -> Site:
+    """Return the highest position above this one with only constants beside the path to it.
 
     The output depends on this position only through that one, so both have the same influence.
     """
     if site.operands:
-        return site  # a changed subset is added last, which may round in another way
+        return site  # a changed subset is added last, which can round differently
     point = site.point
     while point:
         parent = points.parents[point]
         term = points.terms[parent]
-        if isinstance(term, Ite):  # a branch already has the form of the whole
+        if isinstance(term, Ite):  # a branch already has the form of the whole term
             break
         index = term._order[points.steps[point]]
         beside = (part for i, part in enumerate(children(term)) if i != index)

@@ -1,13 +1,13 @@
-"""The squared change of a sum's operand, from means and variances.
+"""The engine for the squared change of an operand of a sum, from means and variances.
 
 If the output is ``a(row) + s(row) * value``, replacing the value v of a row by another value u
 changes it by ``s (u - v)``. The mean square over all u is ``s^2 (Var u + (v - mean u)^2)``: O(n)
 for n rows, however many distinct values there are. Between the position and the root there may be
 sums, products, divisions by other numbers, ``fill`` and branches.
 
-Both terms are squares, so nothing cancels. The definition subtracts outputs, which are rounded:
-where changes are small beside the numbers that are added up, the two would differ in more than the
-last digits. The engine declines there, and where a number is missing or infinite.
+Both terms are squares, so nothing cancels. The definition subtracts rounded outputs. If the changes
+are small compared with the numbers that are added, the two results would differ in more than the
+last digits. The engine declines in that case, and if a number is missing or infinite.
 """
 
 from __future__ import annotations
@@ -20,27 +20,33 @@ import numpy as np
 from proxyuse.lang.evaluate import Array, truth_of
 from proxyuse.lang.nodes import Add, Call, Function, Ite, Mul, Term, children
 from proxyuse.lang.positions import Site
-from proxyuse.measure.contexts.path_evaluation import funnel, others_of
+from proxyuse.measure.contexts.path_evaluation import highest_equivalent, others_of
 from proxyuse.measure.influence import SquaredChange
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 
-LEAST_CHANGE = 2.0**-10
-"""The root of the mean squared change, in relation to the numbers that are added up."""
+MIN_CHANGE = 2.0**-10
+"""The smallest root mean squared change, relative to the numbers that are added."""
 
-MOST = 2.0**300
-"""The largest numbers; beyond them squares and products may overflow."""
+MAX_NUMBER = 2.0**300
+"""Squares and products of larger numbers can overflow."""
 
 
 class _Line(NamedTuple):
-    """How the output follows a position: the slope of each row, and the size of what is added."""
+    """The output as a linear function of a position.
+
+    Attributes
+    ----------
+    slope : the slope for each row.
+    size : the sum of the magnitudes of the numbers that are added.
+    """
 
     slope: Array
     size: Array
 
 
 class SquaredShifts:
-    """Squared change through one position that the output follows on a straight line.
+    """Squared change through one position, if the output is a linear function of it.
 
     Declines everything else.
 
@@ -62,18 +68,18 @@ class SquaredShifts:
 
     @classmethod
     def of(cls, sample: Sample) -> SquaredShifts | None:
-        """The engine, or None unless the loss is squared change over all pairs."""
+        """Return the engine, or None unless the loss is squared change over all pairs."""
         exact = sample.pairs is None and type(sample.loss) is SquaredChange
         return cls(sample) if exact else None
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """The influence through one position. O(n) for n rows and each operand above it."""
+        """Return the influence through one position, in O(n) per operand above it for n rows."""
         points = self.sample.points
-        above = [funnel(points, site) for site in sites]
+        above = [highest_equivalent(points, site) for site in sites]
         return self.influence_of(above, self.sample.values(points.term_at(above[0])))
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float | None:
-        """The influence that other values, one per row, would have at a position."""
+        """Return the influence of other values, one per row, at a position."""
         sample = self.sample
         scale = sample.scale  # may raise, so it comes first
         if len(sites) > 1 or scale == 0:
@@ -89,7 +95,7 @@ class SquaredShifts:
         return None if mean is None else mean / scale
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
-        """The influence through each position alone."""
+        """Return the influence through each position alone."""
         result = []
         for site in sites:
             result.append(self.influence([site]))
@@ -97,7 +103,7 @@ class SquaredShifts:
         return result
 
     def _line(self, site: Site) -> _Line | None:
-        """From a position up to the root, as long as each step keeps the line straight."""
+        """Follow a position up to the root; None if a step is not linear."""
         points, sample = self.sample.points, self.sample
         line: _Line | None = _Line(np.ones(sample.n_rows), np.zeros(sample.n_rows))
         point = site.point
@@ -113,7 +119,7 @@ class SquaredShifts:
         return line
 
     def _above(self, line: _Line, term: Term, others: list[Term], index: int) -> _Line | None:
-        """The line of a term from that of its part."""
+        """Return the line of a term, given that of one of its children."""
         value = self.sample.value
         match term:
             case Ite() if index > 0:
@@ -158,13 +164,13 @@ class SquaredShifts:
 
 
 def _mean_square(values: Array, line: _Line, weights: Array) -> float | None:
-    """The mean square of the change over all pairs of rows; None if rounding could show."""
+    """Return the mean square of the change over all pairs; None if rounding could matter."""
     largest = float(np.max(np.abs(values)))
     size = float(np.max(line.size + np.abs(line.slope) * largest))
-    if not (largest < MOST and size < MOST):  # or missing
+    if not (largest < MAX_NUMBER and size < MAX_NUMBER):  # or missing
         return None
     total = weights.sum()
     squares = (values - np.dot(values, weights) / total) ** 2
     variance = np.dot(squares, weights) / total
     mean = float(np.dot(line.slope**2 * weights, variance + squares) / total)
-    return mean if np.sqrt(mean) >= LEAST_CHANGE * size and mean > 0 else None
+    return mean if np.sqrt(mean) >= MIN_CHANGE * size and mean > 0 else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
@@ -10,8 +12,28 @@ from proxyuse.measure.contexts.context import Context, Form
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.counting import Rows
 from proxyuse.measure.influence import differ
-from proxyuse.measure.row_effects import Ranges
 from proxyuse.measure.sample import Sample
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Each row keeps its output for the values from `first` up to, but not including, `last`.
+
+    Attributes
+    ----------
+    rows : the rows whose output can change.
+    first, last : for each of them, indices into the sorted values.
+    size : the number of values that have an order.
+    codes : the index of every row's value; `size` for a missing value.
+    missing_changes : for each of `rows`, whether a missing value changes its output.
+    """
+
+    rows: Array
+    first: Array
+    last: Array
+    size: int
+    codes: Array
+    missing_changes: Array | None = None
 
 
 def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes: Array) -> Ranges:
@@ -34,8 +56,7 @@ def pairs_across(sample: Sample, site: Site, context: Context, values: Array) ->
     rounding decides. O(n) unless many numbers are close together.
     """
     numbers = values.dtype == np.float64 and values.ndim == 1
-    wanted = context.form is Form.SIDE and numbers and sample.unit_weights and sample.many_rows
-    if not wanted:
+    if not (context.form is Form.SIDE and numbers and sample.unit_weights and sample.many_rows):
         return None
     assert context.tau is not None
     assert context.slack is not None
@@ -68,11 +89,11 @@ def sides(sample: Sample, site: Site, context: Context) -> tuple[Array, Array, A
     assert context.slack is not None
     path = sample.shared(PathEvaluator)
     with np.errstate(all="ignore"):
-        away = 4 * context.slack + np.abs(context.tau) * 1e-9 + 1e-9
-        known = context.rows & np.isfinite(context.tau) & np.isfinite(away)
+        distance = 4 * context.slack + np.abs(context.tau) * 1e-9 + 1e-9
+        known = context.rows & np.isfinite(context.tau) & np.isfinite(distance)
         rows = np.flatnonzero(known)
-        tau, away = context.tau[rows], away[rows]
-        low, high = (path.outcome(site, rows, tau + step) for step in (-away, away))
+        tau, distance = context.tau[rows], distance[rows]
+        low, high = (path.outcome(site, rows, tau + step) for step in (-distance, distance))
     return rows, tau, low, high
 
 
@@ -92,14 +113,14 @@ def _by_side(
     codes, present = every_code[rows], numbers[:size]
     low = path.up_to(context.judge, site, rows, np.full(len(rows), present[0]))
     below = _low_side(path, site, context, present, rows, low)
-    own_low, lost = codes < below, None
+    own_low, missing_changes = codes < below, None
     if size < len(numbers):
         missing = path.up_to(context.judge, site, rows, np.full(len(rows), np.nan))
         missing_low = ~differ(missing, low)
         own_low = np.where(codes == size, missing_low, own_low)
-        lost = own_low != missing_low
+        missing_changes = own_low != missing_low
     first, last = np.where(own_low, 0, below), np.where(own_low, below, size)
-    return Ranges(rows, first, last, size, every_code, lost)
+    return Ranges(rows, first, last, size, every_code, missing_changes)
 
 
 def _low_side(

@@ -2,7 +2,7 @@
 
 A `Block` holds some rows as integers. The counts of a block are arrays that add up over blocks, in
 any order and in any process. A plan and a block are plain arrays, so both can be pickled. Weights
-become masses in fixed point (`proxyuse.measure.masses`), so sums do not depend on the order of
+become masses in fixed point (`proxyuse.measure.fixed_point`), so sums do not depend on the order of
 addition.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.fixed_point import TOTAL_BITS
 from proxyuse.measure.forests.plan import ForestPlan
-from proxyuse.measure.masses import TOTAL_BITS
 
 BLOCK = 1 << 13
 _LIMB = 11  # bits of a mass that can be multiplied with others and added up in 63 bits

@@ -52,7 +52,7 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.packed import Forest
 from proxyuse.lang.positions import Points, Site
 
-MOST_CLASSES = 256
+MAX_CLASSES = 256
 _HOLE = Var("sum of trees")
 
 
@@ -64,7 +64,7 @@ class Sums(NamedTuple):
     operands : the trees of each sum, in the order of the sum; -1 for a constant.
     constants : the value of each operand that is a constant.
     firsts : the index of each sum's first operand, followed by the number of operands.
-    columns : which entry of the trees' values each sum adds.
+    columns : the entry of the trees' values that each sum adds.
     divisors : the number that divides each sum.
     threshold : the smallest sum of the second class; NaN if the largest sum wins.
     outputs : an output number for each class; classes with equal outputs share it. Empty if the
@@ -193,7 +193,7 @@ def _label_decision(forest: Forest) -> Decision | None:
     numbers = _numbered(list(forest.labels))
     outputs = np.arange(int(numbers.max()) + 1)
     missing = any(isinstance(v, float) and math.isnan(v) for v in forest.labels)
-    if missing or not 2 <= len(outputs) <= MOST_CLASSES:
+    if missing or not 2 <= len(outputs) <= MAX_CLASSES:
         return None
     none = np.empty(0, dtype=np.int64)
     classes = numbers[forest.leaves]
@@ -229,7 +229,7 @@ def _largest(
     if len({divisor for divisor, _ in sums}) > 1:  # the largest sum need not win
         return None
     classes = list(labels) or [float(c) for c in range(len(columns))]
-    if len(classes) != len(columns) or not 2 <= len(classes) <= MOST_CLASSES:
+    if len(classes) != len(columns) or not 2 <= len(classes) <= MAX_CLASSES:
         return None
     return _sums(points, sums, columns, tree_at, _outputs(points, judge, classes), math.nan, forest)
 
@@ -272,7 +272,7 @@ def _sums(
 ) -> Sums | None:  # fmt: skip
     if forest.labels or not np.isfinite(forest.leaves).all():
         return None
-    operands = [point for _, places in sums for point in places]
+    operands = [point for _, points_of_sum in sums for point in points_of_sum]
     constants = []
     for point in operands:
         term = points.terms[point]
@@ -283,7 +283,7 @@ def _sums(
     return Sums(
         operands=np.array([tree_at.get(point, -1) for point in operands], dtype=np.int64),
         constants=np.array(constants),
-        firsts=np.cumsum([0, *(len(places) for _, places in sums)]),
+        firsts=np.cumsum([0, *(len(points_of_sum) for _, points_of_sum in sums)]),
         columns=np.array(columns, dtype=np.int64),
         divisors=np.array([divisor for divisor, _ in sums]),
         threshold=threshold,

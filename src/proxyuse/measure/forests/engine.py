@@ -54,7 +54,7 @@ from proxyuse.measure.sample import Sample
 
 T = TypeVar("T")
 
-KEPT_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 """Memory limit for cached row-by-row results, which the statistics read again."""
 
 
@@ -120,11 +120,11 @@ class ForestEngine:
         }
 
     def _tree_values(self) -> Array:
-        """The value of the only tree in each row."""
+        """Return the value of the only tree in each row."""
         return np.asarray(leaf_values(self.plan.forest, self.sample.vocabulary)[self.ends[0]])
 
     def _core_values(self) -> Array:
-        """The sum of the trees: one number per row, or one per row and class."""
+        """Return the sum of the trees: one number per row, or one per row and class."""
         return self.totals if self.plan.forest.leaves.ndim == 2 else self.totals[:, 0].copy()
 
     def _column(self, index: int) -> Array:
@@ -232,12 +232,12 @@ class ForestEngine:
         _, together = np.unique(np.column_stack(kinds), axis=0, return_inverse=True)
         return np.asarray(together.ravel())
 
-    def reaches_of(self, places: Sequence[Array]) -> Array:
+    def reaches_of(self, node_sets: Sequence[Array]) -> Array:
         """Return the share of rows that reach each of several sets of nodes."""
-        bits = np.zeros((-(-len(places) // 64), len(self.plan.forest.test)), dtype=np.uint64)
-        for index, nodes in enumerate(places):
+        bits = np.zeros((-(-len(node_sets) // 64), len(self.plan.forest.test)), dtype=np.uint64)
+        for index, nodes in enumerate(node_sets):
             bits[index // 64, nodes] |= np.uint64(1) << np.uint64(index % 64)
-        parts = self._map(lambda b, s: counting.count_reach(self.plan, b, s, bits, len(places)))
+        parts = self._map(lambda b, s: counting.count_reach(self.plan, b, s, bits, len(node_sets)))
         return _added(parts) / self.total
 
     def min_margin(self, mass: float) -> int:
@@ -272,14 +272,14 @@ class ForestEngine:
         sample = self.sample
         if needs_values(measure):
             terms = [self.plan.forest.term(node) for node in nodes.tolist()]
-            found = sample.shared(JointTables).associations(terms, measure)
-            return dict(zip(nodes.tolist(), found, strict=True))
+            associations = sample.shared(JointTables).associations(terms, measure)
+            return dict(zip(nodes.tolist(), associations, strict=True))
         unit = sample.total / self.total  # a power of two
         result: dict[int, Array] = {}
         for batch in batches(self.plan, nodes, [len(z) for z in sample.attributes]):
             sample.tick(0)
             parts = self._map(lambda b, s, batch=batch: count_subtrees(self.plan, b, batch))  # type: ignore[misc]
-            found = batch_associations(
+            associations = batch_associations(
                 batch,
                 _added(parts) * unit,
                 measure,
@@ -288,7 +288,7 @@ class ForestEngine:
                 max_support=sample.max_support,
                 epsilon=epsilon,
             )
-            result |= dict(zip(batch.roots.tolist(), found, strict=True))
+            result |= dict(zip(batch.roots.tolist(), associations, strict=True))
         return result
 
     # Questions about positions
@@ -316,7 +316,7 @@ class ForestEngine:
         return "variable" if all(first <= point < end for point in variables) else None
 
     def influence(self, sites: Sequence[Site]) -> float | None:
-        """Return the influence of one computation through all given sites together."""
+        """Return the influence of one computation through all the sites together."""
         counted = self.counted(sites)
         return None if counted is None else self.share_of(counted)
 
@@ -325,7 +325,7 @@ class ForestEngine:
         return [self.influence([site]) for site in sites]
 
     def reach(self, sites: Sequence[Site]) -> float | None:
-        """The share of rows that evaluate at least one of the positions."""
+        """Return the share of rows that evaluate at least one of the sites."""
         target = self.target(sites)
         if target is None:
             return None
@@ -334,23 +334,23 @@ class ForestEngine:
         return self.bound_and_reach(target.nodes)[1]
 
     def reaches(self, sites: Sequence[Site]) -> list[float | None]:
-        """The share of rows that evaluate each position."""
+        """Return the share of rows that evaluate each site."""
         return [self.reach([site]) for site in sites]
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """The influence of one computation row by row."""
+        """Return the influence of one computation, row by row."""
         counted = self.counted(sites)
         if counted is None:
             return None
         return RowEffects(counted.by_row / self.total, counted.by_value / self.total)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
-        """An upper bound on the influence through any set of these disjoint positions."""
+        """Return an upper bound on the influence through every subset of the sites."""
         target = self.target(sites)
         return None if target is None else self.bound(target)
 
     def operands_bound(self, operator: int, operands: Sequence[int]) -> float | None:
-        """An upper bound on the influence of any subset of some trees of a sum."""
+        """Return an upper bound on the influence of every subset of some trees of a sum."""
         below = self.sample.points.below(operator)
         starts, order = self.plan.by_point
         tree_at = dict(zip(starts, order, strict=True))
@@ -374,7 +374,7 @@ class ForestEngine:
         """Count what a computation at some nodes changes; recent results are cached."""
         key = target.kind, target.nodes.tobytes()
         if key not in self._counted:
-            while self._counted and (len(self._counted) + 1) * 17 * self.sample.n_rows > KEPT_BYTES:
+            while self._counted and (len(self._counted) + 1) * 17 * self.sample.n_rows > MAX_BYTES:
                 del self._counted[next(iter(self._counted))]
             self._counted[key] = self._count(target)
         return self._counted[key]
@@ -393,10 +393,7 @@ class ForestEngine:
         intervention = Intervention.at(plan, nodes, opposite=True)
         column, first, count = plan.code_ranges.nodes[nodes[0], :3].tolist()
         others = np.zeros((2, self.codes.shape[1]), dtype=np.int32)
-        others[0, column], others[1, column] = (
-            first,
-            first + count,
-        )  # inside the range, and past its end
+        others[0, column], others[1, column] = first, first + count  # in the range, and past it
         own = self.codes[:, column] - first
         holds = (own >= 0) & (own < count)
         mass = int(self.masses[holds].sum()), int(self.masses[~holds].sum())

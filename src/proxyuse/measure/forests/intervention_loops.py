@@ -89,8 +89,8 @@ def add_reach(
 ) -> None:  # fmt: skip
     """Add up the mass that passes a node with each of up to 64 bits.
 
-    `bits` holds the bits of each node. The bits that a row meets on its way to a leaf are combined
-    once per leaf, not once per row.
+    `bits` holds the bits of each node. The bits on the path to a leaf are combined once per leaf,
+    not once per row.
     """
     met = np.zeros(len(masses), dtype=np.uint64)
     for tree in range(len(ends)):
@@ -160,7 +160,7 @@ def count_intervened(
                 active[waiting], at[waiting] = i, start
                 waiting += 1
         while waiting > 0:
-            kept = 0
+            remaining = 0
             for k in range(waiting):
                 i, node = active[k], at[k]
                 column = nodes[node, 0]
@@ -169,15 +169,15 @@ def count_intervened(
                 inside = np.uint32(code) < np.uint32(nodes[node, 2])
                 node = nodes[node, 3] if inside else nodes[node, 4]
                 if node >= 0:
-                    active[kept], at[kept] = i, node
-                    kept += 1
+                    active[remaining], at[remaining] = i, node
+                    remaining += 1
                     continue
                 own = ends[tree, rows[i]]
                 if -1 - node != own:
                     same[i] = False
                     for index in range(width):
                         moved[i, index] += scores[-1 - node, index] - scores[own, index]
-            waiting = kept
+            waiting = remaining
     new = ends[:, 0].copy()
     for i in range(count):
         row = rows[i]

@@ -36,7 +36,7 @@ def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> N
             at[row] = starts[tree]
         count = rows
         while count > 0:
-            kept = 0
+            remaining = 0
             for i in range(count):
                 row, node = active[i], at[i]
                 code = codes[row, nodes[node, 0]] - nodes[node, 1]
@@ -45,37 +45,37 @@ def find_all_leaves(nodes: Array, codes: Array, starts: Array, ends: Array) -> N
                     if np.uint32(code) < np.uint32(nodes[node, 2])
                     else nodes[node, 4]
                 )
-                active[kept] = row
-                at[kept] = node
+                active[remaining] = row
+                at[remaining] = node
                 if node < 0:
                     ends[tree, row] = -1 - node
                 else:
-                    kept += 1
-            count = kept
+                    remaining += 1
+            count = remaining
 
 
 @called
 def total_of(sums: Sums, ends: Array, index: int) -> float:
-    """One of the program's own sums, added in its order and not divided yet."""
+    """Return one of the program's own sums, added in its order and not yet divided."""
     total = 0.0
-    for place in range(sums.firsts[index], sums.firsts[index + 1]):
-        tree = sums.operands[place]
-        value = sums.constants[place]
+    for operand in range(sums.firsts[index], sums.firsts[index + 1]):
+        tree = sums.operands[operand]
+        value = sums.constants[operand]
         if tree >= 0:
             value = sums.values[ends[tree], sums.columns[index]]
-        total = value if place == sums.firsts[index] else total + value
+        total = value if operand == sums.firsts[index] else total + value
     return total
 
 
 @called
 def quotient_of(sums: Sums, ends: Array, index: int) -> float:
-    """One of the program's own sums, divided as the program does."""
+    """Return one of the program's own sums, divided as the program does."""
     return float(total_of(sums, ends, index) / sums.divisors[index])
 
 
 @called
 def exact_class(sums: Sums, ends: Array) -> int:
-    """The class that the program's own sums choose."""
+    """Return the class that the program's own sums choose."""
     if len(sums.columns) == 0:
         return int(sums.values[ends[0], 0])
     if sums.threshold == sums.threshold:
@@ -90,7 +90,7 @@ def exact_class(sums: Sums, ends: Array) -> int:
 
 @called
 def sure_class(leads: Array, slack: int) -> int:
-    """The class with the largest lead, the first one on a tie; UNSURE if rounding may decide."""
+    """Return the class with the largest lead, the first if tied; UNSURE if rounding may decide."""
     best, largest = 0, 0
     for index in range(len(leads)):
         if leads[index] > largest:
@@ -106,7 +106,7 @@ def sure_class(leads: Array, slack: int) -> int:
 
 @called
 def class_of(sums: Sums, totals: Array) -> int:
-    """The class that the program's own sums choose, given these sums."""
+    """Return the class that the program's own sums choose, given these sums."""
     if sums.threshold == sums.threshold:
         return 1 if totals[0] >= sums.threshold else 0
     best, largest = 0, totals[0] / sums.divisors[0]
@@ -135,10 +135,10 @@ def decide_rows(
             for index in range(len(base)):
                 leads[row, index] += scores[leaf, index]
     for index in range(totals.shape[1]):
-        for place in range(sums.firsts[index], sums.firsts[index + 1]):
-            first = place == sums.firsts[index]
-            tree, column = sums.operands[place], sums.columns[index]
-            value = sums.constants[place]
+        for operand in range(sums.firsts[index], sums.firsts[index + 1]):
+            first = operand == sums.firsts[index]
+            tree, column = sums.operands[operand], sums.columns[index]
+            value = sums.constants[operand]
             for row in range(rows):
                 if tree >= 0:
                     value = sums.values[ends[tree, row], column]
@@ -258,7 +258,7 @@ def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, a
 
 @called
 def exactly_changes(sums: Sums, new: Array, actual: int, total: float) -> bool:
-    """Return whether the output changes, by the program's own sums at the given leaves."""
+    """Return whether the output changes, by the program's own sums at these leaves."""
     if len(sums.outputs) == 0:
         return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
     return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[actual])

@@ -108,16 +108,16 @@ class ForestPlan:
         return self.forest.locate(start, past)
 
     def point_of(self, node: int) -> int:
-        """The program point of an inner node."""
+        """Return the program point of an inner node."""
         return int(self.points_of(np.array([node]))[0])
 
     def points_of(self, nodes: Array) -> Array:
-        """The program points of inner nodes."""
+        """Return the program points of inner nodes."""
         trees, offsets = self.tree_of[nodes], self.forest.offsets
         return np.asarray(self.points[trees] + offsets[nodes] - offsets[self.forest.starts[trees]])
 
     def points_above(self, points: Points) -> list[int]:
-        """The program points that are in no tree and no constant, in preorder."""
+        """Return the program points outside of trees and constants, in preorder."""
         trees = set(self.points.tolist())
         above, stack = [], [0]
         while stack:
@@ -136,7 +136,7 @@ class ForestPlan:
         return order, np.concatenate([[0], np.cumsum(counts)])
 
     def nodes_of_test(self, test: int) -> Array:
-        """The nodes that have a test."""
+        """Return the nodes with a test."""
         order, starts = self.nodes_by_test
         return order[starts[test] : starts[test + 1]]
 

@@ -47,15 +47,16 @@ def split_associations(
             if len(own) == 0:
                 continue
             by_code = _by_code(codes[:, number], kind.count, attribute, weights)
-            upto = np.vstack([np.zeros(len(attribute)), np.cumsum(by_code, axis=0)])
-            low, high = first[own] + 1, np.minimum(first[own] + 1 + count[own], len(upto) - 1)
+            cumulative = np.vstack([np.zeros(len(attribute)), np.cumsum(by_code, axis=0)])
+            last = len(cumulative) - 1
+            low, high = first[own] + 1, np.minimum(first[own] + 1 + count[own], last)
             high = np.maximum(high, low)
             # Ranges with the same rows have the same table.
             rows_before = np.cumsum(np.concatenate([[0], by_code.sum(axis=1) > 0]))
             keys = rows_before[low] * (rows_before[-1] + 1) + rows_before[high]
             _, chosen, which = np.unique(keys, return_index=True, return_inverse=True)
-            inside = upto[high[chosen]] - upto[low[chosen]]
-            tables = np.stack([upto[-1] - inside, inside], axis=1)
+            inside = cumulative[high[chosen]] - cumulative[low[chosen]]
+            tables = np.stack([cumulative[-1] - inside, inside], axis=1)
             swap = turned[own][chosen]
             tables[swap] = tables[swap][:, ::-1]
             result[own, index] = _measured(measure, tables, attribute)[which]

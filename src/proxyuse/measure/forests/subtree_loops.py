@@ -31,10 +31,11 @@ def count_subtree_tables(
     for number in range(len(roots)):
         root = roots[number]
         column, start, size = nodes[root, 0], nodes[root, 1], np.uint32(nodes[root, 2])
-        left, right = nodes[root, 3], nodes[root, 4]
+        first_child, second_child = nodes[root, 3], nodes[root, 4]
         count = 0
         for row in range(rows):
-            node = left if np.uint32(codes[row, column] - start) < size else right
+            inside = np.uint32(codes[row, column] - start) < size
+            node = first_child if inside else second_child
             if node < 0:
                 ends[number, row] = -1 - node
             elif slot[node] >= 0:
@@ -43,7 +44,7 @@ def count_subtree_tables(
                 active[count], at[count] = row, node
                 count += 1
         while count > 0:
-            kept = 0
+            remaining = 0
             for i in range(count):
                 row, node = active[i], at[i]
                 code = codes[row, nodes[node, 0]] - nodes[node, 1]
@@ -54,9 +55,9 @@ def count_subtree_tables(
                 elif slot[node] >= 0:
                     ends[number, row] = ends[slot[node], row]
                 else:
-                    active[kept], at[kept] = row, node
-                    kept += 1
-            count = kept
+                    active[remaining], at[remaining] = row, node
+                    remaining += 1
+            count = remaining
         shift = offsets[number] - first_leaf[root]
         if len(columns) == 1:
             for row in range(rows):
@@ -106,16 +107,30 @@ def number_groups(hashes: Array, groups: Array) -> int:
     table = np.full(size, -1, dtype=np.int32)  # the first node with a hash
     count = 0
     for node in range(len(hashes)):
-        place = (hashes[node] ^ (hashes[node] >> np.uint64(32))) & mask
-        while table[place] >= 0 and hashes[table[place]] != hashes[node]:
-            place = (place + np.uint64(1)) & mask
-        if table[place] < 0:
-            table[place] = node
+        slot = (hashes[node] ^ (hashes[node] >> np.uint64(32))) & mask
+        while table[slot] >= 0 and hashes[table[slot]] != hashes[node]:
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot] < 0:
+            table[slot] = node
             groups[node] = count
             count += 1
         else:
-            groups[node] = groups[table[place]]
+            groups[node] = groups[table[slot]]
     return count
+
+
+@called
+def leaf_changes_exactly(
+    leaf: int, row: int, inside: Array, trees: Array, shifts: Array, sums: Sums, ends: Array,
+    actual: int, total: float, new: Array,
+) -> bool:  # fmt: skip
+    """Return whether a leaf of the subtree changes a row's output, by the program's own sums."""
+    for tree in range(len(new)):
+        new[tree] = ends[tree, row]
+    for k in range(len(trees)):
+        if inside[k]:
+            new[trees[k]] = leaf + shifts[k]
+    return bool(exactly_changes(sums, new, actual, total))
 
 
 @compiled
@@ -131,35 +146,33 @@ def swap(
     per distinct value, `value_of` the value of each leaf.
     """
     new = ends[:, 0].copy()
-    moved, kept = leads[0].copy(), leads[0].copy()
+    moved, without = leads[0].copy(), leads[0].copy()
     for i in range(len(rows)):
         row = rows[i]
         here = -1
-        for index in range(len(kept)):
-            kept[index] = leads[row, index]
+        for index in range(len(without)):
+            without[index] = leads[row, index]
         for k in range(len(trees)):
             if inside[k, i]:
                 own = ends[trees[k], row]
                 here = value_of[own - shifts[k] - first_leaf]
-                for index in range(len(kept)):
-                    kept[index] -= scores[own, index]
+                for index in range(len(without)):
+                    without[index] -= scores[own, index]
         for value in range(len(leaf_of)):
             if masses[value] == 0 or value == here:
                 continue
-            for index in range(len(kept)):
-                moved[index] = kept[index]
+            for index in range(len(without)):
+                moved[index] = without[index]
             for k in range(len(trees)):
                 if inside[k, i]:
-                    for index in range(len(kept)):
+                    for index in range(len(without)):
                         moved[index] += scores[leaf_of[value] + shifts[k], index]
             outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
             if outcome == UNSURE:
-                for tree in range(len(new)):
-                    new[tree] = ends[tree, row]
-                for k in range(len(trees)):
-                    if inside[k, i]:
-                        new[trees[k]] = leaf_of[value] + shifts[k]
-                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+                outcome = leaf_changes_exactly(
+                    leaf_of[value], row, inside[:, i], trees, shifts, sums, ends, classes[row],
+                    totals[row, 0], new,
+                )  # fmt: skip
             if outcome == 1:
                 by_row[row] += masses[value]
                 by_value[value] += weights[row]
@@ -184,18 +197,18 @@ def swap_sorted(
     number = len(sums.outputs) == 0
     for i in range(len(rows)):
         row = rows[i]
-        here, times, kept = -1, 0, leads[row, 0]
+        here, times, without = -1, 0, leads[row, 0]
         for k in range(len(trees)):
             if inside[k, i]:
                 own = ends[trees[k], row]
                 here = value_of[own - shifts[k] - first_leaf]
-                kept -= scores[own, 0]
+                without -= scores[own, 0]
                 times += 1
-        # Places below `low` and from `high` on are sure; those between are looked at one by one.
+        # Values before `low` and from `high` on are decided; those between are tried one by one.
         center = leads[row, 0] if number else 0
         edge = max(slack, 0)
-        low = find_place(scores, leaf_of, order, kept, times, center - edge)
-        high = find_place(scores, leaf_of, order, kept, times, center + edge + 1)
+        low = first_at_least(scores, leaf_of, order, without, times, center - edge)
+        high = first_at_least(scores, leaf_of, order, without, times, center + edge + 1)
         if not number and slack == 0:
             low = high
         below, above = number, number
@@ -210,33 +223,31 @@ def swap_sorted(
             by_row[row] += upto[count] - upto[high]
             steps[high] += weights[row]
             steps[count] -= weights[row]
-        for place in range(low, high):
-            value = order[place]
+        for index in range(low, high):
+            value = order[index]
             if masses[value] == 0 or value == here:
                 continue
-            moved[0] = kept + times * scores[leaf_of[value], 0]
+            moved[0] = without + times * scores[leaf_of[value], 0]
             outcome = changes(sums, scores, slack, leads[row], moved, classes[row])
             if outcome == UNSURE:
-                for tree in range(len(new)):
-                    new[tree] = ends[tree, row]
-                for k in range(len(trees)):
-                    if inside[k, i]:
-                        new[trees[k]] = leaf_of[value] + shifts[k]
-                outcome = exactly_changes(sums, new, classes[row], totals[row, 0])
+                outcome = leaf_changes_exactly(
+                    leaf_of[value], row, inside[:, i], trees, shifts, sums, ends, classes[row],
+                    totals[row, 0], new,
+                )  # fmt: skip
             if outcome == 1:
                 by_row[row] += masses[value]
                 by_value[value] += weights[row]
 
 
 @called
-def find_place(
-    scores: Array, leaf_of: Array, order: Array, kept: int, times: int, least: int
+def first_at_least(
+    scores: Array, leaf_of: Array, order: Array, without: int, times: int, least: int
 ) -> int:
-    """Find the first value, in sorted order, whose lead is at least a number."""
+    """Find the first value, in sorted order, whose lead is at least `least`."""
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
-        if kept + times * scores[leaf_of[order[middle]], 0] < least:
+        if without + times * scores[leaf_of[order[middle]], 0] < least:
             low = middle + 1
         else:
             high = middle

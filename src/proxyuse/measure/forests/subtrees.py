@@ -1,9 +1,9 @@
 """The subtrees of a forest: which are equal, and their association with the attributes.
 
 The joint table of a subtree with a protected attribute counts all rows by the value they get when
-they start at its root. Nested subtrees share their walks: a row that enters an inner subtree ends
-at the leaf that is already known for it. The tables of many nested subtrees therefore cost little
-more than those of the innermost ones.
+they start at its root. Nested subtrees share their walks: if a row enters an inner subtree, its
+leaf there is already known. The tables of many nested subtrees therefore cost little more than
+those of the innermost ones.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from proxyuse.measure.forests.counting import Block
 from proxyuse.measure.forests.plan import ForestPlan
 
 AT_ONCE = 256
-"""The number of subtrees for which the leaves of one block are kept."""
+"""The number of subtrees whose leaves are kept for one block."""
 
-MOST_CELLS = 1 << 23
-"""Limit on the entries of the tables in one batch."""
+MAX_CELLS = 1 << 23
+"""The largest number of table entries in one batch."""
 
 CLOSE = 1e-9
 """Associations this close to the threshold, or above it, are computed one by one."""
@@ -90,7 +90,7 @@ def batches(plan: ForestPlan, roots: Array, widths: Sequence[int]) -> Iterator[S
     remaining = np.sort(roots)[::-1]
     while len(remaining):
         entries = (spans.last_leaf - spans.first_leaf)[remaining].cumsum() * sum(widths)
-        count = int(np.searchsorted(entries, MOST_CELLS, side="right"))
+        count = int(np.searchsorted(entries, MAX_CELLS, side="right"))
         count = max(1, min(count, AT_ONCE))
         yield SubtreeBatch.of(plan, remaining[:count], widths)
         remaining = remaining[count:]
@@ -128,9 +128,9 @@ def batch_associations(
     ends = np.append(batch.starts[1:], len(tables))
     for index, attribute in enumerate(attributes):
         own = tables[:, batch.columns[index] : batch.columns[index] + len(attribute)]
-        found = associations_below(measure, own, batch.starts)
+        associations = associations_below(measure, own, batch.starts)
         long = ends - batch.starts > max_support
-        for number in np.flatnonzero(long | (found >= epsilon - CLOSE)).tolist():
+        for number in np.flatnonzero(long | (associations >= epsilon - CLOSE)).tolist():
             part = slice(batch.starts[number], ends[number])
             held = own[part].sum(axis=1) > 0
             table, values = own[part][held], batch.values[part][held]
@@ -138,8 +138,8 @@ def batch_associations(
                 bin_of = bins_of(values[:, 0], table.sum(axis=1), bins, max_support)
                 if bin_of is not None:
                     table = np.add.reduceat(table, np.flatnonzero(np.diff(bin_of, prepend=-1)))
-            found[number] = measure(table)
-        result[:, index] = found
+            associations[number] = measure(table)
+        result[:, index] = associations
     return result
 
 

@@ -1,8 +1,8 @@
-"""Count what every value of a variable changes, all values in one walk (see `variable_loops`).
+"""Count the rows that each value of a variable changes, all values in one walk.
 
 Values that no intervened test distinguishes are counted as one. If the tests read one column, the
 values that pass a test are a range of the column's *cells*. If they read several columns, they are
-a set of *value classes*.
+a set of *value classes*. `variable_loops` contains the loops.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""LightGBM: sums of trees, read from the text in which a booster is saved.
+"""LightGBM: sums of trees, read from the text of a saved booster.
 
-A tree compares a feature in float64: at most the threshold goes left. What a missing number does
-is a matter of the node: it is taken as 0, or it goes the way the node says; where zeros count as
-missing, they go that way, too. A node that asks for categories sends those it lists to the left
-and all others, missing and unknown ones included, to the right.
+A tree compares a feature in float64; a value of at most the threshold goes left. Each node
+decides what happens to a missing number: it counts as 0, or it has a default direction. If zeros
+count as missing, they follow that direction too. A categorical split sends the listed categories
+to the left and all others, including missing and unknown ones, to the right.
 
-The score of a row is the sum of the leaves of the trees in float64, in their order, divided by
-the number of rounds in a random forest. With several classes each has its sum, and the trees of
-a round belong to the classes in turn. The objective makes of the scores what is predicted: the
-score itself, its exponential, a probability. A classifier says the class with the largest
-probability, the first on a tie; with several classes the program compares the scores, which lie
-as the probabilities do but for ties by rounding.
+The score of a row is the sum of the leaves in float64, in the order of the trees. A random forest
+divides it by the number of rounds. With several classes, each has a sum, and tree k of a round
+belongs to class k. The objective turns scores into predictions: the score itself, its
+exponential, or a probability. A classifier predicts the most probable class; ties go to the
+first. With several classes, the program compares the scores, which have the same order as the
+probabilities except for ties by rounding.
 
-LightGBM puts underscores in place of the blanks in names of columns.
+LightGBM replaces spaces in column names with underscores; `proxyuse.data.table` matches them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from proxyuse.errors import TranslationError
 from proxyuse.lang.build import add, const, mul, vector
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Argmax, Call, Const, Function, Precision, Term, Value
-from proxyuse.models.boosted import Scores, TreatedAsMissing, above_one_half, chosen, class_sums
+from proxyuse.models.boosted import (
+    Scores,
+    TreatedAsMissing,
+    above_one_half,
+    class_sums,
+    label_where,
+)
 from proxyuse.models.features import Feature, Inputs
 from proxyuse.models.registry import check_fitted
 from proxyuse.models.sklearn.trees import origin_of
@@ -36,7 +42,7 @@ from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.program import Origin
 
 ZERO = float(np.float32(1e-35))
-"""Numbers from -ZERO to ZERO are zeros to LightGBM."""
+"""LightGBM treats numbers from -ZERO to ZERO as zeros."""
 
 PLAIN = (
     "regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank",
@@ -46,12 +52,12 @@ EXPONENTIAL = ("poisson", "gamma", "tweedie")
 SIGMOID = ("binary", "cross_entropy")
 CLASSES = ("multiclass", "multiclassova")
 
-CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a node's decision type; two more say what is missing
-ZERO_IS_MISSING = 1  # 0: nothing is, 2: NaN alone
+CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a node's decision type; two more define "missing"
+ZERO_IS_MISSING = 1  # 0: nothing is missing, 2: only NaN is
 
 
 def translate_booster(model: Any, inputs: Inputs) -> Translation:
-    """Translate a Booster: its trees up to the best round, and what its objective makes of them."""
+    """Translate a Booster: its trees up to the best round, and its objective."""
     scores = _scores(model, inputs, origin_of(model, inputs))
     return scores.translation(_predicted(scores), origin_of(model, inputs))
 
@@ -63,7 +69,7 @@ def translate_regressor(model: Any, inputs: Inputs) -> Translation:
 
 
 def translate_classifier(model: Any, inputs: Inputs) -> Translation:
-    """Translate LGBMClassifier; with an objective of the user's own it predicts scores."""
+    """Translate LGBMClassifier; with a custom objective it predicts scores."""
     origin = origin_of(model, inputs)
     scores = _fitted_scores(model, inputs)
     if callable(model.objective_):
@@ -75,8 +81,8 @@ def translate_classifier(model: Any, inputs: Inputs) -> Translation:
         return scores.translation(output, origin, classes, predicted)
     if scores.objective not in SIGMOID:
         raise TranslationError(
-            f"this {_named(origin)} is a classifier with the objective {scores.objective!r}; fit "
-            "it with binary, multiclass, multiclassova or cross_entropy"
+            f"this {_named(origin)} is a classifier with the objective {scores.objective!r}, "
+            "which is not supported; fit it with binary, multiclass, multiclassova or cross_entropy"
         )
     if len(classes) == 1:
         return scores.translation(Const(classes[0]), origin, classes)
@@ -85,17 +91,17 @@ def translate_classifier(model: Any, inputs: Inputs) -> Translation:
         with np.errstate(over="ignore"):
             return np.asarray(1.0 / (1.0 + np.exp(-scores.steepness * numbers)))
 
-    output = chosen(above_one_half(scores.sums[0], probability), classes)
+    output = label_where(above_one_half(scores.sums[0], probability), classes)
     return scores.translation(output, origin, classes, binary_probabilities(predicted))
 
 
 def _predicted(scores: Scores) -> Term:
-    """What the objective makes of the sums."""
+    """The prediction: the objective applied to the sums."""
     if scores.objective == "multiclass":
         return Call(Function.SOFTMAX, (vector(*scores.sums),))
     if scores.objective == "multiclassova":
         return vector(*(_sigmoid(total, scores.steepness) for total in scores.sums))
-    if len(scores.sums) > 1:  # several classes and an objective of the user's own
+    if len(scores.sums) > 1:  # several classes and a custom objective
         return vector(*scores.sums)
     (total,) = scores.sums
     if scores.objective in SIGMOID:
@@ -120,13 +126,13 @@ def _named(origin: Origin) -> str:
 
 
 def _fitted_scores(model: Any, inputs: Inputs) -> Scores:
-    """The scores of one of the classes for scikit-learn."""
+    """The scores of a scikit-learn wrapper."""
     check_fitted(model, "booster_", inputs)
     origin = origin_of(model, inputs)
     if model.get_params().get("pred_early_stop"):
         raise TranslationError(
-            f"this {_named(origin)} leaves trees out when it is sure enough of a row; set "
-            "pred_early_stop=False"
+            f"this {_named(origin)} skips trees for rows with a clear score, which cannot be "
+            "translated; set pred_early_stop=False"
         )
     return _scores(model.booster_, inputs, origin)
 
@@ -137,12 +143,12 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
     objective, steepness = objective_of(header.get("objective", "custom"), origin)
     if int(header["max_feature_idx"]) + 1 != len(inputs.features):
         raise TranslationError(
-            f"this {_named(origin)} was fitted on {int(header['max_feature_idx']) + 1} features "
-            f"and is given {len(inputs.features)}"
+            f"this {_named(origin)} was fitted on {int(header['max_feature_idx']) + 1} features, "
+            f"got {len(inputs.features)}"
         )
     names = _categories(booster.pandas_categorical, header, text, origin)
     width = int(header["num_tree_per_iteration"])
-    # Nodes for which zeros are missing ask the second half of the features.
+    # Nodes for which zeros are missing read the second half of the features.
     features: list[Feature] = [*inputs.features]
     features += [TreatedAsMissing(feature, -ZERO, ZERO) for feature in inputs.features]
     tables = [_table(section, names, len(inputs.features), origin) for section in trees]
@@ -162,7 +168,7 @@ def _scores(booster: Any, inputs: Inputs, origin: Origin) -> Scores:
 
 
 def sections(text: str) -> list[dict[str, str]]:
-    """The header and the trees of a saved booster, each as its lines of ``name=value``."""
+    """The header and the trees of a saved booster, each as a dict of its lines ``name=value``."""
     model = text.split("\nend of trees", 1)[0]
     return [
         {name: value for name, _, value in (line.partition("=") for line in part.splitlines())}
@@ -171,12 +177,13 @@ def sections(text: str) -> list[dict[str, str]]:
 
 
 def objective_of(text: str, origin: Origin) -> tuple[str, float]:
-    """The name of an objective and its factor of the score in a sigmoid."""
+    """The name of an objective, and the factor of the score in its sigmoid."""
     name, *settings = text.split(" ")
     known = (*PLAIN, *EXPONENTIAL, *SIGMOID, *CLASSES, "cross_entropy_lambda")
     if name not in known or "sqrt" in settings:
         raise TranslationError(
-            f"this {_named(origin)} has the objective {text!r}; supported: {', '.join(known)}"
+            f"this {_named(origin)} has the objective {text!r}, which is not supported; "
+            f"supported objectives: {', '.join(known)}"
         )
     values = dict(setting.partition(":")[::2] for setting in settings)
     return name, float(values.get("sigmoid", 1.0))
@@ -191,10 +198,10 @@ def _table(
     n_features: int,
     origin: Origin,
 ) -> TreeTable:
-    """A tree with its inner nodes first and its leaves after them."""
+    """The table of a tree; inner nodes come before leaves."""
     if section.get("is_linear", "0") != "0":
         raise TranslationError(
-            f"this {_named(origin)} has linear models at its leaves; fit it with linear_tree=False"
+            f"the leaves of this {_named(origin)} are linear models; fit it with linear_tree=False"
         )
     leaf_values = _numbers(section["leaf_value"])
     kinds = _numbers(section["decision_type"], np.int64)
@@ -202,12 +209,12 @@ def _table(
     ends = np.full(leaves, LEAF)
     feature = _numbers(section["split_feature"], np.int64)
     threshold = _numbers(section["threshold"])
-    lost = (kinds >> 2) & 3
-    missing_left = np.where(lost == 0, threshold >= 0, kinds & DEFAULT_LEFT != 0)
+    missing_kind = (kinds >> 2) & 3
+    missing_left = np.where(missing_kind == 0, threshold >= 0, kinds & DEFAULT_LEFT != 0)
     members = _members(section, kinds, feature, threshold, names)
     threshold = _beside_zero(threshold)
     missing_left[list(members)] = False
-    feature = feature + np.where(lost == ZERO_IS_MISSING, n_features, 0)
+    feature = feature + np.where(missing_kind == ZERO_IS_MISSING, n_features, 0)
     feature[list(members)] %= n_features
     return TreeTable(
         left=np.concatenate([_children(section["left_child"], inner), ends]),
@@ -222,10 +229,7 @@ def _table(
 
 
 def _beside_zero(thresholds: Array) -> Array:
-    """Thresholds that say of any number what theirs say of 0 if it is a zero.
-
-    A predictor is given 0 for all zeros.
-    """
+    """Move thresholds so that all numbers that LightGBM treats as zero fall on the side of 0."""
     low = np.nextafter(-ZERO, -np.inf)
     moved = np.where((thresholds >= -ZERO) & (thresholds < 0), low, thresholds)
     return np.where((moved >= 0) & (moved < ZERO), ZERO, moved)
@@ -236,9 +240,9 @@ def _numbers(text: str, kind: type[np.generic] = np.float64) -> Array:
 
 
 def _children(text: str, inner: int) -> Array:
-    """Children by number of node; leaf i is written as ``-1 - i``."""
-    found = _numbers(text, np.int64)
-    return np.where(found < 0, inner - 1 - found, found)
+    """Children as indices, inner nodes before leaves; the text has leaf i as ``-1 - i``."""
+    children = _numbers(text, np.int64)
+    return np.where(children < 0, inner - 1 - children, children)
 
 
 # Categories
@@ -247,38 +251,43 @@ def _children(text: str, inner: int) -> Array:
 def _categories(
     stored: list[list[object]] | None, header: Mapping[str, str], text: str, origin: Origin
 ) -> dict[int, Sequence[Value]]:
-    """For each feature that pandas held as categories what its codes stand for.
+    """The categories of each feature that was a categorical column in pandas.
 
-    The model keeps the categories of all such columns, in order, but not which columns these
-    are: those it may ask for categories.
+    The model stores the categories of all such columns, in order, but not which columns they are;
+    `categorical_columns` finds them.
     """
     if not stored:
         return {}
     infos = header["feature_infos"].split(" ")
-    written = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
-    columns = (
-        [int(place) for place in written[1].split(",")]
-        if written
-        else [place for place, info in enumerate(infos) if _asks_for_categories(info)]
-    )
+    columns = categorical_columns(text)
     fits = len(stored) == len(columns) and all(
-        max(map(int, infos[place].split(":"))) < len(categories)
-        for place, categories in zip(columns, stored, strict=True)
-        if _asks_for_categories(infos[place])
+        max(map(int, infos[index].split(":"))) < len(categories)
+        for index, categories in zip(columns, stored, strict=True)
+        if _lists_codes(infos[index])
     )
     if not fits:
         raise TranslationError(
-            f"this {_named(origin)} was fitted on columns of categories of which some are ordered "
-            "or not used as categories; make these columns numbers and fit it again"
+            f"this {_named(origin)} was fitted on categorical columns of which some are ordered or "
+            "not used as categories; convert these columns to numbers and fit it again"
         )
     return {
-        place: [const(value).value for value in categories]
-        for place, categories in zip(columns, stored, strict=True)
+        index: [const(value).value for value in categories]
+        for index, categories in zip(columns, stored, strict=True)
     }
 
 
-def _asks_for_categories(info: str) -> bool:
-    """Whether a feature is described by its codes; numbers are by an interval."""
+def categorical_columns(text: str) -> list[int]:
+    """The indices of the columns that a saved model reads as categories."""
+    setting = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
+    if setting:
+        return [int(index) for index in setting[1].split(",")]
+    infos = re.search(r"^feature_infos=(.*)$", text, re.MULTILINE)
+    ranges = infos[1].split(" ") if infos else []
+    return [index for index, info in enumerate(ranges) if _lists_codes(info)]
+
+
+def _lists_codes(info: str) -> bool:
+    """Whether the info of a feature lists category codes; a numeric feature has an interval."""
     return info != "none" and not info.startswith("[")
 
 
@@ -289,20 +298,20 @@ def _members(
     threshold: Array,
     names: Mapping[int, Sequence[Value]],
 ) -> dict[int, tuple[Value, ...]]:
-    """For each node that asks for categories those it lists, kept as bits of whole numbers."""
+    """The categories that each categorical split sends left, decoded from its bitset."""
     nodes = np.flatnonzero(kinds & CATEGORICAL)
     if len(nodes) == 0:
         return {}
     bounds = _numbers(section["cat_boundaries"], np.int64)
     words = _numbers(section["cat_threshold"], np.int64)
-    found: dict[int, tuple[Value, ...]] = {}
+    members: dict[int, tuple[Value, ...]] = {}
     for node in nodes.tolist():
-        place = int(threshold[node])
-        own = words[bounds[place] : bounds[place + 1]]
-        codes = np.flatnonzero((own[:, None] >> np.arange(32)) & 1).tolist()
+        list_index = int(threshold[node])
+        list_words = words[bounds[list_index] : bounds[list_index + 1]]
+        codes = np.flatnonzero((list_words[:, None] >> np.arange(32)) & 1).tolist()
         known = names.get(int(feature[node]))
         if known is None:
-            found[node] = tuple(float(code) for code in codes)
+            members[node] = tuple(float(code) for code in codes)
         else:
-            found[node] = tuple(known[code] for code in codes if code < len(known))
-    return found
+            members[node] = tuple(known[code] for code in codes if code < len(known))
+    return members

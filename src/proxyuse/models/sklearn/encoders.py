@@ -1,11 +1,11 @@
-"""scikit-learn's imputers and encoders: what becomes of categories and of missing values.
+"""scikit-learn's imputers and encoders: how categories and missing values become numbers.
 
-An encoder gives numbers to the values of a column that it has seen, one to those it has not, and
-one to missing values: that of the missing category if it has seen one, else that of unseen
-values. After an imputer, missing values have the number of what stands in for them.
+An encoder has a number for each known value of a column, one for unknown values, and one for
+missing values: that of the missing category if it was fitted on one, otherwise that of unknown
+values. After an imputer, missing values get the number of their replacement.
 
-Where an encoder refuses unseen values (``handle_unknown="error"``), a one-hot encoder's features
-are taken to be 0 for them and an ordinal encoder's to be missing.
+If an encoder rejects unknown values (``handle_unknown="error"``), the features of a one-hot
+encoder are 0 for them, and those of an ordinal encoder are missing.
 """
 
 from __future__ import annotations
@@ -50,124 +50,130 @@ from proxyuse.models.sklearn.preprocessing import last_below, mapped, of_column
 def transform_imputed(transformer: Any, inputs: Inputs) -> list[Feature]:
     """Translate a SimpleImputer.
 
-    Columns without any value when it was fitted are left out, unless it keeps them; indicators
-    of what was missing come last.
+    Columns that were empty during fitting are dropped unless it keeps them. Missing indicators
+    come last.
     """
     check_fitted(transformer, "statistics_", inputs)
-    gone = _value(transformer.missing_values, inputs)
+    missing_marker = _value(transformer.missing_values, inputs)
     if transformer.missing_values is not None and None in transformer.statistics_.tolist():
-        raise _none_left(transformer.statistics_.tolist().index(None), inputs)
+        raise _none_error(transformer.statistics_.tolist().index(None), inputs)
     fills = [_value(fill, inputs) for fill in transformer.statistics_]
-    found = [
-        _imputed(feature, fill, gone)
+    features = [
+        _imputed(feature, fill, missing_marker)
         for feature, fill in zip(inputs.features, fills, strict=True)
         if transformer.keep_empty_features or not is_missing(fill)
     ]
     if transformer.add_indicator:
-        places = transformer.indicator_.features_.tolist()
-        found += [_indicator(inputs.features[i], fills[i], gone) for i in places]
-    return found
+        indices = transformer.indicator_.features_.tolist()
+        features += [_indicator(inputs.features[i], fills[i], missing_marker) for i in indices]
+    return features
 
 
-def _imputed(feature: Feature, fill: Value, gone: Value) -> Feature:
-    """A feature with a value in place of missing ones, or of those that say so."""
+def _imputed(feature: Feature, fill: Value, missing_marker: Value) -> Feature:
+    """A feature with missing values, or a marker of missing values, replaced."""
     if isinstance(fill, bool):
         fill = float(fill)
-    words = isinstance(gone, str) and isinstance(fill, str)
-    if isinstance(feature, Raw) and not isinstance(fill, tuple) and (is_missing(gone) or words):
-        return feature if _is(fill, gone) else Filled(feature.name, fill, gone)
-    if is_missing(gone) and isinstance(feature, Filled) and is_missing(feature.gone):
+    words = isinstance(missing_marker, str) and isinstance(fill, str)
+    if (
+        isinstance(feature, Raw)
+        and not isinstance(fill, tuple)
+        and (is_missing(missing_marker) or words)
+    ):
+        return feature if _is(fill, missing_marker) else Filled(feature.name, fill, missing_marker)
+    if is_missing(missing_marker) and isinstance(feature, Filled) and is_missing(feature.marker):
         return feature
-    if isinstance(fill, float) and is_missing(gone):
+    if isinstance(fill, float) and is_missing(missing_marker):
         return _filled_number(feature, fill)
     if isinstance(feature, Coded | Stepped | Fixed) and isinstance(fill, float):
-        return mapped(feature, lambda x: np.where(x == gone, fill, x), lambda x: x)
+        return mapped(feature, lambda x: np.where(x == missing_marker, fill, x), lambda x: x)
     term = feature.term()
-    return Computed(Ite(Compare(Relation.EQ, term, Const(gone)), Const(fill), term))
+    return Computed(Ite(Compare(Relation.EQ, term, Const(missing_marker)), Const(fill), term))
 
 
 def _filled_number(feature: Feature, fill: float) -> Feature:
-    found = mapped(
+    imputed = mapped(
         feature,
         lambda x: np.where(np.isnan(x), fill, x),
         lambda x: Call(Function.FILL, (x, Const(fill))),
     )
-    if isinstance(found, Mapped) and isinstance(feature, Mapped):
-        return _affine_again(feature, found, fill)
-    return found
+    if isinstance(imputed, Mapped) and isinstance(feature, Mapped):
+        return _affine_again(feature, imputed, fill)
+    return imputed
 
 
-def _affine_again(feature: Mapped, found: Mapped, fill: float) -> Mapped:
-    """The imputed feature is still affine if the column is given what comes out as `fill`."""
+def _affine_again(feature: Mapped, imputed: Mapped, fill: float) -> Mapped:
+    """The imputed feature, kept affine by filling the column with the preimage of `fill`."""
     if feature.affine is None or feature.affine[0] == 0:
-        return found
+        return imputed
     if feature.fill is not None:
         return feature
     slope, offset = feature.affine
-    return replace(found, affine=feature.affine, fill=(fill - offset) / slope)
+    return replace(imputed, affine=feature.affine, fill=(fill - offset) / slope)
 
 
-def _indicator(feature: Feature, fill: Value, gone: Value) -> Feature:
-    """1 where a feature is missing."""
+def _indicator(feature: Feature, fill: Value, missing_marker: Value) -> Feature:
+    """1 if a feature is missing, otherwise 0."""
     kind = "" if isinstance(fill, str) else 0.0
     match feature:
-        case Raw(name) if is_missing(gone):
+        case Raw(name) if is_missing(missing_marker):
             return Coded(name, {kind: 0.0}, 0.0, 1.0)
         case Raw(name):
-            return Coded(name, {gone: 1.0}, 0.0, 0.0)
-        case Filled(_, _, was) if is_missing(gone) and is_missing(was):
+            return Coded(name, {missing_marker: 1.0}, 0.0, 0.0)
+        case Filled(_, _, earlier_marker) if is_missing(missing_marker) and is_missing(
+            earlier_marker
+        ):
             return Fixed(0.0)
-        case Mapped(name, function) if is_missing(gone):
+        case Mapped(name, function) if is_missing(missing_marker):
             lost = bool(np.isnan(function(np.array([math.nan]))[0]))
             return Coded(name, {0.0: 0.0}, 0.0, float(lost))
         case _:
-            lost = is_missing(gone)
-            return encoded(feature, {} if lost else {gone: 1.0}, 0.0, float(lost))
+            lost = is_missing(missing_marker)
+            return encoded(feature, {} if lost else {missing_marker: 1.0}, 0.0, float(lost))
 
 
 # Encoders
 
 
 def transform_one_hot(transformer: Any, inputs: Inputs) -> list[Feature]:
-    """Translate a OneHotEncoder: a feature for each category or group of rare ones.
+    """Translate a OneHotEncoder: one feature per category, or per group of infrequent ones.
 
-    A feature lists its own categories alone, so that many categories are no more work than each
-    of them once; only one that takes unknown values lists all.
+    A feature lists only its own categories, so the work is linear in their number. Only the
+    feature that unknown values belong to lists all.
     """
     check_fitted(transformer, "categories_", inputs)
     dropped = transformer._drop_idx_after_grouping
     takes_unknown = transformer.handle_unknown in ("infrequent_if_exist", "warn")
-    found: list[Feature] = []
+    features: list[Feature] = []
     for i, feature in enumerate(inputs.features):
         values = _values(transformer, i, feature, inputs)
         codes = _codes(transformer, i)
         rare = _rare(transformer, i)
         groups: list[list[int]] = [[] for _ in range(max(codes) + 1)]
-        for place, code in enumerate(codes):
-            groups[code].append(place)
+        for index, code in enumerate(codes):
+            groups[code].append(index)
         for group, members in enumerate(groups):
             if dropped is not None and dropped[i] == group:
                 continue
             unknown = float(takes_unknown and rare is not None and codes[rare] == group)
             listed = range(len(codes)) if unknown else _with_a_value(members, values)
-            numbers = [float(codes[place] == group) for place in listed]
-            found.append(_coded(feature, [values[place] for place in listed], numbers, unknown))
-    return found
+            numbers = [float(codes[index] == group) for index in listed]
+            features.append(_coded(feature, [values[index] for index in listed], numbers, unknown))
+    return features
 
 
-def _with_a_value(places: list[int], values: Sequence[Value]) -> Iterable[int]:
-    """Places of values, and one more if all are missing: it tells words from numbers."""
-    if all(is_missing(values[place]) for place in places):
-        return dict.fromkeys((*places, 0))
-    return places
+def _with_a_value(indices: list[int], values: Sequence[Value]) -> Iterable[int]:
+    """Indices of values, and one more if all are missing, so that the kind of the column shows."""
+    if all(is_missing(values[index]) for index in indices):
+        return dict.fromkeys((*indices, 0))
+    return indices
 
 
 def transform_ordinal(transformer: Any, inputs: Inputs) -> list[Feature]:
-    """Translate an OrdinalEncoder: the number of the category."""
+    """Translate an OrdinalEncoder: the code of the category."""
     check_fitted(transformer, "categories_", inputs)
     keeps = transformer.handle_unknown == "use_encoded_value"
     unknown = float(transformer.unknown_value) if keeps else math.nan
-    found: list[Feature] = []
+    features: list[Feature] = []
     for i, feature in enumerate(inputs.features):
         lost = transformer._missing_indices.get(i)
         numbers = [float(code) for code in _codes(transformer, i, but=lost)]
@@ -175,25 +181,25 @@ def transform_ordinal(transformer: Any, inputs: Inputs) -> list[Feature]:
             numbers[lost] = float(transformer.encoded_missing_value)
         numbers = np.array(numbers).astype(transformer.dtype).astype(np.float64).tolist()
         values = _values(transformer, i, feature, inputs)
-        found.append(_coded(feature, values, numbers, unknown))
-    return found
+        features.append(_coded(feature, values, numbers, unknown))
+    return features
 
 
 def transform_target(transformer: Any, inputs: Inputs) -> list[Feature]:
-    """Translate a TargetEncoder: the mean target of the category, one for each of many classes."""
+    """Translate a TargetEncoder: the mean target of the category, one per class if several."""
     check_fitted(transformer, "encodings_", inputs)
     means = np.atleast_1d(transformer.target_mean_).tolist()
-    found: list[Feature] = []
+    features: list[Feature] = []
     for i, feature in enumerate(inputs.features):
         values = _values(transformer, i, feature, inputs)
         encodings = transformer.encodings_[i * len(means) : (i + 1) * len(means)]
         for encoding, mean in zip(encodings, means, strict=True):
-            found.append(_coded(feature, values, encoding.tolist(), mean))
-    return found
+            features.append(_coded(feature, values, encoding.tolist(), mean))
+    return features
 
 
 def _codes(transformer: Any, i: int, but: int | None = None) -> list[int]:
-    """The number of each category of a column after rare ones are put together."""
+    """The code of each category of a column, after infrequent ones are grouped."""
     codes = list(range(len(transformer.categories_[i])))
     groups = (getattr(transformer, "_default_to_infrequent_mappings", None) or {i: None})[i]
     if groups is None:
@@ -202,36 +208,36 @@ def _codes(transformer: Any, i: int, but: int | None = None) -> list[int]:
 
 
 def _rare(transformer: Any, i: int) -> int | None:
-    """One of the rare categories of a column that are put together, if any are."""
+    """One of the infrequent categories of a column that are grouped, or None."""
     rare = (getattr(transformer, "_infrequent_indices", None) or {i: None})[i]
     return None if rare is None else int(rare[0])
 
 
 def _values(transformer: Any, i: int, feature: Feature, inputs: Inputs) -> list[Value]:
-    """The categories of the i-th column, of which one may be the missing value."""
+    """The categories of the i-th column; one of them may be the missing value."""
     values = [_value(value, inputs) for value in transformer.categories_[i].tolist()]
     lost = sum(map(is_missing, values))
     if lost > 1:
         raise TranslationError(
-            f"the {type(transformer).__name__} of step {inputs.step!r} tells several missing "
-            f"values apart in column {i}; use one, e.g. with fillna(float('nan'))"
+            f"the {type(transformer).__name__} (step {inputs.step!r}) distinguishes several "
+            f"missing values in column {i}; use only one, e.g. with fillna(float('nan'))"
         )
-    if lost and isinstance(feature, Filled) and is_missing(feature.gone):
-        raise _none_left(i, inputs)
+    if lost and isinstance(feature, Filled) and is_missing(feature.marker):
+        raise _none_error(i, inputs)
     return values
 
 
-def _none_left(i: int, inputs: Inputs) -> TranslationError:
+def _none_error(i: int, inputs: Inputs) -> TranslationError:
     return TranslationError(
-        f"at step {inputs.step!r} column {i} still holds None, which an imputer of NaN "
-        "leaves as it is; replace None by NaN before fitting, e.g. with fillna(float('nan'))"
+        f"column {i} at step {inputs.step!r} still contains None, which the imputer does not "
+        "replace; replace None with NaN before fitting, e.g. with fillna(float('nan'))"
     )
 
 
 def _coded(
     feature: Feature, values: Sequence[Value], numbers: Sequence[float], unknown: float
 ) -> Feature:
-    """A feature with a number for each of some values, and one for all others."""
+    """A feature with a number for each listed value, and one for all others."""
     table = dict(zip(values, numbers, strict=True))
     lost = [number for value, number in table.items() if is_missing(value)]
     present = {value: number for value, number in table.items() if not is_missing(value)}
@@ -249,10 +255,10 @@ def encoded(
     match feature:
         case Raw(name):
             return Coded(name, table, unknown, missing)
-        case Filled(name, fill, gone):
-            if is_missing(gone):
+        case Filled(name, fill, missing_marker):
+            if is_missing(missing_marker):
                 return Coded(name, table, unknown, number(fill))
-            return Coded(name, {**table, gone: number(fill)}, unknown, missing)
+            return Coded(name, {**table, missing_marker: number(fill)}, unknown, missing)
         case Mapped(increasing=True):
             return _encoded_intervals(feature, table, unknown, missing)
         case Coded(name, codes, default, lost):
@@ -273,7 +279,7 @@ def _lookup(term: Term, table: Mapping[Value, float], unknown: float, missing: f
 def _encoded_intervals(
     feature: Mapped, table: Mapping[Value, float], unknown: float, missing: float
 ) -> Feature:
-    """Values of a monotone function of a column are intervals of the column."""
+    """The encoding of a monotone function of a column: its values are intervals of the column."""
     name, function = of_column(feature)
     cuts: list[float] = []
     numbers = [unknown]
@@ -286,15 +292,15 @@ def _encoded_intervals(
 
 
 def _value(value: object, inputs: Inputs) -> Value:
-    """A value of the library as a constant; anything that says missing is the missing value."""
+    """A value of the library as a constant; None, NA and NaT are the missing value."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return math.nan
     try:
         return const(value).value
     except LanguageError:
         raise TranslationError(
-            f"{value!r} ({type(value).__name__}) in step {inputs.step!r} is neither a number nor "
-            "true or false nor text; turn the column into one of these"
+            f"step {inputs.step!r}: {value!r} is a {type(value).__name__}; convert the column to "
+            "numbers, booleans or strings"
         ) from None
 
 

@@ -1,19 +1,18 @@
 """scikit-learn's linear models: weighted sums of features.
 
-A regressor says ``coef_ @ x + intercept_``; generalized linear models put it through the inverse
-of their link, the exponential function or none. A classifier of two classes says the second one
-where the sum is above 0; one of more classes has a sum for each and takes the first largest.
-Support vector machines differ: their two classes part the value 0 the other way, and with more
-classes each pair of them has a sum and gives a vote to one of the two.
+A regressor predicts ``coef_ @ x + intercept_``. Generalized linear models apply the inverse of
+their link, the exponential function or the identity. A binary classifier predicts the second
+class if the sum is above 0. With more classes, each has a sum, and the largest wins; ties go to
+the first. Support vector machines differ: a sum of 0 belongs to the second class, and with more
+classes each pair has a sum that votes for one of the two.
 
-scikit-learn adds the products with BLAS, in an order that depends on the machine and on how many
-rows are asked for at once; a program adds from left to right. The sums differ by rounding, so
-rows whose sum is 0 but for rounding may go the other way. Support vector machines with a kernel
-add products with their support vectors; where columns hold large numbers much cancels there, and
-their own sums have few exact digits.
+scikit-learn adds the products with BLAS, in an order that depends on the machine and on the
+number of rows; a program adds from left to right. The sums differ by rounding, so rows whose sum
+is within rounding of 0 may be decided differently. Support vector machines add products with
+their support vectors; if columns contain large numbers, cancellation leaves few exact digits.
 
-A term of a sum comes from a coefficient: that with its number in ``coef_.ravel()``, or the first
-of them where several features of one column were put together.
+The origin of a term is its coefficient's index in ``coef_.ravel()``, or the first index if several
+features of one column were merged.
 """
 
 from __future__ import annotations
@@ -52,26 +51,26 @@ def translate_classifier(model: Any, inputs: Inputs) -> Translation:
 def translate_logistic(model: Any, inputs: Inputs) -> Translation:
     """Translate LogisticRegression or LinearDiscriminantAnalysis.
 
-    Probabilities are the sigmoid of the sum of two classes and the softmax of more. Until
-    scikit-learn 1.7, `multi_class` could ask for one model a class, or for the softmax of two.
+    Probabilities are the sigmoid of the sum for two classes, and the softmax for more. Until
+    scikit-learn 1.7, `multi_class` could select one-vs-rest, or the softmax for two classes.
     """
     sums = _fitted_sums(model, inputs)
-    asked = model.get_params(deep=False).get("multi_class")
-    if asked in ("auto", "deprecated"):
-        asked = "ovr" if model.solver == "liblinear" else None
+    multi_class = model.get_params(deep=False).get("multi_class")
+    if multi_class in ("auto", "deprecated"):
+        multi_class = "ovr" if model.solver == "liblinear" else None
     if len(sums.terms) > 1:
         ones = [Call(Function.SIGMOID, (score,)) for score in sums.terms]
         several = Call(Function.SOFTMAX, (vector(*sums.terms),))
-        probabilities = _divided_by_sum(ones) if asked == "ovr" else several
+        probabilities = _divided_by_sum(ones) if multi_class == "ovr" else several
     else:
         score = sums.terms[0]
-        score = mul(Const(2.0), score) if asked == "multinomial" else score
+        score = mul(Const(2.0), score) if multi_class == "multinomial" else score
         probabilities = binary_probabilities(Call(Function.SIGMOID, (score,)))
     return _classifier(model, sums, inputs, probabilities)
 
 
 def translate_sgd(model: Any, inputs: Inputs) -> Translation:
-    """Translate SGDClassifier, with probabilities where its loss has them."""
+    """Translate SGDClassifier, with probabilities if its loss has them."""
     sums = _fitted_sums(model, inputs)
     if model.loss not in ("log_loss", "modified_huber"):
         return _classifier(model, sums, inputs)
@@ -117,9 +116,9 @@ def translate_svr(model: Any, inputs: Inputs) -> Translation:
 def translate_svc(model: Any, inputs: Inputs) -> Translation:
     """Translate SVC or NuSVC with a linear kernel.
 
-    Of two classes a sum of exactly 0 is the second's. With more, each pair of classes i < j has a
-    sum and votes for i if it is above 0, else for j; the first class with the most votes wins.
-    With `break_ties`, what the sums say together decides between classes of equal votes.
+    With two classes, a sum of exactly 0 means the second. With more, each pair of classes i < j
+    has a sum and votes for i if it is above 0, otherwise for j. The class with the most votes
+    wins; ties go to the first, or are broken by the decision function if `break_ties` is set.
     """
     _linear_kernel(model, inputs)
     classes = labels(model.classes_)
@@ -137,9 +136,9 @@ def translate_svc(model: Any, inputs: Inputs) -> Translation:
 
 
 class Sums:
-    """The weighted sums of a model, one or one a class, and where their terms came from.
+    """The weighted sums of a model, one or one per class, and the origins of their terms.
 
-    A model with weights of float32 computes in that type if its rows are of it, too.
+    A model with float32 weights computes in float32 on float32 rows.
     """
 
     def __init__(self, weights: Array, offsets: Array, inputs: Inputs, origin: Origin) -> None:
@@ -193,7 +192,7 @@ def _classifier(
     binarizer = getattr(model, "_label_binarizer", None)
     if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
         raise TranslationError(
-            f"this {_named(model, inputs)} says several labels of a row; fit one model a label"
+            f"this {_named(model, inputs)} predicts several labels per row; fit one model per label"
         )
     if len(sums.terms) == 1:
         scores = sums.terms[0]
@@ -217,11 +216,11 @@ def _clipped(score: Term) -> Term:
 
 
 def _divided_by_sum(probabilities: Sequence[Term]) -> Term:
-    """Numbers divided by their sum; all alike where it is 0."""
+    """Numbers divided by their sum; all equal if the sum is 0."""
     total = add(*probabilities)
-    alike = Const((1.0 / len(probabilities),) * len(probabilities))
+    uniform = Const((1.0 / len(probabilities),) * len(probabilities))
     divided = Call(Function.DIV, (vector(*probabilities), total))
-    return Ite(Compare(Relation.EQ, total, Const(0.0)), alike, divided)
+    return Ite(Compare(Relation.EQ, total, Const(0.0)), uniform, divided)
 
 
 # Pairs of classes
@@ -231,8 +230,8 @@ def _linear_kernel(model: Any, inputs: Inputs) -> None:
     check_fitted(model, "support_vectors_", inputs)
     if model.kernel != "linear":
         raise TranslationError(
-            f"this {_named(model, inputs)} has the kernel {model.kernel!r}, whose sums are over "
-            "support vectors, not features; only kernel='linear' is supported"
+            f"this {_named(model, inputs)} has the kernel {model.kernel!r}; only kernel='linear' "
+            "is supported, because other kernels are not sums over features"
         )
 
 
@@ -241,7 +240,7 @@ def _pairs(count: int) -> list[tuple[int, int]]:
 
 
 def _votes(model: Any, inputs: Inputs, count: int) -> tuple[Term, Origins]:
-    """For each class how many of its pairs it wins."""
+    """The number of pairs that each class wins."""
     sums = _fitted_sums(model, inputs)
     ones = [Const(tuple(row)) for row in np.eye(count).tolist()]
     won = [
@@ -252,22 +251,22 @@ def _votes(model: Any, inputs: Inputs, count: int) -> tuple[Term, Origins]:
 
 
 def _decision(model: Any, inputs: Inputs, count: int) -> tuple[Term, Origins]:
-    """What `decision_function` says of more than two classes.
+    """The `decision_function` for more than two classes.
 
-    The sums of the pairs; or for each class its votes plus ``s / (3 * (abs(s) + 1))``, s being
-    the sums of its pairs, those that speak against it with the opposite sign.
+    Either the sums of the pairs, or for each class its votes plus ``s / (3 * (abs(s) + 1))``,
+    where s adds the sums of its pairs, signed so that positive numbers favor the class.
     """
     if model.decision_function_shape == "ovo":
         sums = _fitted_sums(model, inputs)
         return vector(*sums.terms), sums.origins
     votes, origins = _votes(model, inputs, count)
     confidences: list[Term] = []
-    for own in range(count):
+    for label in range(count):
         sums = _fitted_sums(model, inputs)
         parts = [
-            score if own == i else mul(Const(-1.0), score)
+            score if label == i else mul(Const(-1.0), score)
             for score, (i, j) in zip(sums.terms, _pairs(count), strict=True)
-            if own in (i, j)
+            if label in (i, j)
         ]
         origins |= sums.origins
         size = Call(Function.ABS, (add(*parts),))

@@ -1,25 +1,25 @@
-"""scikit-learn's naive Bayes classifiers: for each class a sum over the features.
+"""scikit-learn's naive Bayes classifiers: a sum over the features for each class.
 
-Each adds the logarithm of how likely a feature is in a class to that of the class itself, and
-takes the first class with the largest sum; probabilities are the softmax of the sums.
+Each adds the log-likelihoods of the features to the log-prior of the class. The class with the
+largest sum wins; ties go to the first. Probabilities are the softmax of the sums.
 
 - Gaussian: ``-0.5 * sum(log(2 pi var)) - 0.5 * sum((x - theta)**2 / var) + log(prior)``, in this
-  order. The squares are not multiplied out: close sums would come apart by rounding.
-- Bernoulli: a vector with a number for each class where the feature is above `binarize`, else
-  zeros; or, with ``binarize=None``, a weighted sum.
+  order. The squares are not expanded, because that would change the rounding.
+- Bernoulli: a vector with one number per class if the feature is above `binarize`, otherwise
+  zeros. With ``binarize=None``, a weighted sum.
 - Multinomial and complement: weighted sums.
 - Categorical: a table of vectors for each feature, added in the order of the features.
 
-Bernoulli, multinomial and complement sums are made with BLAS by scikit-learn and may differ from
-a program's by rounding (so may Gaussian ones of more than eight features); categorical ones are
-the same to the last bit.
+scikit-learn computes Bernoulli, multinomial and complement sums with BLAS, so they may differ from
+a program's by rounding; so may Gaussian sums of more than eight features. Categorical sums are
+identical.
 
-scikit-learn refuses a category that was not there when a categorical model was fitted. In a
-program it speaks for no class. Categories are whole numbers; scikit-learn cuts the fractions of
-others off, which a program does not follow for columns that are categories as they are.
+scikit-learn rejects categories that a categorical model was not fitted on; in a program they
+favor no class. Categories are integers. scikit-learn truncates other numbers; a program does not,
+if the column itself is the category.
 
-A term comes from a coefficient: the number of its feature where it speaks of all classes, else
-the number of class times features plus feature, as in ``theta_.ravel()``.
+The origin of a term is the index of its feature if it covers all classes, otherwise the index in
+``theta_.ravel()``.
 """
 
 from __future__ import annotations
@@ -84,29 +84,29 @@ def translate_weighted(model: Any, inputs: Inputs) -> Translation:
 def translate_bernoulli(model: Any, inputs: Inputs) -> Translation:
     """Translate BernoulliNB."""
     check_fitted(model, "feature_log_prob_", inputs)
-    there = model.feature_log_prob_
-    not_there = np.log(1 - np.exp(there))
-    weights, offsets = there - not_there, model.class_log_prior_ + not_there.sum(axis=1)
+    present = model.feature_log_prob_
+    absent = np.log(1 - np.exp(present))
+    weights, offsets = present - absent, model.class_log_prior_ + absent.sum(axis=1)
     if model.binarize is None:
         return _weighted(model, weights, offsets, inputs)
 
     threshold = float(model.binarize)
-    nothing = (0.0,) * len(weights)
+    zeros = (0.0,) * len(weights)
     terms: dict[int, Term] = {}
     tables: dict[str, list[tuple[Callable[[float], Numbers], Coded]]] = {}
     firsts: dict[str, int] = {}
     for number, feature in enumerate(inputs.features):
-        said: Numbers = tuple(weights[:, number].tolist())
+        numbers: Numbers = tuple(weights[:, number].tolist())
         if isinstance(feature, Coded):
             firsts.setdefault(feature.name, number)
-            told = _if_above(threshold, said, nothing)
-            tables.setdefault(feature.name, []).append((told, feature))
+            values = _if_above(threshold, numbers, zeros)
+            tables.setdefault(feature.name, []).append((values, feature))
         else:
             test = above(feature, threshold, Precision.FLOAT64)
-            terms[number] = choice(test, Const(said), Const(nothing))
+            terms[number] = choice(test, Const(numbers), Const(zeros))
     for name, parts in tables.items():
         terms[firsts[name]] = _table(name, parts)
-    return _summed(model, terms, offsets, inputs)
+    return _sum_of_vectors(model, terms, offsets, inputs)
 
 
 def translate_categorical(model: Any, inputs: Inputs) -> Translation:
@@ -118,14 +118,16 @@ def translate_categorical(model: Any, inputs: Inputs) -> Translation:
             zip(inputs.features, model.feature_log_prob_, strict=True)
         )
     }
-    return _summed(model, terms, model.class_log_prior_, inputs)
+    return _sum_of_vectors(model, terms, model.class_log_prior_, inputs)
 
 
 # Sums of vectors, or vectors of sums
 
 
-def _summed(model: Any, terms: dict[int, Term], offsets: Array, inputs: Inputs) -> Translation:
-    """The sum of a vector for each feature, in the order of the features, and the offsets."""
+def _sum_of_vectors(
+    model: Any, terms: dict[int, Term], offsets: Array, inputs: Inputs
+) -> Translation:
+    """The sum of one vector per feature, in the order of the features, plus the offsets."""
     step = origin_of(model, inputs).step
     origins = {id(term): Origin(step, coefficient=number) for number, term in terms.items()}
     ordered = [terms[number] for number in sorted(terms)]
@@ -144,11 +146,11 @@ def _classifier(model: Any, sums: Term, origins: Origins, inputs: Inputs) -> Tra
     return Translation(output, classes, Call(Function.SOFTMAX, (sums,)), origins=origins)
 
 
-# What one feature says
+# Terms of one feature
 
 
 def _squares(features: Iterable[Feature], means: Array, variances: Array) -> list[tuple[Term, int]]:
-    """``(x - mean)**2 / variance`` of each feature with its number, one term a column of codes."""
+    """``(x - mean)**2 / variance`` of each feature with its index; one term per column of codes."""
     terms: dict[int, Term] = {}
     tables: dict[str, list[tuple[Callable[[float], Numbers], Coded]]] = {}
     firsts: dict[str, int] = {}
@@ -172,47 +174,47 @@ def _squares(features: Iterable[Feature], means: Array, variances: Array) -> lis
 
 
 def _distance(mean: float, variance: float) -> Callable[[float], Numbers]:
-    def told(number: float) -> Numbers:
+    def squared(number: float) -> Numbers:
         with np.errstate(all="ignore"):
             return (float(np.float64((number - mean) ** 2) / np.float64(variance)),)
 
-    return told
+    return squared
 
 
-def _if_above(threshold: float, said: Numbers, nothing: Numbers) -> Callable[[float], Numbers]:
-    return lambda number: said if number > threshold else nothing
+def _if_above(threshold: float, values: Numbers, zeros: Numbers) -> Callable[[float], Numbers]:
+    return lambda number: values if number > threshold else zeros
 
 
-def _of_category(feature: Feature, said: list[Numbers]) -> Term:
-    """What each category says: a table, or steps where the column is not that of categories."""
-    nothing = (0.0,) * len(said[0])
+def _of_category(feature: Feature, vectors: list[Numbers]) -> Term:
+    """The vector of each category: a table, or steps if the feature is not a raw column."""
+    zeros = (0.0,) * len(vectors[0])
 
-    def told(number: float) -> Numbers:
-        return said[int(number)] if -1 < number < len(said) else nothing
+    def vector_of(number: float) -> Numbers:
+        return vectors[int(number)] if -1 < number < len(vectors) else zeros
 
     match feature:
         case Raw(name):
-            numbered = ((float(code), numbers) for code, numbers in enumerate(said))
-            return lookup(Var(name), numbered, nothing)
+            numbered = ((float(code), numbers) for code, numbers in enumerate(vectors))
+            return lookup(Var(name), numbered, zeros)
         case Coded(name):
-            return _table(name, [(told, feature)])
+            return _table(name, [(vector_of, feature)])
         case Fixed(number):
-            return Const(told(number))
+            return Const(vector_of(number))
         case _:
-            term: Term = Const(said[0])
-            for code in range(1, len(said)):
+            term: Term = Const(vectors[0])
+            for code in range(1, len(vectors)):
                 test = above(feature, float(code), Precision.FLOAT64, or_equal=True)
-                term = choice(test, Const(said[code]), term)
+                term = choice(test, Const(vectors[code]), term)
             return term
 
 
 def _table(name: str, parts: list[tuple[Callable[[float], Numbers], Coded]]) -> Term:
-    """The sum of what functions say of features that are codes of one column, as a table."""
+    """The sum of functions of features that are codes of one column, as one table."""
     values: list[Value] = list(dict.fromkeys(v for _, coded in parts for v in coded.numbers))
 
     def total(code: Callable[[Coded], float]) -> float | Numbers:
-        told = [function(code(coded)) for function, coded in parts]
-        sums = tuple(float(sum(numbers)) for numbers in zip(*told, strict=True))
+        vectors = [function(code(coded)) for function, coded in parts]
+        sums = tuple(float(sum(numbers)) for numbers in zip(*vectors, strict=True))
         return sums if len(sums) > 1 else sums[0]
 
     entries: dict[Value, float | Numbers] = {

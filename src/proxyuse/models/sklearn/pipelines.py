@@ -1,11 +1,11 @@
-"""scikit-learn's pipelines, and the transformers that send columns to other transformers.
+"""scikit-learn's pipelines, column transformers and feature unions.
 
-A pipeline hands the features of each step to the next one; the last step is a model. A column
-transformer gives each of its transformers some of the columns and puts their outputs side by side
-in the order of the transformers, what remains last; a union gives all columns to each.
+A pipeline passes the features of each step to the next; the last step is a model. A column
+transformer passes some columns to each of its transformers and concatenates their outputs, with
+the remainder last. A union passes all columns to each.
 
-A sparse matrix is scaled with other operations than an array, so whether the features at a step
-are in one is kept track of, as it was when the pipeline was fitted.
+scikit-learn scales a sparse matrix with different operations than an array, so the translation
+tracks whether the features at a step are sparse.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def translate_pipeline(model: Any, inputs: Inputs) -> Translation:
     name, last = model.steps[-1]
     if _passes(last) or not hasattr(last, "predict"):
         raise TranslationError(
-            f"the last step {name!r} of this {type(model).__name__} is no model that predicts; "
-            "add one, or pass the whole pipeline it is a part of"
+            f"the last step {name!r} of this {type(model).__name__} is not a model; add one, or "
+            "pass the pipeline that contains it"
         )
     return translate_part(last, inputs_of_last(model, inputs))
 
 
 def inputs_of_last(model: Any, inputs: Inputs) -> Inputs:
-    """What the last step of a Pipeline is given."""
+    """The features that the last step of a Pipeline reads."""
     *before, (name, last) = model.steps
     return _through(before, last, inputs).inside(name)
 
@@ -46,59 +46,62 @@ def transform_pipeline(transformer: Any, inputs: Inputs) -> Sequence[Feature]:
 
 
 def _through(steps: Sequence[tuple[str, Any]], last: Any, inputs: Inputs) -> Inputs:
-    """The features after some steps; `last` is the model after them."""
+    """The features after some steps; `last` is the step that follows."""
     after = [*(step for _, step in steps), last][1:]
-    found = inputs
+    features = inputs
     for (name, step), following in zip(steps, after, strict=True):
         outputs = getattr(following, "n_features_in_", None)
-        here = transformed(step, found.inside(name), outputs)
-        found = replace(here, step=inputs.step, sparse=_is_sparse_after(step, found.sparse))
-    return found
+        here = transformed(step, features.inside(name), outputs)
+        features = replace(here, step=inputs.step, sparse=_is_sparse_after(step, features.sparse))
+    return features
 
 
 def transform_columns(transformer: Any, inputs: Inputs) -> list[Feature]:
     """Translate a ColumnTransformer."""
     check_fitted(transformer, "transformers_", inputs)
     weights = transformer.transformer_weights or {}
-    found: list[Feature] = []
+    features: list[Feature] = []
     for name, part, _ in transformer.transformers_:
-        places = transformer._transformer_to_input_indices[name]
-        if _is_word(part, "drop") or not len(places):
+        indices = transformer._transformer_to_input_indices[name]
+        if _is_word(part, "drop") or not len(indices):
             continue
         slot = transformer.output_indices_[name]
-        given = inputs.inside(name).having([inputs.features[place] for place in places])
-        found += _weighed(transformed(part, given, slot.stop - slot.start), weights.get(name))
-    return found
+        part_inputs = inputs.inside(name).having([inputs.features[index] for index in indices])
+        features += _weighted(
+            transformed(part, part_inputs, slot.stop - slot.start), weights.get(name)
+        )
+    return features
 
 
 def transform_union(transformer: Any, inputs: Inputs) -> list[Feature]:
     """Translate a FeatureUnion."""
     weights = transformer.transformer_weights or {}
-    found: list[Feature] = []
+    features: list[Feature] = []
     for name, part in transformer.transformer_list:
         if not _is_word(part, "drop"):
-            found += _weighed(transformed(part, inputs.inside(name)), weights.get(name))
-    return found
+            features += _weighted(transformed(part, inputs.inside(name)), weights.get(name))
+    return features
 
 
 def transform_function(transformer: Any, inputs: Inputs) -> Sequence[Feature]:
-    """Translate a FunctionTransformer that does nothing."""
+    """Translate a FunctionTransformer without a function."""
     if transformer.func is None:
         return inputs.features
     called = getattr(transformer.func, "__name__", repr(transformer.func))
     raise TranslationError(
-        f"the FunctionTransformer of step {inputs.step!r} calls {called}, which cannot be "
-        "translated; compute it before the model, or pass opaque=True and its output as columns"
+        f"the FunctionTransformer (step {inputs.step!r}) calls {called}, which cannot be "
+        "translated; compute it before the pipeline, or pass opaque=True and its outputs as "
+        "columns"
     )
 
 
 def transform_selected(transformer: Any, inputs: Inputs) -> list[Feature]:
-    """Translate a selector of features."""
+    """Translate a feature selector."""
     check_fitted(transformer, "n_features_in_", inputs)
-    return [inputs.features[place] for place in np.flatnonzero(transformer.get_support())]
+    return [inputs.features[index] for index in np.flatnonzero(transformer.get_support())]
 
 
-def _weighed(inputs: Inputs, weight: float | None) -> Sequence[Feature]:
+def _weighted(inputs: Inputs, weight: float | None) -> Sequence[Feature]:
     if weight is None:
         return inputs.features
     return [times(feature, float(weight)) for feature in inputs.features]
@@ -113,7 +116,7 @@ def _is_word(step: Any, word: str) -> bool:
 
 
 def _is_sparse_after(step: Any, before: bool) -> bool:
-    """Whether a step's output is a sparse matrix, if its input is one or not."""
+    """Whether a step's output is a sparse matrix; `before` is whether its input is one."""
     if _passes(step):
         return before
     if hasattr(step, "steps"):
@@ -123,9 +126,9 @@ def _is_sparse_after(step: Any, before: bool) -> bool:
     if hasattr(step, "transformer_list"):
         parts = [part for _, part in step.transformer_list if not _is_word(part, "drop")]
         return any(_is_sparse_after(part, before) for part in parts)
-    for said in ("sparse_output_", "sparse_output"):
-        if hasattr(step, said):
-            return bool(getattr(step, said))
+    for attribute in ("sparse_output_", "sparse_output"):
+        if hasattr(step, attribute):
+            return bool(getattr(step, attribute))
     if hasattr(step, "encode"):
         return bool(step.encode == "onehot")
     return before and not hasattr(step, "categories_")

@@ -1,15 +1,14 @@
 """scikit-learn's transformers of numbers: scalers, bins, and products.
 
-Each says what it computes of every feature with the library's own operations in the library's
-order, in float64:
+Each feature is computed with the library's own operations, in the library's order, in float64:
 
-- `StandardScaler`: minus the mean, divided by the scale; `RobustScaler` alike;
-- `MinMaxScaler`: times the scale, plus the minimum, clipped if asked for;
-- `MaxAbsScaler`: divided by the scale, clipped if asked for;
-- of a sparse matrix, all of them multiply by one over the scale instead;
-- `Binarizer` and `KBinsDiscretizer`: steps; an edge of a bin belongs to the bin above it, the
-  threshold of a `Binarizer` to what is below;
-- `PolynomialFeatures`: products, the last factor first; of a sparse matrix, the first one first.
+- `StandardScaler` and `RobustScaler`: minus the center, divided by the scale;
+- `MinMaxScaler`: times the scale, plus the minimum, optionally clipped;
+- `MaxAbsScaler`: divided by the scale, optionally clipped;
+- on a sparse matrix, all of them multiply by one over the scale instead;
+- `Binarizer` and `KBinsDiscretizer`: steps. The edge of a bin belongs to the bin above it, the
+  threshold of a `Binarizer` to the values below it;
+- `PolynomialFeatures`: products, last factor first; on a sparse matrix, first factor first.
 """
 
 from __future__ import annotations
@@ -102,31 +101,31 @@ def transform_binary(transformer: Any, inputs: Inputs) -> list[Feature]:
 
 
 def transform_bins(transformer: Any, inputs: Inputs) -> list[Feature]:
-    """Translate a KBinsDiscretizer: the number of the bin, or a feature for each bin."""
+    """Translate a KBinsDiscretizer: the index of the bin, or one feature per bin."""
     check_fitted(transformer, "bin_edges_", inputs)
     single = transformer.dtype is not None and np.dtype(transformer.dtype) == np.float32
     precision = Precision.FLOAT32 if single else Precision.FLOAT64
-    found: list[Feature] = []
+    features: list[Feature] = []
     for feature, all_edges in zip(inputs.features, transformer.bin_edges_, strict=True):
         edges = all_edges[1:-1].tolist()
         bins = list(map(float, range(len(edges) + 1)))
         number = in_steps(feature, edges, bins, precision=precision)
         if transformer.encode == "ordinal":
-            found.append(number)
+            features.append(number)
         else:
-            found += [equal_to(number, code) for code in bins]
-    return found
+            features += [equal_to(number, code) for code in bins]
+    return features
 
 
 def transform_products(transformer: Any, inputs: Inputs) -> list[Feature]:
     """Translate PolynomialFeatures."""
     check_fitted(transformer, "n_output_features_", inputs)
-    found: list[Feature] = []
-    places = np.arange(len(inputs.features))
+    features: list[Feature] = []
+    indices = np.arange(len(inputs.features))
     for powers in transformer.powers_:
-        factors = [inputs.features[place] for place in np.repeat(places, powers)]
-        found.append(_product(factors if inputs.sparse else factors[::-1]))
-    return found
+        factors = [inputs.features[index] for index in np.repeat(indices, powers)]
+        features.append(_product(factors if inputs.sparse else factors[::-1]))
+    return features
 
 
 def _product(factors: Sequence[Feature]) -> Feature:
@@ -143,7 +142,7 @@ def _product(factors: Sequence[Feature]) -> Feature:
 
 
 def _product_of_codes(codes: Sequence[Coded]) -> Coded:
-    """Codes of one column multiply value by value."""
+    """The product of codes of one column, value by value."""
     values = dict.fromkeys(value for code in codes for value in code.numbers)
     numbers = {
         value: math.prod(code.numbers.get(value, code.default) for code in codes)
@@ -153,30 +152,30 @@ def _product_of_codes(codes: Sequence[Coded]) -> Coded:
     return Coded(codes[0].name, numbers, default, math.prod(code.missing for code in codes))
 
 
-# What is done to every value of a feature
+# Functions of a feature
 
 
 def shifted(feature: Feature, number: float) -> Feature:
-    """A number is added."""
+    """A feature plus a number."""
     return mapped(feature, lambda x: x + number, lambda x: add(x, Const(number)), (1.0, number))
 
 
 def times(feature: Feature, number: float) -> Feature:
-    """It is multiplied by a number.
+    """A feature times a number.
 
-    Of numbers times 0, infinity is no limit: they are said to be 0 wherever there is a number.
+    A product with 0 is 0 for every number; infinity is ignored.
     """
     if number == 0 and isinstance(feature, Raw | Filled | Mapped):
         name, inner = of_column(feature)
         return Stepped(name, (), (0.0,), _of_one(inner, math.nan) * 0.0)
-    found = mapped(feature, lambda x: x * number, lambda x: mul(x, Const(number)), (number, 0.0))
-    if isinstance(found, Mapped) and number < 0:
-        return replace(found, increasing=not found.increasing)
-    return found
+    product = mapped(feature, lambda x: x * number, lambda x: mul(x, Const(number)), (number, 0.0))
+    if isinstance(product, Mapped) and number < 0:
+        return replace(product, increasing=not product.increasing)
+    return product
 
 
 def over(feature: Feature, number: float) -> Feature:
-    """It is divided by a positive number."""
+    """A feature divided by a positive number."""
     return mapped(
         feature,
         lambda x: x / number,
@@ -186,7 +185,7 @@ def over(feature: Feature, number: float) -> Feature:
 
 
 def equal_to(feature: Feature, number: float) -> Feature:
-    """1 where it is a number, else 0; not for features that are monotone."""
+    """1 if a feature equals a number, otherwise 0; not for monotone features."""
     one, zero = Const(1.0), Const(0.0)
     return mapped(
         feature,
@@ -196,24 +195,24 @@ def equal_to(feature: Feature, number: float) -> Feature:
 
 
 def clipped(feature: Feature, low: float, high: float) -> Feature:
-    """It is put between two numbers; a missing value stays missing."""
+    """A feature clipped to an interval; a missing value stays missing."""
 
-    def say(x: Term) -> Term:
+    def as_term(x: Term) -> Term:
         inside = Ite(Compare(Relation.GT, x, Const(high)), Const(high), x)
         return Ite(Compare(Relation.LT, x, Const(low)), Const(low), inside)
 
-    return mapped(feature, lambda x: np.clip(x, low, high), say)
+    return mapped(feature, lambda x: np.clip(x, low, high), as_term)
 
 
 def mapped(
     feature: Feature,
     function: Numbers,
-    say: Callable[[Term], Term],
+    as_term: Callable[[Term], Term],
     affine: tuple[float, float] | None = None,
 ) -> Feature:
-    """An increasing function of a feature, given as arithmetic, as a term, and as slope and offset.
+    """An increasing function of a feature: as arithmetic, as a term, and as slope and offset.
 
-    What is affine of something affine stays so; a table or steps get other numbers.
+    An affine function of an affine feature stays affine; codes and steps get new numbers.
     """
     match feature:
         case Raw() | Filled() | Mapped():
@@ -222,20 +221,22 @@ def mapped(
                 name,
                 lambda x: function(inner(x)),
                 increasing=feature.increasing if isinstance(feature, Mapped) else True,
-                value=say(feature.term()),
+                value=as_term(feature.term()),
                 affine=_after(affine, feature),
                 fill=_fill(feature),
             )
         case Coded(name, numbers, default, missing):
-            *codes, other, lost = _of_each(function, [*numbers.values(), default, missing])
-            return Coded(name, dict(zip(numbers, codes, strict=True)), other, lost)
+            *codes, other, missing_number = _of_each(
+                function, [*numbers.values(), default, missing]
+            )
+            return Coded(name, dict(zip(numbers, codes, strict=True)), other, missing_number)
         case Stepped(_, _, steps, missing):
-            *changed, lost = _of_each(function, [*steps, missing])
-            return replace(feature, numbers=tuple(changed), missing=lost)
+            *changed, missing_number = _of_each(function, [*steps, missing])
+            return replace(feature, numbers=tuple(changed), missing=missing_number)
         case Fixed(number):
             return Fixed(_of_one(function, number))
         case _:
-            return Computed(say(feature.term()))
+            return Computed(as_term(feature.term()))
 
 
 def in_steps(
@@ -246,10 +247,10 @@ def in_steps(
     above: bool = True,
     precision: Precision = Precision.FLOAT64,
 ) -> Feature:
-    """Numbers for the intervals between edges, which belong to what is above them, or below.
+    """A number for each interval between edges; an edge belongs to the interval above, or below.
 
-    `precision` is what the feature is rounded to before. The library refuses missing values here;
-    they are taken to be above all edges.
+    `precision` is the float type that the feature is rounded to first. The library rejects
+    missing values here; they count as above all edges.
     """
     side = "right" if above else "left"
 
@@ -257,10 +258,10 @@ def in_steps(
         return np.asarray(x, dtype=precision.value).astype(np.float64)
 
     def function(x: Array) -> Array:
-        found = np.array(numbers)[np.searchsorted(edges, rounded(x), side=side)]  # type: ignore[call-overload]
-        return np.asarray(found)
+        values = np.array(numbers)[np.searchsorted(edges, rounded(x), side=side)]  # type: ignore[call-overload]
+        return np.asarray(values)
 
-    def say(x: Term) -> Term:
+    def as_term(x: Term) -> Term:
         term: Term = Const(numbers[-1])
         relation = Relation.LT if above else Relation.LE
         for edge, number in zip(reversed(edges), reversed(numbers[:-1]), strict=True):
@@ -268,21 +269,21 @@ def in_steps(
         return term
 
     if isinstance(feature, Mapped) and not feature.increasing:
-        return Computed(say(feature.term()))
+        return Computed(as_term(feature.term()))
     if not isinstance(feature, Raw | Filled | Mapped):
-        return mapped(feature, function, say)
+        return mapped(feature, function, as_term)
     name, inner = of_column(feature)
     cuts = tuple(last_below(lambda x: rounded(inner(x)), edge, strict=above) for edge in edges)
     return Stepped(name, cuts, tuple(numbers), _of_one(lambda x: function(inner(x)), math.nan))
 
 
 def last_below(function: Numbers, edge: float, *, strict: bool) -> float:
-    """The largest number of a column that an increasing function puts below (or at) an edge."""
+    """The largest number of a column that an increasing function maps below (or to) an edge."""
 
     def answers(numbers: Array) -> Array:
         with np.errstate(all="ignore"):
-            found = function(numbers)
-            return found < edge if strict else found <= edge
+            values = function(numbers)
+            return values < edge if strict else values <= edge
 
     cut, first = last_with_first_answer(answers)
     return cut if first else -math.inf
@@ -297,7 +298,7 @@ def of_column(feature: Raw | Filled | Mapped) -> tuple[str, Numbers]:
             return name, lambda x: np.where(np.isnan(x), fill, x)
         case Filled(name):
             raise TranslationError(
-                f"the column {name!r} holds categories where numbers are needed; encode it first"
+                f"the column {name!r} has categories, but numbers are needed; encode it first"
             )
         case Mapped(name, function):
             return name, function
@@ -329,5 +330,5 @@ def _of_one(function: Numbers, number: float) -> float:
 
 def _of_each(function: Numbers, numbers: Sequence[float]) -> list[float]:
     with np.errstate(all="ignore"):
-        found: list[float] = np.asarray(function(np.array(numbers)), dtype=np.float64).tolist()
-    return found
+        results: list[float] = np.asarray(function(np.array(numbers)), dtype=np.float64).tolist()
+    return results

@@ -1,21 +1,21 @@
 """XGBoost: sums of trees, or of weighted features, read from the model's own JSON.
 
-A tree compares a feature rounded to float32 with a float32 threshold: below it goes left. A
-missing number goes the way its node says; so does a zero that a sparse matrix, such as most
-encoders make, does not hold. A node that asks for categories sends those it lists
-to the right and all others to the left. Booster `dart` gives each tree a weight; `gblinear` has
-a weight for each feature instead of trees, and takes missing numbers as 0.
+A tree compares a feature, rounded to float32, with a float32 threshold; a value below it goes
+left. Each node has a direction for missing numbers. A zero that is not stored in a sparse matrix,
+such as most encoders produce, also counts as missing. A categorical split sends the listed
+categories to the right and all others to the left. Booster `dart` has a weight per tree;
+`gblinear` has a weight per feature instead of trees, and treats missing numbers as 0.
 
-Of named categories XGBoost means to refuse those that it was not fitted with. It refuses some,
-and takes others for the next known name in sorted order, which a program does not follow.
+XGBoost intends to reject named categories that it was not fitted on. It rejects some, and takes
+others for the next known name in sorted order; a program does not imitate that.
 
-The score of a row is the base score plus the leaves of the trees, in their order; with several
-classes, each tree belongs to one. The objective makes of it what is predicted: the score itself,
-its exponential, a probability, or a class. A classifier of two classes says 1 where the
+The score of a row is the base score plus the leaves, in the order of the trees; with several
+classes, each tree belongs to one. The objective turns the score into a prediction: the score
+itself, its exponential, a probability, or a class. A binary classifier predicts 1 if the
 probability is above one half.
 
-XGBoost adds in float32, and a program in float64. Their scores differ by the rounding of
-float32, so rows whose score is that near to a tie may go the other way.
+XGBoost adds in float32, a program in float64. Rows whose score is within float32 rounding of a
+tie may therefore be decided differently.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from proxyuse.models.boosted import (
     Scores,
     TreatedAsMissing,
     above_one_half,
-    chosen,
     class_sums,
+    label_where,
     zeros_as_missing,
 )
 from proxyuse.models.features import (
@@ -76,10 +76,11 @@ PLAIN = (
 )  # fmt: skip
 HINGE = ("binary:hinge",)
 CLASSES = ("multi:softprob", "multi:softmax")
+OBJECTIVES = (*SIGMOID, *EXPONENTIAL, *PLAIN, *HINGE, *CLASSES)
 
 
 def translate_booster(model: Any, inputs: Inputs) -> Translation:
-    """Translate a Booster: all its trees, and what its objective makes of their sum."""
+    """Translate a Booster: all its trees, and its objective."""
     scores = _scores(model, inputs, origin_of(model, inputs))
     return scores.translation(_predicted(scores), origin_of(model, inputs), tolerance=SINGLE)
 
@@ -98,8 +99,8 @@ def translate_classifier(model: Any, inputs: Inputs) -> Translation:
         count = len(scores.sums)
         if count == 2 and scores.objective == "multi:softprob":
             raise TranslationError(
-                f"this {_named(origin)} has two classes and the objective multi:softprob, with "
-                "which it predicts a row of two labels; fit it with binary:logistic"
+                f"this {_named(origin)} has two classes and the objective multi:softprob, for "
+                "which it predicts two labels per row; fit it with binary:logistic"
             )
         classes = tuple(float(number) for number in range(count))
         both = vector(*scores.sums)
@@ -113,11 +114,11 @@ def translate_classifier(model: Any, inputs: Inputs) -> Translation:
         test, probabilities = Compare(Relation.GT, total, Const(0.0)), None
     else:
         test, probabilities = Compare(Relation.GT, _predicted(scores), Const(0.5)), None
-    return scores.translation(chosen(test), origin, ZERO_AND_ONE, probabilities, SINGLE)
+    return scores.translation(label_where(test), origin, ZERO_AND_ONE, probabilities, SINGLE)
 
 
 def _predicted(scores: Scores) -> Term:
-    """What the objective makes of the sums."""
+    """The prediction: the objective applied to the sums."""
     if scores.objective == "multi:softprob":
         return Call(Function.SOFTMAX, (vector(*scores.sums),))
     if scores.objective == "multi:softmax":
@@ -128,14 +129,14 @@ def _predicted(scores: Scores) -> Term:
     if scores.objective in EXPONENTIAL:
         return Call(Function.EXP, (total,))
     if scores.objective in HINGE:
-        return chosen(Compare(Relation.GT, total, Const(0.0)))
+        return label_where(Compare(Relation.GT, total, Const(0.0)))
     return total
 
 
 def _probability(scores: Array) -> Array:
     """The sigmoid in float32, as XGBoost computes it.
 
-    The exponential is rounded from float64: NumPy's own for float32 is a little off.
+    The exponential is rounded from float64, because NumPy's float32 version is less precise.
     """
     with np.errstate(over="ignore"):
         powers = np.exp(-scores.astype(np.float32).astype(np.float64)).astype(np.float32)
@@ -146,7 +147,7 @@ def _probability(scores: Array) -> Array:
 
 
 def _fitted_scores(model: Any, inputs: Inputs) -> Scores:
-    """The scores of one of the classes for scikit-learn, up to the best round if one is known."""
+    """The scores of a scikit-learn wrapper, up to the best round if there is one."""
     check_fitted(model, "_Booster", inputs)
     rounds = None
     if hasattr(model, "best_iteration"):
@@ -164,13 +165,16 @@ def _scores(
 ) -> Scores:
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     objective = learner["objective"]["name"]
-    if objective not in (*SIGMOID, *EXPONENTIAL, *PLAIN, *HINGE, *CLASSES):
-        raise TranslationError(f"this {_named(origin)} has the objective {objective!r}: not known")
+    if objective not in OBJECTIVES:
+        raise TranslationError(
+            f"this {_named(origin)} has the objective {objective!r}, which is not supported; "
+            f"supported objectives: {', '.join(OBJECTIVES)}"
+        )
     parameters = learner["learner_model_param"]
     if int(parameters["num_feature"]) != len(inputs.features):
         raise TranslationError(
-            f"this {_named(origin)} was fitted on {parameters['num_feature']} features and is "
-            f"given {len(inputs.features)}"
+            f"this {_named(origin)} was fitted on {parameters['num_feature']} features, got "
+            f"{len(inputs.features)}"
         )
     if int(parameters.get("num_target", 1)) > 1:
         raise TranslationError(
@@ -190,7 +194,7 @@ def _named(origin: Origin) -> str:
 
 
 def base_scores(parameters: Mapping[str, str], objective: str) -> list[float]:
-    """What each sum begins with, computed in float32 from the base score as it is stored."""
+    """The initial value of each sum, computed in float32 from the stored base score."""
     stored = np.fromstring(parameters["base_score"].strip("[]"), dtype=np.float32, sep=",")
     one, least = np.float32(1.0), np.float32(1e-6)
     if objective in SIGMOID:
@@ -228,8 +232,8 @@ def _boosted(
         table = _table(model["trees"][number], weight, names, origin)
         if table.members and not math.isnan(missing):
             raise TranslationError(
-                f"this {_named(origin)} takes the number {missing} for missing and asks for "
-                "categories; replace it by NaN in the data and fit without `missing`"
+                f"this {_named(origin)} treats {missing} as missing and has categorical splits; "
+                "replace the number with NaN in the data and fit without `missing`"
             )
         table.check(len(features))
         tables.append(table)
@@ -244,7 +248,7 @@ def _boosted(
 
 
 def _tree_count(model: Mapping[str, Any], rounds: int | None, classes: int) -> int:
-    """How many trees the first rounds made."""
+    """The number of trees in the first rounds."""
     count = len(model["trees"])
     if rounds is None:
         return count
@@ -260,7 +264,7 @@ def _table(
 ) -> TreeTable:
     if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
         raise TranslationError(
-            f"this {_named(origin)} has several numbers at a leaf; fit it with "
+            f"the leaves of this {_named(origin)} have several values; fit it with "
             "multi_strategy='one_output_per_tree'"
         )
     left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
@@ -268,23 +272,23 @@ def _table(
     numbers = np.array(tree["split_conditions"], dtype=np.float32)
     missing_left = np.array(tree["default_left"], dtype=np.bool_)
     members = _members(tree, feature, names)
-    for node in members:  # those in the list go right
+    for node in members:  # listed categories go right in XGBoost, left in a TreeTable
         left[node], right[node] = right[node], left[node]
         missing_left[node] = not missing_left[node]
     leaves = np.flatnonzero(left == LEAF)
-    cut_off = np.setdiff1d(leaves[leaves > 0], np.concatenate([left, right]))  # by pruning
-    said = numbers if weight == 1 else numbers * np.float32(weight)
+    unreachable = np.setdiff1d(leaves[leaves > 0], np.concatenate([left, right]))  # by pruning
+    values = numbers if weight == 1 else numbers * np.float32(weight)
     return TreeTable(
         left=left,
         right=right,
         feature=feature,
         threshold=numbers,
         missing_left=missing_left,
-        leaves=said,
+        leaves=values,
         precision=Precision.FLOAT32,
         strict=True,
         members=members,
-        cut_off=frozenset(cut_off.tolist()),
+        unreachable=frozenset(unreachable.tolist()),
     )
 
 
@@ -292,7 +296,7 @@ def _table(
 
 
 def _categories(stored: Mapping[str, Any], origin: Origin) -> list[tuple[Value, ...]]:
-    """For each feature the categories that its codes stand for, if the model knows them."""
+    """The categories of each feature, in the order of their codes, if the model stores them."""
     return [_category_names(feature, origin) for feature in stored.get("enc", ())]
 
 
@@ -300,10 +304,10 @@ def _category_names(feature: Mapping[str, Any], origin: Origin) -> tuple[Value, 
     values = feature["values"]
     if "offsets" not in feature:
         return tuple(const(value).value for value in values)
-    if any(not 0 <= byte < 128 for byte in values):  # XGBoost stores a byte for each character
+    if any(not 0 <= byte < 128 for byte in values):  # XGBoost stores one byte per character
         raise TranslationError(
-            f"this {_named(origin)} has names of categories that are not plain ASCII, of which "
-            "XGBoost keeps a part only; rename them and fit it again"
+            f"this {_named(origin)} has category names that are not ASCII, which XGBoost stores "
+            "incompletely; rename them and fit it again"
         )
     text = bytes(values).decode("ascii")
     ends = feature["offsets"]
@@ -313,16 +317,16 @@ def _category_names(feature: Mapping[str, Any], origin: Origin) -> tuple[Value, 
 def _members(
     tree: Mapping[str, Any], feature: Array, names: list[tuple[Value, ...]]
 ) -> dict[int, tuple[Value, ...]]:
-    """For each node that asks for categories those it lists."""
-    found: dict[int, tuple[Value, ...]] = {}
+    """The categories that each categorical split lists."""
+    members: dict[int, tuple[Value, ...]] = {}
     nodes = tree.get("categories_nodes", ())
     for node, start, size in zip(
         nodes, tree.get("categories_segments", ()), tree.get("categories_sizes", ()), strict=True
     ):
         codes = tree["categories"][start : start + size]
-        own = names[feature[node]] if names else ()
-        found[node] = tuple(own[code] if own else float(code) for code in codes)
-    return found
+        categories = names[feature[node]] if names else ()
+        members[node] = tuple(categories[code] if categories else float(code) for code in codes)
+    return members
 
 
 # Weights
@@ -331,33 +335,33 @@ def _members(
 def _weighted(
     weights: Sequence[float], bases: list[float], inputs: Inputs, origin: Origin, missing: float
 ) -> tuple[list[Term], Origins]:
-    """The sums of `gblinear`: for each feature a weight a class, the biases last.
+    """The sums of `gblinear`: one weight per feature and class, then the biases.
 
-    Whatever the class, XGBoost adds the base score of the first.
+    XGBoost adds the base score of the first class to every sum.
     """
     if not math.isnan(missing):
         raise TranslationError(
-            f"this {_named(origin)} takes {missing} for missing in a linear model; replace it by "
-            "NaN in the data and fit without `missing`"
+            f"this {_named(origin)} treats {missing} as missing in a linear model; replace the "
+            "number with NaN in the data and fit without `missing`"
         )
     features = [_or_zero(feature) for feature in inputs.features]
     table = np.array(weights, dtype=np.float32).astype(np.float64).reshape(-1, len(bases))
     sums: list[Term] = []
     origins: Origins = {}
     for number in range(len(bases)):
-        *own, bias = table[:, number].tolist()
-        parts = weighted_terms(features, own, bases[0] + bias)
+        *feature_weights, bias = table[:, number].tolist()
+        parts = weighted_terms(features, feature_weights, bases[0] + bias)
         for term, feature in parts:
             if feature is not None:
-                place = feature * len(bases) + number
-                origins[id(term)] = Origin(origin.step, coefficient=place)
+                index = feature * len(bases) + number
+                origins[id(term)] = Origin(origin.step, coefficient=index)
         sums.append(add(*(term for term, _ in parts)))
         origins.setdefault(id(sums[-1]), origin)
     return sums, origins
 
 
 def _or_zero(feature: Feature) -> Feature:
-    """A feature with 0 where it is missing."""
+    """A feature with missing values replaced by 0."""
     match feature:
         case Raw(name):
             value = filled(name, 0.0)

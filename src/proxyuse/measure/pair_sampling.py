@@ -1,9 +1,9 @@
-"""Influence from drawn pairs of rows, until it is clearly above or below a threshold.
+"""Estimate influence from random pairs of rows until it is clearly above or below a threshold.
 
-Where counting all pairs takes too long, pairs of rows are drawn by weight; each either changes the
-output or does not. By Hoeffding's inequality the share among m pairs is within
+Used where counting all pairs takes too long. Rows are drawn by weight, and each pair either changes
+the output or does not. By Hoeffding's inequality, the share among m pairs is within
 ``sqrt(ln(2 / beta) / (2 m))`` of the influence, except with probability beta. The number of pairs
-is doubled while the interval straddles the threshold.
+doubles as long as the interval straddles the threshold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from proxyuse.measure.row_order import content_order
 from proxyuse.measure.sample import Sample
 
 PAIRS = 1 << 14
-"""Pairs in the first draw."""
+"""The number of pairs in the first draw."""
 
 BETA = 1e-6
 """The probability that an interval misses the influence, over all sample sizes tried."""
@@ -29,13 +29,14 @@ _EVENTS = 2 * 16  # two sides times the largest number of sample sizes
 
 @dataclass(frozen=True, slots=True)
 class DrawnInfluence:
-    """An estimate of an influence from drawn pairs.
+    """An estimate of an influence from random pairs of rows.
 
     Attributes
     ----------
     influence : the share of pairs that change the output.
-    error : the error bound; it fails with probability at most `beta`.
+    error : the error bound.
     pairs : the number of pairs drawn.
+    beta : the probability that the error bound fails.
     settled : whether the whole interval lies on one side of the threshold.
     """
 
@@ -54,14 +55,14 @@ class Pairs:
 
     def __init__(self, sample: Sample) -> None:
         self._order = content_order(sample)
-        self._upto = np.cumsum(sample.masses[self._order])
-        self._total = int(self._upto[-1])
+        self._cumulative = np.cumsum(sample.masses[self._order])
+        self._total = int(self._cumulative[-1])
         self._generator = np.random.default_rng(0)
 
     def draw(self, size: int) -> tuple[Array, Array]:
-        """The rows X and X' of the next pairs."""
+        """Return the rows X and X' of the next pairs."""
         draws = self._generator.integers(0, self._total, size=(2, size))
-        rows, others = np.searchsorted(self._upto, draws, side="right")
+        rows, others = np.searchsorted(self._cumulative, draws, side="right")
         return self._order[rows], self._order[others]
 
 
@@ -83,11 +84,11 @@ def draw_until_settled(
     Parameters
     ----------
     changed : counts how many of some pairs of rows change the output.
-    max_pairs : the number of pairs after which the question stays open.
+    max_pairs : the number of pairs after which the result stays unsettled.
 
     Notes
     -----
-    Costs one evaluation of what the question is about for each pair.
+    Costs one evaluation of the computation per pair.
     """
     source = Pairs(sample)
     count = pairs = 0

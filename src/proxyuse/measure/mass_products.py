@@ -1,8 +1,8 @@
 """Exact sums of products of masses, as arrays.
 
 A product of four masses has up to 160 bits. It is stored as `WIDTH` digits of `BITS` bits in the
-last axis of an int64 array, lowest digit first. Digits add up over rows and blocks in any order.
-Carrying afterwards makes the representation unique, so equal sums have equal bytes.
+last axis of an int64 array, lowest digit first. Digits can be summed over rows and blocks in any
+order. Carrying afterwards makes the representation unique, so equal sums have equal bytes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def digits(numbers: Array) -> Array:
 
 def times(first: Array, second: Array) -> Array:
     """Multiply two columns of digits, row by row."""
-    wide, widest = first.shape[-1], second.shape[-1]
-    result = np.zeros((len(first), wide + widest), dtype=np.int64)
-    for i in range(wide):
-        for j in range(widest):
+    first_width, second_width = first.shape[-1], second.shape[-1]
+    result = np.zeros((len(first), first_width + second_width), dtype=np.int64)
+    for i in range(first_width):
+        for j in range(second_width):
             result[:, i + j] += first[:, i] * second[:, j]
     return carried(result)
 

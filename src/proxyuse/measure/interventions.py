@@ -1,7 +1,7 @@
-"""Outputs and measures of a program with other values at some positions.
+"""Interventions: the outputs and measures of a program with other values at some positions.
 
-Repair tries many constants. A `WhatIf` holds one `Measurement` and evaluates only what a constant
-changes, without building engines for every changed program.
+Repair tries many constants. `Interventions` holds one `Measurement` and evaluates only what a
+constant changes, without building engines for every changed program.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.engine import Measurement
 
 
-class WhatIf:
-    """Questions about changes of one program on one population.
+class Interventions:
+    """Interventions on one program and one population.
 
     Examples
     --------
@@ -33,8 +33,8 @@ class WhatIf:
     >>> from proxyuse.program import Program
     >>> people = Population.build({"x": [1, 2, 3, 4], "z": list("aabb")}, protected="z")
     >>> program = Program.parse("ite(x <= 1, 0, 1)")
-    >>> what_if = WhatIf(Measurement(Sample(program, people)))
-    >>> what_if.values_with({Site(1): Const(True)}).tolist()
+    >>> interventions = Interventions(Measurement(Sample(program, people)))
+    >>> interventions.values_with({Site(1): Const(True)}).tolist()
     [0.0, 0.0, 0.0, 0.0]
     """
 
@@ -49,15 +49,15 @@ class WhatIf:
         return [*(engine for engine in kinds if engine), DistinctValues(self.sample)]
 
     def values_with(self, new: Mapping[Site, Const], point: int = 0) -> Array:
-        """The values at a point once constants replace the terms at some positions."""
+        """Return the values at a point if constants replace the terms at some positions."""
         return self.sample.values_with(new, point)
 
     def outcome(self, site: Site, rows: Array, values: Array) -> Array:
-        """The output of some rows, which reach a position, with these values there."""
+        """Return the output of rows that reach a position, with these values there."""
         return self.sample.shared(PathEvaluator).outcome(site, rows, values)
 
     def sides(self, site: Site) -> tuple[Array, Array, Array, Array] | None:
-        """Return the rows whose output depends on which side of a threshold a number is.
+        """Return the rows whose output depends on whether a number is above a threshold.
 
         Returns
         -------
@@ -72,17 +72,17 @@ class WhatIf:
         return value_classes(self.sample, sites, support)
 
     def influence_of(self, sites: Sequence[Site], values: Array) -> float:
-        """The influence that values, one per row, would have at some disjoint positions."""
+        """Return the influence of other values, one per row, at some disjoint positions."""
         answers = (engine.influence_of(sites, values) for engine in self._engines)
         return next(answer for answer in answers if answer is not None)
 
     def influence_after(self, sites: Sequence[Site], new: Mapping[Site, Const]) -> float:
-        """The influence of a computation once constants replace the terms at other positions.
+        """Return the influence of a computation if constants replace the terms at other positions.
 
         Costs one influence of the changed program.
         """
         program = self.sample.program.replaced(new)
         program.checked_kinds |= self.sample.program.checked_kinds
         digest = self.sample.points.term_at(sites[0]).digest
-        there = [Site(p) for p, term in enumerate(program.points.terms) if term.digest == digest]
-        return self.measurement.of(program).influence(there) if there else 0.0
+        sites = [Site(p) for p, term in enumerate(program.points.terms) if term.digest == digest]
+        return self.measurement.of(program).influence(sites) if sites else 0.0

@@ -20,7 +20,7 @@ Row = tuple[str, tuple[tuple[str, Any], ...]]
 """A class name and its fields: each a plain value, the index of a child, or several indices."""
 
 
-def pack(root: Term) -> list[Row]:
+def flatten(root: Term) -> list[Row]:
     """Flatten a term."""
     index: dict[int, int] = {}
     rows: list[Row] = []
@@ -42,8 +42,8 @@ def pack(root: Term) -> list[Row]:
     return rows
 
 
-def unpack(rows: list[Row]) -> Term:
-    """Rebuild the term that `pack` flattened."""
+def unflatten(rows: list[Row]) -> Term:
+    """Rebuild the term that `flatten` flattened."""
     terms: list[Term] = []
     for name, cells in rows:
         arguments: list[Any] = []

@@ -12,13 +12,13 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points
 from proxyuse.measure.sample import Sample
 
-LEAST_ROWS = 1 << 14
+MIN_ROWS = 1 << 14
 """The smallest number of rows for which a thread pays off."""
 
 T = TypeVar("T")
 
 
-class View:
+class RowView:
     """Consecutive rows of a sample, which computes and caches the values of all rows.
 
     Each view is used by one thread at a time. The views of a sample share a lock on it.
@@ -40,18 +40,18 @@ class View:
         return self.sample.vocabulary
 
     def value(self, term: Term) -> Array:
-        """The value of a term in each row, or a single entry if the term is constant."""
+        """Return the value of a term in each row, or a single entry if the term is constant."""
         with self._lock:
             values = self.sample.value(term)
         return values if len(values) < self.sample.n_rows else values[self.slice]
 
     def values(self, term: Term) -> Array:
-        """The value of a term in each row."""
+        """Return the value of a term in each row."""
         with self._lock:
             return self.sample.values(term)[self.slice]
 
     def reached(self, point: int) -> Array:
-        """Which rows evaluate a point."""
+        """Return which rows evaluate a point."""
         with self._lock:
             return self.sample.reached(point)[self.slice]
 
@@ -64,9 +64,9 @@ class View:
         return self._shared[kind]  # type: ignore[no-any-return]
 
 
-def views_of(sample: Sample) -> list[View]:
+def row_views(sample: Sample) -> list[RowView]:
     """Split the rows of a sample into one view per thread that pays off."""
-    parts = max(1, min(sample.threads, sample.n_rows // LEAST_ROWS))
+    parts = max(1, min(sample.threads, sample.n_rows // MIN_ROWS))
     edges = [sample.n_rows * part // parts for part in range(parts + 1)]
     lock = RLock()
-    return [View(sample, slice(a, b), lock) for a, b in pairwise(edges)]
+    return [RowView(sample, slice(a, b), lock) for a, b in pairwise(edges)]

@@ -1,4 +1,4 @@
-"""Match the points of a term that was rebuilt with the points it had before."""
+"""Match the points of a rebuilt term with the points of the original term."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from proxyuse.lang.nodes import Const, Term
 from proxyuse.lang.positions import Points
 
 
-def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
-    """Return the old point of each point of a rebuilt term, -1 for new points. Linear.
+def original_points(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
+    """Return the original point of each point of a rebuilt term, -1 for new points, in linear time.
 
-    `built` holds the new term at each old point that changed (see `Points.rebuilt`); everything
-    below the other points is unchanged.
+    `built` holds the new term at each original point that changed (see `Points.rebuilt`). All
+    terms below the other points are unchanged.
     """
     originals = [-1] * len(new)
-    stack = [(0, 0)]  # a new point, and the old point it may stem from
+    stack = [(0, 0)]  # a new point, and the original point it may come from
     while stack:
         point, before = stack.pop()
         term = new.terms[point]
@@ -25,7 +25,7 @@ def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
             continue
         parts = [(built.get(child, old.terms[child]), child) for child in old.below(before)]
         promoted = next((child for part, child in parts if part is term), None)
-        if promoted is not None:  # the node around it was removed
+        if promoted is not None:  # its parent was removed
             stack.append((point, promoted))
             continue
         if isinstance(term, Const):
@@ -44,7 +44,7 @@ def survivors(old: Points, built: Mapping[int, Term], new: Points) -> list[int]:
 def _flattened(
     old: Points, built: Mapping[int, Term], parts: list[tuple[Term, int]], child: int, term: Term
 ) -> list[tuple[int, int]]:
-    """Find the old point of an operand that was merged from a nested operator."""
+    """Find the original point of an operand that was merged from a nested operator."""
     for _, before in parts:
         while before in built:
             below = [(built.get(p, old.terms[p]), p) for p in old.below(before)]

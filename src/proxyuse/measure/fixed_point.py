@@ -13,13 +13,13 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 
 TOTAL_BITS = 52
-"""Bits of all masses together."""
+"""The number of bits of the sum of all masses."""
 
 
 def whole_masses(weights: Array) -> tuple[Array, int]:
-    """Weights as whole numbers, and their sum, at most ``2 ** TOTAL_BITS``.
+    """Return the weights as whole numbers, and their sum: at most ``2 ** TOTAL_BITS``.
 
-    Whole weights are kept if they add up to no more than that. Other weights are rounded to
+    Whole weights are kept if their sum is within that limit. Other weights are rounded to
     multiples of a power of two, but never to 0. For n rows, this moves each share of the total by
     less than ``n * 2 ** (2 - TOTAL_BITS)``.
 
@@ -39,7 +39,7 @@ def whole_masses(weights: Array) -> tuple[Array, int]:
 
 
 def fixed_point(weights: Array) -> Array:
-    """Weights as float64 numbers whose sums are exact: multiples of one power of two.
+    """Return the weights as float64 numbers whose sums are exact: multiples of one power of two.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def fixed_point(weights: Array) -> Array:
 
 
 def _exponent(weights: Array) -> int | None:
-    """The power of two that weights are multiplied by before they are rounded; None keeps them."""
+    """Return the exponent of the power of two that scales the weights; None keeps them."""
     total = float(weights.sum())
     if total <= 2.0**TOTAL_BITS and np.array_equal(np.rint(weights), weights):
         return None

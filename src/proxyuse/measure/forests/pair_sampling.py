@@ -1,7 +1,7 @@
-"""Estimate the influence of a variable of a forest from drawn pairs; see `measure.drawing`.
+"""Estimate the influence of a forest's variable from random pairs of rows.
 
 A fully grown forest reads a variable at tens of thousands of nodes, so counting all pairs takes too
-long.
+long. `proxyuse.measure.pair_sampling` explains the estimate.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.drawing import DrawnInfluence, draw_until_settled
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Intervention
+from proxyuse.measure.pair_sampling import DrawnInfluence, draw_until_settled
 
 if TYPE_CHECKING:
     from proxyuse.measure.forests.engine import ForestEngine
