@@ -12,7 +12,7 @@ import pytest
 import proxyuse as pu
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.commands import add_commands
-from proxyuse.cli.declared_options import OPTIONS, add_options, given
+from proxyuse.cli.declared_options import OPTIONS, add_options, values_in
 from proxyuse.errors import DataError, FileError
 from proxyuse.options import Options, documented, from_table, options_of
 from proxyuse.project import read_project
@@ -133,7 +133,7 @@ def test_a_new_option_needs_no_other_line() -> None:
     )
     parser = argparse.ArgumentParser()
     add_options(parser, OPTIONS, options_of(Wider))
-    assert given(parser.parse_args(["--rounds", "5"]), OPTIONS) == {"rounds": 5}
+    assert values_in(parser.parse_args(["--rounds", "5"]), OPTIONS) == {"rounds": 5}
     assert "Number of rounds. Default: 3." in parser.format_help()
     assert from_table(options_of(Wider), {"rounds": 4}) == {"rounds": 4}
 

@@ -120,11 +120,11 @@ class Audit:
         --------
         >>> import proxyuse as pu
         >>> data = {"vitamins": [1, 1, 0, 0], "pregnant": [1, 1, 0, 0]}
-        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
         >>> def oracle(witness):
         ...     if witness.term == "vitamins":
         ...         return pu.Judgment(True, "a variable alone is not a use")
-        >>> [v.witness.term for v in found.violations(oracle)]
+        >>> [v.witness.term for v in audit.violations(oracle)]
         ['vitamins == 1', "ite(vitamins == 1, 'a', 'b')"]
         """
         judged = ((w, judgment_of(oracle, w)) for w in self.witnesses)
@@ -141,8 +141,8 @@ class Audit:
         --------
         >>> import proxyuse as pu
         >>> data = {"vitamins": [1, 1, 0, 0] * 50, "pregnant": [1, 1, 0, 0] * 50}
-        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-        >>> [w.validity.verdict.value for w in found.validated("confirm").witnesses]
+        >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> [w.validity.verdict.value for w in audit.validated("confirm").witnesses]
         ['confirmed', 'confirmed', 'confirmed']
         """
         if self._evidence is None:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, astuple, replace
 from proxyuse.auditing import Audit, audit
 from proxyuse.certificate.certificate import certify
 from proxyuse.cli.data_files import LoadedData, load_data
-from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, given, refuse_repeated
+from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, refuse_repeated, values_in
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
 from proxyuse.errors import DataError, FileError
@@ -97,14 +97,14 @@ def settings(arguments: argparse.Namespace) -> Project:
     project = file or Project(Path.cwd() / "proxyuse.toml")
     validity = ValidityTable()  # `repair` does not test whether witnesses are real
     if hasattr(arguments, f"{VALIDITY}.methods"):
-        own = ValidityTable(given(arguments, VALIDITY))
+        own = ValidityTable(values_in(arguments, VALIDITY))
         validity = own.over(project.validity)
         _check_stray(own, validity)
     project = Project(
         project.path,
-        _merged(project.options, given(arguments, OPTIONS)),
+        _merged(project.options, values_in(arguments, OPTIONS)),
         validity,
-        replace(project.output, **given(arguments, OUTPUT)),
+        replace(project.output, **values_in(arguments, OUTPUT)),
     )
     options = project.options
     for name in ("model", "data", "protected"):
@@ -319,7 +319,7 @@ def oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
 
 def _make_output_folders(options: argparse.Namespace, project: Project) -> None:
     """Create the folders of the outputs that the project file names."""
-    chosen = given(options, OUTPUT)
+    chosen = values_in(options, OUTPUT)
     for kind, path in asdict(project.output).items():
         if path is not None and kind not in chosen:
             make_folder(path.parent)

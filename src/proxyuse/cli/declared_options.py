@@ -1,6 +1,6 @@
 """Arguments of the command line from declared options, and back.
 
-Every declared option has the destination ``table.key``, so that `given` finds it again.
+Every declared option has the destination ``table.key``, so that `values_in` finds it again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def add_options(group: argparse._ActionsContainer, table: str, options: Iterable
         group.add_argument(flag, **arguments)
 
 
-def given(arguments: argparse.Namespace, table: str) -> dict[str, Any]:
+def values_in(arguments: argparse.Namespace, table: str) -> dict[str, Any]:
     """Return the values of a table that the command line sets, by key."""
     prefix = f"{table}."
     return {

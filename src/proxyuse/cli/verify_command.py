@@ -12,7 +12,7 @@ from proxyuse.certificate.certificate import Certificate
 from proxyuse.certificate.verification import Verification, verify
 from proxyuse.cli.audit_command import model_inputs
 from proxyuse.cli.data_files import load_data
-from proxyuse.cli.declared_options import OPTIONS, given
+from proxyuse.cli.declared_options import OPTIONS, values_in
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import bar
 from proxyuse.errors import FileError
@@ -29,7 +29,7 @@ NOT_VERIFIED = 1
 
 def run(options: argparse.Namespace) -> int:
     """Verify and print; the exit code is 0 if everything was verified, otherwise 1."""
-    declared = ProjectOptions(**given(options, OPTIONS))
+    declared = ProjectOptions(**values_in(options, OPTIONS))
     if (declared.protected_data is None) != (declared.key is None):
         raise FileError("--protected-data and --key belong together; pass both or neither")
     certificate = Certificate.read(options.certificate)
