@@ -22,7 +22,6 @@ from proxyuse.errors import (
     KindError,
     TranslationError,
 )
-from proxyuse.output.words import describe_term
 
 COLUMNS = [
     "protected", "id", "term", "positions", "occurrences", "association", "influence", "reach",

@@ -12,8 +12,8 @@ import proxyuse as pu
 from proxyuse.page.content import page_content
 from proxyuse.page.page import page_text
 from proxyuse.page.shown import MOST_WORDS
-from proxyuse.report.answer import answer
 from proxyuse.report.document import document
+from proxyuse.report.render.text import audit_text
 from proxyuse.report.witness_page import Pages
 from tests.report.test_page import Elements, people, small_audit
 
@@ -74,7 +74,7 @@ def test_a_change_of_numbers_is_no_share_of_decisions() -> None:
     terminal = pages.page(found.witnesses[0], "Witness")
     assert ": its influence" not in terminal
     printed = str(found).replace("its influence", "Its influence")
-    for text in (told(page_text(found)), answer(document(found)), terminal, printed):
+    for text in (told(page_text(found)), audit_text(document(found)), terminal, printed):
         assert "of decisions change." not in text
         assert "Its influence on the output, as squared change, is" in text
     assert "Influence cannot be larger" not in page_text(found)

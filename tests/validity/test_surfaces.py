@@ -17,16 +17,16 @@ import pytest
 import proxyuse as pu
 from proxyuse.measure.association.names import ASSOCIATIONS
 from proxyuse.measure.association.registry import association_from
-from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
-from proxyuse.report.diff import compare, worst
-from proxyuse.report.diff_text import diff_text
+from proxyuse.report.diff import compare, diff_exit_code
 from proxyuse.report.document import document
-from proxyuse.report.markdown import markdown
+from proxyuse.report.render.csv import audit_csv
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.text import audit_text, diff_text, witness_text, witnesses_of
 from proxyuse.report.saved import as_text, read_document
-from proxyuse.report.schema import schema
-from proxyuse.report.spreadsheet import csv_text
+from proxyuse.report.standing import exit_code
 from proxyuse.validity.content import COLUMNS
 from tests.command_line import run
+from tests.documents import schema
 
 RNG = np.random.default_rng(0)
 Z = RNG.integers(0, 2, 300)
@@ -75,25 +75,27 @@ def test_the_example_has_witnesses_of_both_kinds(found):
 
 
 def test_the_first_lines_say_how_many_are_confirmed(found, result):
-    confirmed, all_ = result["validity"]["confirmed"], len(found.witnesses)
+    confirmed, all_ = result.validity["confirmed"], len(found.witnesses)
     assert 0 < confirmed < all_
     told = f"{confirmed} of {all_} witnesses"
-    assert told in answer(result).splitlines()[0]
+    assert told in audit_text(result).splitlines()[0]
     assert told in str(found).splitlines()[1]
-    assert told in markdown(result).splitlines()[0]
+    assert told in audit_markdown(result).splitlines()[0]
 
 
 def test_where_nothing_is_confirmed_the_answer_is_about_these_rows():
     none = audited(WEAK, "confirm")
     begin = "In these rows the model uses a proxy for z"
     assert str(none).startswith(begin)
-    assert answer(document(none)).startswith(f"{begin}; none of the")
-    assert markdown(document(none)).startswith(f"**{begin}")
+    assert audit_text(document(none)).startswith(f"{begin}; none of the")
+    assert audit_markdown(document(none)).startswith(f"**{begin}")
     few = document(audited(WEAK, pu.Permutation(permutations=3)))
-    assert "around it, none of them confirmed (2 could not be decided)." in answer(few)
+    assert "around it, none of them confirmed (2 could not be decided)." in audit_text(few)
 
 
-@pytest.mark.parametrize("text", [str, lambda found: answer(document(found))], ids=["str", "cli"])
+@pytest.mark.parametrize(
+    "text", [str, lambda found: audit_text(document(found))], ids=["str", "cli"]
+)
 def test_each_shown_witness_has_its_verdict_in_words(found, text):
     told = text(found)
     paragraphs = " ".join(told.split())
@@ -107,19 +109,19 @@ def test_each_shown_witness_has_its_verdict_in_words(found, text):
 
 
 def test_one_witness_shows_its_bounds(result):
-    strong = next(w for w in result["witnesses"] if w["term"] == "strong")
-    told = describe_witness(result, strong)
-    low, high = strong["validity"]["association_low"], strong["validity"]["association_high"]
+    strong = next(w for w in result.witnesses if w.term == "strong")
+    told = witness_text(result, strong)
+    low, high = strong.validity["association_low"], strong.validity["association_high"]
     assert f"bounds     {low:.4f} and {high:.4f}, each with 95 % confidence for all" in told
-    assert low <= strong["association"] <= high
+    assert low <= strong.association <= high
     assert "Confirmed: " in told
 
 
 def test_without_the_question_nothing_is_said():
     found = audited()
-    for told in (str(found), answer(document(found)), markdown(document(found))):
+    for told in (str(found), audit_text(document(found)), audit_markdown(document(found))):
         assert not re.search("confirmed|possible|Statistics", told, re.IGNORECASE)
-    assert document(found)["validity"] is None
+    assert document(found).validity is None
     assert "verdict" not in found.to_frame()
 
 
@@ -133,23 +135,23 @@ def test_a_document_fits_its_schema_and_is_read_back(way, tmp_path):
     path = tmp_path / "a.json"
     path.write_text(as_text(saved))
     assert read_document(path) == saved
-    said = saved["witnesses"][0]["validity"]
+    said = saved.witnesses[0].validity
     assert {name for name in COLUMNS[1:] if said[name] is not None} == KNOWN[way]
 
 
 def test_documents_from_before_are_still_read(tmp_path, result):
     old = {name: value for name, value in document(audited()).items() if name != "validity"}
-    old["witnesses"] = [
+    old.witnesses = [
         {name: value for name, value in witness.items() if name != "validity"}
-        for witness in old["witnesses"]
+        for witness in old.witnesses
     ]
     path = tmp_path / "old.json"
     path.write_text(as_text(old))
     read = read_document(path)
     assert exit_code(read) == 1
-    for text in (answer(read), markdown(read), csv_text(read)):
+    for text in (audit_text(read), audit_markdown(read), audit_csv(read)):
         assert "weak" in text
-    assert describe_witness(read, witnesses_of(read, read["witnesses"][0]["id"])[0])
+    assert witness_text(read, witnesses_of(read, read["witnesses"][0]["id"])[0])
     assert "validity by confirm was not asked before and is now" in diff_text(compare(read, result))
 
 
@@ -166,7 +168,7 @@ def test_documents_from_before_are_still_read(tmp_path, result):
 )  # fmt: skip
 def test_a_file_that_contradicts_its_verdicts_is_refused(change, result, tmp_path):
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({**result, "validity": {**result["validity"], **change}}))
+    path.write_text(json.dumps({**result, "validity": {**result.validity, **change}}))
     with pytest.raises(pu.FileError, match="confirmed witnesses"):
         read_document(path)
     path.write_text(json.dumps({**result, "validity": None}))
@@ -175,9 +177,9 @@ def test_a_file_that_contradicts_its_verdicts_is_refused(change, result, tmp_pat
 
 
 def test_tables_have_columns_for_it(found, result):
-    rows = list(csv.DictReader(io.StringIO(csv_text(result))))
+    rows = list(csv.DictReader(io.StringIO(audit_csv(result))))
     strong = next(row for row in rows if row["kind"] == "witness" and row["term"] == "strong")
-    assert strong["verdict"] == "confirmed"
+    assert strong.verdict == "confirmed"
     assert all(strong[name] for name in COLUMNS)
     assert {row["verdict"] for row in rows if row["kind"] != "witness"} == {""}
     frame = found.to_frame()
@@ -197,28 +199,28 @@ def test_a_changed_verdict_is_told(result):
     strict = document(audited(validity=[pu.Confirmation(alpha=1e-12), *WAYS[1:]]))
     changes = compare(result, strict)
     jsonschema.validate(changes, schema("diff"))
-    assert "validity by confirm: alpha was 0.05 and is 1e-12" in changes["differences"]
+    assert "validity by confirm: alpha was 0.05 and is 1e-12" in changes.differences
     every = document(audited(validity="cross-validation"))
     once = document(audited(validity=pu.CrossValidation(at_least=1)))
     changes = compare(every, once)
     jsonschema.validate(changes, schema("diff"))
-    changed = {entry["new"]["reading"] for entry in changes["verdict_changed"]}
+    changed = {entry.new.reading for entry in changes.verdict_changed}
     assert "the value of weak" in changed
     assert "the value of weak (possible -> confirmed" in diff_text(changes)
-    assert changes["new"] == []
+    assert changes.new == []
 
 
 def test_new_witnesses_may_count_only_if_they_are_confirmed():
     before = document(pu.audit(pu.Program.parse("ite(x <= 2, 0, 1)"), PEOPLE, "z", EPSILON))
     after = document(audited(WEAK, validity="confirm"))
     changes = compare(before, after)
-    assert worst(changes) == 1
-    assert worst(changes, confirmed_only=True) == 0
+    assert diff_exit_code(changes) == 1
+    assert diff_exit_code(changes, confirmed_only=True) == 0
     assert ", possible, id" in diff_text(changes)
     strong = compare(before, document(audited(validity="confirm")))
-    assert worst(strong, confirmed_only=True) == 1
+    assert diff_exit_code(strong, confirmed_only=True) == 1
     with pytest.raises(pu.DataError, match="does not say which are"):
-        worst(compare(before, document(audited(WEAK))), confirmed_only=True)
+        diff_exit_code(compare(before, document(audited(WEAK))), confirmed_only=True)
 
 
 # What fails
@@ -252,7 +254,9 @@ def test_what_cannot_be_decided_is_not_settled(tmp_path):
     found = audited(WEAK, few)
     assert {w.validity.verdict for w in found.witnesses} == {pu.Verdict.UNDECIDED}
     assert exit_code(document(found, confirmed_only=True)) == 3
-    assert "It cannot be decided with 3 permutations" in " ".join(answer(document(found)).split())
+    assert "It cannot be decided with 3 permutations" in " ".join(
+        audit_text(document(found)).split()
+    )
     arguments = (WEAK, PEOPLE, "z", EPSILON)
     with pytest.raises(AssertionError, match="Ask for more permutations"):
         pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True)
@@ -268,7 +272,7 @@ def test_what_is_judged_appropriate_is_no_confirmed_violation():
         return pu.Judgment(True, "sold to all") if "strong" in witness.term else None
 
     saved = document(audited(validity="confirm"), oracle=oracle, confirmed_only=True)
-    assert saved["validity"]["confirmed"] > saved["validity"]["confirmed_violations"] == 0
+    assert saved.validity["confirmed"] > saved.validity["confirmed_violations"] == 0
     assert exit_code(saved) == 0
 
 

@@ -24,6 +24,7 @@ from proxyuse.judge.judgment import Judgment, Oracle, judgment_of
 from proxyuse.lang.build import const
 from proxyuse.models.decisions import Decision, Positive, Threshold, TopK
 from proxyuse.notes import NoteKind
+from proxyuse.report.findings.notes import note_sentence
 from proxyuse.request import Settings
 
 FORMAT = "proxyuse certificate"
@@ -62,7 +63,7 @@ def content_of(
         "complete": audit.complete,
         "unsettled": [str(item) for item in audit.unsettled],
         "notes": [
-            {"kind": str(note.kind), "text": note.text}
+            {"kind": str(note.kind), "text": note_sentence(note)}
             for note in audit.notes
             if note.kind not in (NoteKind.METHOD, NoteKind.UNSETTLED)  # how fast; said above
         ],

@@ -29,15 +29,17 @@ from proxyuse.models.files import LoadedModel, load_model
 from proxyuse.models.registry import input_names, saw_names
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
-from proxyuse.report.answer import answer, exit_code
 from proxyuse.report.disclosure import check_min_cell
-from proxyuse.report.document import MIN_CELL, document
-from proxyuse.report.junit import junit
-from proxyuse.report.markdown import markdown
-from proxyuse.report.remarks import without_small_counts
-from proxyuse.report.sarif import sarif
+from proxyuse.report.document import document
+from proxyuse.report.findings.notes import note_sentence
+from proxyuse.report.render.csv import audit_csv
+from proxyuse.report.render.junit import audit_junit
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.sarif import audit_sarif
+from proxyuse.report.render.text import audit_text
+from proxyuse.report.result import MIN_CELL, AuditResult
 from proxyuse.report.saved import as_text
-from proxyuse.report.spreadsheet import csv_text
+from proxyuse.report.standing import exit_code
 
 FROM_PROJECT = (
     "model", "data", "protected", "target", "weights", "where", "protected_data", "key",
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(result)
     else:
-        print_text(answer(result, color=False), answer(result, color=True))
+        print_text(audit_text(result), audit_text(result, color=True))
         print_text(next_steps(project, result))
     if unwritten is not None:
         raise unwritten
@@ -72,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 def audited_files(
     options: argparse.Namespace, project: Project, records: Records | None, policy: Policy | None
-) -> tuple[Audit, dict[str, Any]]:
+) -> tuple[Audit, AuditResult]:
     """Read the files and audit; return the audit and the result document."""
     assert project.model is not None
     with bar(options.quiet) as progress:
@@ -280,7 +282,7 @@ def about(
             "target": project.target,
         },
         "notes": [
-            *(without_small_counts(note, min_cell(project)) for note in data.notes),
+            *(note_sentence(note, min_cell(project)) for note in data.notes),
             *_model_notes(model, threshold),
         ],
     }
@@ -356,15 +358,15 @@ def check_outputs(
 
 
 def _write(
-    project: Project, result: dict[str, Any], certificate: Path | None, certified: str | None
+    project: Project, result: AuditResult, certificate: Path | None, certified: str | None
 ) -> FileError | None:
     """Write the outputs; return the error if that fails, so that the result is still printed."""
     writers = (
         (project.output.json, as_text),
-        (project.output.csv, csv_text),
-        (project.output.markdown, markdown),
-        (project.output.sarif, lambda result: as_text(sarif(result))),
-        (project.output.junit, junit),
+        (project.output.csv, audit_csv),
+        (project.output.markdown, audit_markdown),
+        (project.output.sarif, lambda result: as_text(audit_sarif(result))),
+        (project.output.junit, audit_junit),
     )
     try:
         for path, writer in writers:
@@ -377,9 +379,7 @@ def _write(
     return None
 
 
-def _write_report(
-    path: Path | None, audit_result: Audit, result: dict[str, Any]
-) -> FileError | None:
+def _write_report(path: Path | None, audit_result: Audit, result: AuditResult) -> FileError | None:
     """Write the HTML report, if requested; return the error if that fails."""
     if path is None:
         return None
@@ -392,7 +392,7 @@ def _write_report(
     return None
 
 
-def next_steps(project: Project, result: dict[str, Any]) -> str:
+def next_steps(project: Project, result: AuditResult) -> str:
     """Suggest what to do with the result."""
     lines = ["", "Next steps"]
     saved = project.output.json
@@ -403,9 +403,9 @@ def next_steps(project: Project, result: dict[str, Any]) -> str:
         lines.append("- write an HTML report: add --report report.html")
     else:
         lines.append(f"- open the HTML report: {project.output.report}")
-    if result["witnesses"]:
-        first = result["witnesses"][0]["id"]
-        if result["validity"] is None:
+    if result.witnesses:
+        first = result.witnesses[0].id
+        if result.validity is None:
             lines.append("- test whether the findings are noise: add --validity confirm")
         lines += [
             f"- see one finding in detail: proxyuse show {file} --witness {first}",

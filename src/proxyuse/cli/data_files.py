@@ -20,6 +20,15 @@ from proxyuse.errors import DataError, FileError, ParseError, ProxyUseError
 from proxyuse.io.reading import Keys, TableSource, no_column, require
 from proxyuse.io.table_files import open_table, read_table
 from proxyuse.lang.kinds import BOOLEAN
+from proxyuse.notes import (
+    ConditionHolds,
+    ConditionMissing,
+    ConditionReadsMissing,
+    Note,
+    RowCount,
+    TakenFromProtected,
+    UnmatchedProtected,
+)
 from proxyuse.program import Frame, Program
 
 if TYPE_CHECKING:
@@ -50,7 +59,7 @@ class LoadedData:
     n_read: int
     paths: tuple[Path, ...]
     sha256: dict[str, str]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def load_data(
@@ -101,9 +110,8 @@ def load_data(
     ...     )
     >>> loaded.frame["age"].to_list(), loaded.protected["faith"].to_list()
     ([31, 25], ['a', 'a'])
-    >>> print(*loaded.notes, sep="\n")
-    2 of 3 rows satisfy the condition age <= 50
-    2 of 4 rows of the protected data belong to no row of the data and were left out
+    >>> [type(note).__name__ for note in loaded.notes]
+    ['ConditionHolds', 'UnmatchedProtected']
     """
     data, names = Path(data), _names(protected)
     _check_key(protected_data, key, names)
@@ -174,7 +182,7 @@ def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
 
 def _satisfying(
     where: str, frame: pd.DataFrame, path: Path
-) -> tuple[npt.NDArray[np.bool_], list[str]]:
+) -> tuple[npt.NDArray[np.bool_], list[Note]]:
     """Which rows satisfy a condition, and what is to be told about it."""
     try:
         program = Program.parse(where)
@@ -196,19 +204,17 @@ def _satisfying(
     count = int(keep.sum())
     if not count:
         raise DataError(f"no row of {len(frame):,} satisfies the condition {where}; widen it")
-    notes = [f"{count:,} of {_rows(len(frame))} satisfy the condition {where}"]
+    notes: list[Note] = [ConditionHolds(where, RowCount(count), len(frame))]
     unknown = np.isnan(values.astype(np.float64))
     if unknown.any():
-        notes.append(f"for {_rows(int(unknown.sum()))} the condition is missing; left out")
+        notes.append(ConditionMissing(RowCount(int(unknown.sum()))))
     lacking = np.zeros(len(frame), dtype=np.bool_)
     for column in columns:
         lacking |= column.is_missing
     lacking &= ~unknown
     if lacking.any():
-        notes.append(
-            f"in {_rows(int(lacking.sum()))} a value that the condition reads is missing, which "
-            f"makes a comparison false; {int((lacking & keep).sum()):,} kept"
-        )
+        kept = RowCount(int((lacking & keep).sum()))
+        notes.append(ConditionReadsMissing(RowCount(int(lacking.sum())), kept))
     return keep, notes
 
 
@@ -239,7 +245,7 @@ class _Side:
 class _Joined:
     values: dict[str, pd.Series[Any]]
     sha256: str
-    notes: list[str]
+    notes: list[Note]
 
 
 def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
@@ -252,10 +258,7 @@ def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
     place, notes = _places(data, _Side(path, reading.keys, source.names), key)
     values = reading.frame[taken].take(place).reset_index(drop=True)
     both = [name for name in taken if name in data.names]
-    notes += [
-        f"{name!r} was taken from the protected data; the data has a column of that name too"
-        for name in both
-    ]
+    notes += [TakenFromProtected(name) for name in both]
     return _Joined({name: values[name] for name in taken}, source.sha256, [*reading.notes, *notes])
 
 
@@ -268,7 +271,7 @@ def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
     return taken
 
 
-def _places(data: _Side, restricted: _Side, key: str) -> tuple[npt.NDArray[np.intp], list[str]]:
+def _places(data: _Side, restricted: _Side, key: str) -> tuple[npt.NDArray[np.intp], list[Note]]:
     """For each row of the data, the row of the restricted table with its key."""
     if data.keys.typed and restricted.keys.typed and data.keys.kind != restricted.keys.kind:
         raise FileError(f"{_kinds(data, restricted, key)}; make them the same")
@@ -288,12 +291,7 @@ def _places(data: _Side, restricted: _Side, key: str) -> tuple[npt.NDArray[np.in
     place = np.flatnonzero(there)[found]
     n_all = len(restricted.keys.texts)
     if unused := n_all - len(np.unique(place)):
-        belong = "belongs" if unused == 1 else "belong"
-        left = "was" if unused == 1 else "were"
-        return place, [
-            f"{unused:,} of {_rows(n_all)} of the protected data {belong} to no row of the data "
-            f"and {left} left out"
-        ]
+        return place, [UnmatchedProtected(RowCount(unused), n_all)]
     return place, []
 
 

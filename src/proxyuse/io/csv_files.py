@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from proxyuse.errors import FileError
 from proxyuse.io.reading import Keys, Reading, check_names, check_rows, require
+from proxyuse.notes import Note, RowCount, TakenAsMissing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,10 +205,10 @@ def _is_tsv(path: Path) -> bool:
     return ".tsv" in [suffix.lower() for suffix in path.suffixes]
 
 
-def _missing_numbers(frame: pd.DataFrame, key: str | None) -> list[str]:
+def _missing_numbers(frame: pd.DataFrame, key: str | None) -> list[Note]:
     """Turn columns of numbers that have words for missing ones into numbers; say which."""
     pandas = require("pandas", "reading a table")
-    notes = []
+    notes: list[Note] = []
     for name in frame.columns:
         column = frame[name]
         if name == key or pandas.api.types.infer_dtype(column, skipna=True) != "string":
@@ -218,11 +219,8 @@ def _missing_numbers(frame: pd.DataFrame, key: str | None) -> list[str]:
         if not found or rest.empty or (numbers := _numbers(pandas.to_numeric, rest)) is None:
             continue
         frame[name] = pandas.Series(numbers, index=rest.index, dtype=float).reindex(frame.index)
-        told = ", ".join(sorted({cell.strip() for cell in found}))
-        notes.append(
-            f"column {name!r}: {_cells(int(words.sum()))} taken as missing ({told}), for all "
-            "others are numbers"
-        )
+        missing = tuple(sorted({cell.strip() for cell in found}))
+        notes.append(TakenAsMissing(str(name), RowCount(int(words.sum())), missing))
     return notes
 
 

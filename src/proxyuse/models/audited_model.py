@@ -24,7 +24,7 @@ from proxyuse.models.decisions import (
 )
 from proxyuse.models.model_terms import DOUBLE, ModelTerms
 from proxyuse.models.registry import body_of, input_names, program_of, saw_names
-from proxyuse.notes import Note, NoteKind
+from proxyuse.notes import Note, RoundedDecisions, RowCount
 from proxyuse.program import Frame, Program
 
 
@@ -65,8 +65,7 @@ class AuditedModel:
         count = len(agreement.by_rounding)
         if not count:
             return ()
-        text = f"{count} of {agreement.rows} rows are decided by how the model's sums are rounded"
-        return (Note(NoteKind.ROUNDED, text),)
+        return (RoundedDecisions(RowCount(count), agreement.rows),)
 
 
 def audited_model(

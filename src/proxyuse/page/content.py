@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.page.glossary import glossary
 from proxyuse.page.repaired import Became, repair_section
-from proxyuse.page.shown import MOST_NAME, all_visible, cut, name, said
+from proxyuse.page.shown import MOST_NAME, PAGE, all_visible, cut, name, said
 from proxyuse.page.witness import Sections, brief, is_settled
+from proxyuse.report.findings.headline import headline
+from proxyuse.report.findings.witness import shortfall
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
-from proxyuse.report.wording import headline, lacking
+from proxyuse.report.result import AuditResult
 from proxyuse.words import count, listed
 
 MOST_FIRST = 3  # groups on the first screen
@@ -27,28 +31,28 @@ MOST_REFERENCES = 12
 Found = Mapping[str, Any]
 
 
-def page_content(audit: Audited, document: Found, repair: Repaired | None) -> dict[str, Any]:
+def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -> dict[str, Any]:
     """Everything that the templates need."""
-    document = {**document, "about": dict(document["about"])}
+    document: Found = to_builtins(result)
     repaired = None
     if repair is not None:
         repaired = repair_document(
             repair, about=document["about"], min_cell=document["min_cell"],
             written=document["about"].get("written"),
         )  # fmt: skip
-    became = None if repair is None or repaired is None else Became(repair, repaired)
+    became = None if repair is None or repaired is None else Became(repair, to_builtins(repaired))
     entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
     first = _first(document)
     keys = list(dict.fromkeys([*(group["key"] for group in first), *entries]))
     shown = sorted(keys[:MOST_SECTIONS], key=list(entries).index)
-    sections = Sections(audit, document, shown, became).all()
+    sections = Sections(audit, result, shown, became).all()
     anchors = {section["anchor"] for section in sections}
-    lines = [brief(audit, document, entry) for entry in entries.values()]
+    lines = [brief(audit, result, entry) for entry in entries.values()]
     return {
         "title": _title(document),
-        "headline": headline(document, name),
+        "headline": headline(result, PAGE),
         "facts": _facts(audit, document),
-        "first": [_look_at(audit, document, entries, group) for group in first],
+        "first": [_look_at(audit, result, entries, group) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
         "several": len(document["protected"]) > 1,
         "protected": _protected(document),
@@ -64,7 +68,7 @@ def page_content(audit: Audited, document: Found, repair: Repaired | None) -> di
         "nearest": [_near(found) for found in document["nearest"]],
         "references": _references(document),
         "repair": repair and repaired and repair_section(repair, repaired),
-        "glossary": glossary(document, repaired),
+        "glossary": glossary(document, None if repaired is None else to_builtins(repaired)),
         "check": _check(audit, document),
     }
 
@@ -106,11 +110,11 @@ def _with_front(document: Found, group: Found) -> dict[str, Any]:
 
 
 def _look_at(
-    audit: Audited, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
+    audit: Audited, result: AuditResult, entries: Mapping[tuple[str, str], Found], group: Found
 ) -> dict[str, Any]:
     front = entries[group["key"]]
     strongest = entries[group["protected"], group["strongest"]]
-    found = brief(audit, document, front)
+    found = brief(audit, result, front)
     others = group["witnesses"] - 1
     appropriate = group["witnesses"] - group["violations"] - is_settled(front)
     more = count(others, "more witness", "more witnesses") + " in its group"
@@ -120,7 +124,7 @@ def _look_at(
     return {
         **found,
         "others": more if others else "",
-        "strongest": brief(audit, document, strongest) if closer else None,
+        "strongest": brief(audit, result, strongest) if closer else None,
         "settled": not group["violations"],
     }
 
@@ -231,7 +235,7 @@ def _near(found: Found) -> dict[str, Any]:
         "reading": said(found["reading"], 160),
         "association": found["association"],
         "influence": found["influence"],
-        "lacking": lacking(found),
+        "lacking": shortfall(found["association_short_by"], found["influence_short_by"]),
     }
 
 
@@ -289,8 +293,8 @@ def _check(audit: Audited, document: Found) -> dict[str, Any]:
     association = _ASSOCIATIONS.get(document["measures"]["association"].partition(" (")[0])
     if association is not None:
         parts.append(f"--association {association}")
-    ways = (document.get("validity") or {"ways": []})["ways"]
-    parts += [f"--validity {way['way']}" for way in ways]
+    methods = (document.get("validity") or {"methods": []})["methods"]
+    parts += [f"--validity {method['name']}" for method in methods]
     return {
         "version": document["proxyuse"],
         "command": f"proxyuse audit {' '.join(parts)}",

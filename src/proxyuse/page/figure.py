@@ -23,10 +23,10 @@ from proxyuse.errors import DataError
 from proxyuse.io.writing import written
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.output.words import describe_term
 from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, drawable, place
 from proxyuse.report.document import DECIMALS, figure
 from proxyuse.report.inputs import Audited
+from proxyuse.report.reading import shown_text
 from proxyuse.validity.content import figures
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ def _draw_labels(
     """Name witnesses in words: beside them, apart from each other, and off the lines."""
     labels = []
     for witness in named:
-        words = describe_term(witness.expression, witness.term, audit.population.columns)
+        words, _ = shown_text(witness.expression, witness.term, audit.population.columns)
         if Site(0) in witness.decomposition.sites:
             words = "the whole program"
         at = figure(witness.association), figure(witness.influence)

@@ -258,8 +258,8 @@ def _statistics(document: Document) -> Iterator[Entry]:
             "the tests could not tell.",
         ),
     )
-    for way in asked["ways"]:
-        yield _WAYS[way["way"]](way)
+    for method in asked["methods"]:
+        yield _WAYS[method["name"]]({**method["options"], "tested": method["tested"]})
 
 
 def _bounds(way: Document) -> Entry:

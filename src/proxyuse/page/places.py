@@ -24,10 +24,9 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.positions import Points, Site
-from proxyuse.output.reading import reading_text
-from proxyuse.output.words import MOST_READ, describe_term
 from proxyuse.page.shown import cut, visible
 from proxyuse.program import Program
+from proxyuse.report.reading import MOST_NODES, reading_text, shown_text
 
 MOST_CLAUSE = 90
 MOST_STEPS = 24
@@ -98,12 +97,9 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
             listed = ", ".join(map(value_text, members))
             left = "" if missing or _complete(name, columns) else " or missing"
             return cut(visible(f"{name} is none of {listed}{left}"), MOST_CLAUSE)
-    text = program.brief(term) if term.size > MOST_READ else program.text_of(term)
-    said = visible(describe_term(term, text, columns))
-    if said.startswith("whether "):
-        return cut(said.removeprefix("whether "), MOST_CLAUSE)
-    said = cut(said.removeprefix("the computation "), MOST_CLAUSE)
-    return f"{said} holds" if holds else f"{said} does not hold"
+    text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
+    shown = cut(visible(shown_text(term, text, columns)[0]), MOST_CLAUSE)
+    return shown if holds else f"not {shown}"
 
 
 def _complete(name: str, columns: Mapping[str, Column]) -> bool:

@@ -17,6 +17,7 @@ from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
+from proxyuse.report.result import AuditResult
 from proxyuse.report.inputs import Audited
 from proxyuse.validity.content import figures
 from proxyuse.words import one_line, shortened
@@ -31,7 +32,7 @@ Column = Any  # a list by decomposition, or one of these for each protected attr
 
 
 def points(
-    audit: Audited, document: Mapping[str, Any], repaired: Audited | None = None
+    audit: Audited, document: AuditResult, repaired: Audited | None = None
 ) -> dict[str, Any]:
     """The decompositions of an audit in columns, and those of the repaired program if there is one.
 
@@ -51,7 +52,7 @@ def points(
     >>> columns["term"], columns["association"], columns["parent"]
     (["ite(vitamins == 1, 'a', 'b')", 'vitamins == 1', 'vitamins'], [[1.0, 1.0, 1.0]], [-1, 0, 1])
     """
-    decimals = reach_decimals(document["min_cell"], audit.population.n_rows)
+    decimals = reach_decimals(document.min_cell, audit.population.n_rows)
     names = dict.fromkeys(audit.program.variables)
     if repaired is not None:
         names.update(dict.fromkeys(repaired.program.variables))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import to_builtins
+
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.page.shown import all_visible, cut, said
+from proxyuse.page.shown import PAGE, all_visible, cut, said
+from proxyuse.report.findings.repair import repair_headline
 from proxyuse.report.inputs import Repaired
-from proxyuse.report.repair_text import repair_headline
+from proxyuse.report.repair_result import RepairResult
 from proxyuse.words import count
 
 MOST_STEPS = 40
@@ -65,8 +68,9 @@ class Became:
         return "It was not changed itself; after the other steps it is no violation."
 
 
-def repair_section(repair: Repaired, document: Found) -> dict[str, Any]:
+def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
     """The section on a repair."""
+    document: Found = to_builtins(result)
     utility = document["utility"]
     losses = [
         {"called": called, "rows": f"{loss['rows']:,}", **_loss(loss)}
@@ -76,7 +80,7 @@ def repair_section(repair: Repaired, document: Found) -> dict[str, Any]:
     sizes = [document["program"][name]["size"] for name in ("before", "after")]
     changed = document["changed"]
     return {
-        "headline": said(repair_headline(all_visible(document)), 400),
+        "headline": repair_headline(result, PAGE),
         "steps": [_step(number, step) for number, step in enumerate(document["steps"], 1)][
             :MOST_STEPS
         ],

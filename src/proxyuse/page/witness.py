@@ -6,16 +6,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import convert, to_builtins
+
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.page.model_drawing import tree_drawing
 from proxyuse.page.places import MOST_STEPS, conditions, operands
 from proxyuse.page.repaired import Became
-from proxyuse.page.shown import MOST_WORDS, all_visible, name, said
+from proxyuse.page.shown import MOST_WORDS, PAGE, all_visible, name, said
+from proxyuse.report.findings.witness import verdict_text
 from proxyuse.report.inputs import Audited
+from proxyuse.report.result import AuditResult
+from proxyuse.report.result import Witness as Witness_
 from proxyuse.report.witness_page import Pages
-from proxyuse.report.wording import verdict_text
 
 MOST_LINKS = 12
 MOST_ESTIMATES = 10  # of whose decisions change, where that is not known exactly: seconds each
@@ -38,7 +42,7 @@ class Sections:
 
     Parameters
     ----------
-    audit, document : what was found, and the same as a document.
+    audit, result : the audit and its result.
     shown : the witnesses that have a section, by protected attribute and id.
     became : what a repair made of them.
     """
@@ -46,16 +50,18 @@ class Sections:
     def __init__(
         self,
         audit: Audited,
-        document: Found,
+        result: AuditResult,
         shown: Sequence[tuple[str, str]],
         became: Became | None,
     ) -> None:
         self._audit = audit
-        self._document = document
-        self._entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
+        self._result = result
+        self._entries: dict[tuple[str, str], Found] = {
+            w.key: to_builtins(w) for w in result.witnesses
+        }
         self._witnesses = {w.key: w for w in audit.witnesses}
         self._shown = shown
-        self._pages = Pages(audit, document)
+        self._pages = Pages(audit, result)
         self._became = became
         self._estimates = 0
 
@@ -72,7 +78,7 @@ class Sections:
         if among is not None and drawing is not None and len(drawing.boxes) <= ONE_TEST:
             drawing = None  # a decision by one sum: the table of its parts says more
         return {
-            **brief(self._audit, self._document, entry),
+            **brief(self._audit, self._result, entry),
             "term": entry["term"],
             "term_cut": entry["term_length"] > len(entry["term"]),
             "origins": all_visible(entry["origins"][:MOST_LINKS]),
@@ -139,16 +145,17 @@ def _ways(ways: Sequence[list[str]]) -> list[dict[str, Any]]:
     return [{"first": way[:MOST_STEPS], "rest": max(0, len(way) - MOST_STEPS)} for way in distinct]
 
 
-def brief(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
+def brief(audit: Audited, result: AuditResult, entry: Found) -> dict[str, Any]:
     """What the first screen, the table and the section of a witness all say."""
     reading = entry["reading"]
+    witness = convert(entry, Witness_)
     return {
         "id": entry["id"],
         "protected_name": name(entry["protected"]),
-        "protected_index": [z["name"] for z in document["protected"]].index(entry["protected"]),
+        "protected_index": [z.name for z in result.protected].index(entry["protected"]),
         "anchor": anchor(audit, entry["protected"], entry["id"]),
         "reading": said(reading),
-        "share_changes": document["measures"]["influence"] == QuantitativeInputInfluence().name,
+        "share_changes": result.measures.influence == QuantitativeInputInfluence().name,
         "short_reading": said(reading, 120),
         "whole_reading": all_visible(reading) if len(reading) > 240 else "",
         "explicit": entry["explicit"],
@@ -162,7 +169,7 @@ def brief(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
         "guess": entry["guess"],
         "bounds": _bounds(entry.get("validity") or {}),
         "verdict": verdict(entry),
-        "verdict_text": verdict_text(document, entry, name),
+        "verdict_text": verdict_text(result, witness, PAGE),
         "judgment": _judgment(entry["judgment"]),
         "judged": judged(entry),
     }

@@ -35,19 +35,16 @@ all rows; on a few hundred rows either may succeed. This module knows nothing of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
+from proxyuse.report.result import Cell, Commonest, Table
 
 MOST_LINES = 20
 WITHHELD = "withheld"
 _SHOWN, _SMALL, _WITHHELD = range(3)
-
-Cell = int | str
-"""A number of rows, ``<m``, or ``withheld``."""
 
 
 def check_min_cell(min_cell: object) -> None:
@@ -157,13 +154,13 @@ def _hide_rectangle(
 
 def printed_table(
     counts: Array, rows: Sequence[str], columns: Sequence[str], min_cell: int
-) -> dict[str, Any]:
-    """A table of counts as it may be printed, with its totals and the commonest column of a row.
+) -> Table:
+    """A table of counts as it may be printed, with its totals and the commonest column per row.
 
     Examples
     --------
-    >>> printed_table(np.array([[3, 90], [60, 70]]), ["false", "true"], ["'a'", "'b'"], 5)["cells"]
-    [['<5', 'withheld'], ['withheld', 'withheld']]
+    >>> printed_table(np.array([[3, 90], [60, 70]]), ["false", "true"], ["'a'", "'b'"], 5).cells
+    (('<5', 'withheld'), ('withheld', 'withheld'))
     """
     check_min_cell(min_cell)
     across = joined_lines(counts.sum(axis=1).tolist(), min_cell)
@@ -173,37 +170,33 @@ def printed_table(
     cells = printed_cells(joined, min_cell)
     labels = joined_labels(columns, down)
     totals = joined.sum(axis=1).tolist()
-    return {
-        "rows": joined_labels(rows, across),
-        "columns": labels,
-        "cells": cells,
-        "row_totals": totals,
-        "column_totals": joined.sum(axis=0).tolist(),
-        "commonest": [
+    return Table(
+        tuple(joined_labels(rows, across)),
+        tuple(labels),
+        tuple(map(tuple, cells)),
+        tuple(totals),
+        tuple(joined.sum(axis=0).tolist()),
+        tuple(
             _commonest(line, labels, total, min_cell)
             for line, total in zip(cells, totals, strict=True)
-        ],
-    }
+        ),
+    )
 
 
 def _commonest(
     cells: Sequence[Cell], labels: Sequence[str], total: int, min_cell: int
-) -> dict[str, Any] | None:
-    """The column most rows of a line are in, and their share: what the printed cells tell."""
-    left = total - sum(cell for cell in cells if isinstance(cell, int))
+) -> Commonest | None:
+    """The column that holds most rows of a line, and their share, from the printed cells alone."""
+    hidden = total - sum(cell for cell in cells if isinstance(cell, int))
     most = [
-        cell if isinstance(cell, int) else left if cell == WITHHELD else min(left, min_cell - 1)
+        cell if isinstance(cell, int) else hidden if cell == WITHHELD else min(hidden, min_cell - 1)
         for cell in cells
     ]
     least = [
         cell if isinstance(cell, int) else max(0, total - (sum(most) - top))
         for cell, top in zip(cells, most, strict=True)
     ]
-    for place, low in enumerate(least):
-        if all(low >= top for other, top in enumerate(most) if other != place) and total:
-            return {
-                "column": labels[place],
-                "at_least": round(low / total, 4),
-                "at_most": round(most[place] / total, 4),
-            }
+    for index, low in enumerate(least):
+        if all(low >= top for other, top in enumerate(most) if other != index) and total:
+            return Commonest(labels[index], round(low / total, 4), round(most[index] / total, 4))
     return None

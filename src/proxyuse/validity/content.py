@@ -1,13 +1,12 @@
-"""What statistics say as plain values: for words, and for documents.
+"""The statistics of a witness as plain values, for reports and data frames.
 
-Bounds are rounded outwards and p-values upwards, so that what is printed holds, too.
+Bounds are rounded outwards and p-values upwards, so that the printed values hold as well.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
 from dataclasses import asdict
 from decimal import ROUND_CEILING, Context
 from typing import Any
@@ -15,26 +14,14 @@ from typing import Any
 from proxyuse.detect.witnesses import Witness
 from proxyuse.validity.assess import Assessment
 from proxyuse.validity.options import Method
-from proxyuse.verdict import Validity, Verdict, counts
+from proxyuse.verdict import Validity, Verdict
 
 DECIMALS = 4
 _P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
 
 
-def assessment_content(found: Assessment, witnesses: Iterable[Witness]) -> dict[str, Any]:
-    """What was asked, how many of the witnesses got which verdict, and what is to know of it."""
-    return {
-        "ways": [
-            {"way": method.name, **_options(method), "tested": tested}
-            for method, tested in zip(found.methods, found.tested, strict=True)
-        ],
-        **counts(found.of(witness).verdict for witness in witnesses),
-        "remarks": list(found.remarks),
-    }
-
-
-def _options(method: Method) -> dict[str, Any]:
-    """The options of a way in types that JSON knows."""
+def method_options(method: Method) -> dict[str, Any]:
+    """The options of a method, in types that JSON knows."""
     return {name: _plain(value) for name, value in asdict(method).items()}
 
 
@@ -48,9 +35,9 @@ def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:
     """What is known of one witness."""
     said = found.of(witness)
     return {
-        "verdict": str(said.verdict),
-        "by_way": {
-            method.name: str(verdicts[witness.key])
+        "verdict": said.verdict,
+        "by_method": {
+            method.name: verdicts[witness.key]
             for method, verdicts in zip(found.methods, found.verdicts, strict=True)
         },
         **figures(said),
