@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install -qq --constraint constraints.txt --edita
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow bench reproduce docs lint format venv clean
+.PHONY: help demo test test-slow bench reproduce docs schemas lint format venv clean
 
 help:  ## Show this list
 	@echo "Usage: make <target>   (PYTHON=python3.12 picks the Python that makes $(VENV))"
@@ -47,6 +47,9 @@ reproduce: $(VENV)/.dev  ## Repeat the paper's experiments and rewrite docs/pape
 docs: $(VENV)/.docs  ## Build the documentation as a site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Built in build/site. To read it, with search: $(PYTHON) -m http.server -d build/site"
+
+schemas: $(VENV)/.dev  ## Write docs/schema from the types of the results
+	@$(BIN)/python scripts/make_schemas.py
 
 lint: $(VENV)/.dev  ## Run the checks that need no test: style, types, imports
 	@echo "ruff check"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from itertools import count
 from typing import Any
@@ -17,6 +16,7 @@ from proxyuse.auditing import examine
 from proxyuse.cli.main import main
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.report.document import document
+from proxyuse.report.saved import as_text
 from proxyuse.request import request_for
 
 ROWS = 300
@@ -94,7 +94,7 @@ def test_what_was_not_measured_is_named():
     assert found.unsettled[0].what == "computations"
     assert found.unsettled[0].count > 0
     assert found.notes[0].kind is pu.NoteKind.TIME_LIMIT
-    assert "Stopped after 2 s, as asked; " in str(found)
+    assert "Stopped after 2 s, as requested. " in str(found)
     assert "computations were not measured" in str(found)
 
 
@@ -118,14 +118,14 @@ def test_when_the_search_is_stopped_the_combinations_are_named():
             break
     assert found.unsettled[0].count > 0
     assert found.notes[0].kind is pu.NoteKind.TIME_LIMIT
-    assert "combinations" in found.notes[0].text
+    assert found.notes[0].missing == "combinations"
 
 
 @pytest.mark.parametrize("steps", [0.5, 10, 40])
 def test_a_stopped_audit_can_be_shown_and_asked_further(steps):
     found = audited(RULE, steps)
     found.to_frame()
-    json.dumps(document(found), allow_nan=False)
+    as_text(document(found))
     found.validated("confirm")
     found.validated(pu.CrossValidation(splits=2))
     assert repr(found)
@@ -196,7 +196,7 @@ def files(tmp_path, monkeypatch):
 
 def test_a_stopped_audit_that_found_nothing_ends_with_3(files, capsys):
     assert main([*files, "--time-limit", "0.000001"]) == 3
-    assert "Stopped after 1e-06 s, as asked; " in capsys.readouterr().out
+    assert "Stopped after 1e-06 s, as requested. " in capsys.readouterr().out
 
 
 def test_an_audit_in_time_ends_as_without_a_limit(files, capsys):
