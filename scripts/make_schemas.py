@@ -16,7 +16,11 @@ from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult
 
 FOLDER = Path(__file__).parent.parent / "docs" / "schema"
-RESULTS = {"audit": AuditResult, "repair": RepairResult, "diff": DiffResult}
+RESULTS: dict[str, type[msgspec.Struct]] = {
+    "audit": AuditResult,
+    "repair": RepairResult,
+    "diff": DiffResult,
+}
 
 
 def schema_text(kind: type[msgspec.Struct]) -> str:

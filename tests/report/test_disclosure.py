@@ -151,7 +151,7 @@ def test_what_is_said_of_the_commonest_value_is_true(counts):
         return
     for said, line, total in zip(printed.commonest, exact.cells, exact.row_totals, strict=True):
         if said is not None:
-            most = line[printed.columns.index(said.column)]
+            most: Any = line[printed.columns.index(said.column)]
             assert most == max(line)
             assert said.at_least - 1e-4 <= most / total <= said.at_most + 1e-4
 

@@ -103,7 +103,7 @@ def test_witnesses_are_those_of_the_audit(audit):
     for said, witness in zip(found.witnesses, audit.witnesses, strict=True):
         assert said.association == pytest.approx(witness.association, abs=1e-4)
         assert said.influence == pytest.approx(witness.influence, abs=1e-4)
-        assert said.association <= said.ceiling + 1e-4
+        assert said.association <= (said.ceiling or 0) + 1e-4
         assert said.variables
     assert sum(group.witnesses for group in found.groups) == len(audit.witnesses)
     assert found.decompositions == len(audit.decompositions)

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import proxyuse
 from proxyuse.cli.printing import print_json, print_text
 
-REQUIRED = ("numpy", "narwhals", "numba", "scipy")
+REQUIRED = ("msgspec", "numpy", "narwhals", "numba", "scipy")
 OPTIONAL = {
     "pandas": ("files", "read data files"),
     "pyarrow": ("files", "read Parquet, Arrow and Feather files"),

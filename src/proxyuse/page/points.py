@@ -17,8 +17,8 @@ from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
-from proxyuse.report.result import AuditResult
 from proxyuse.report.inputs import Audited
+from proxyuse.report.result import AuditResult
 from proxyuse.validity.content import figures
 from proxyuse.words import one_line, shortened
 
