@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         "status anyway?\n"
     )
     print_text(audit_text(content, color=False), audit_text(content, color=True))
-    print_text("\nYou decide whether this use is acceptable.\n")
+    print_text("")
     if options.report is not None:
         print_text(f"HTML report: {options.report}\n")
     print_text(_next(options.files))
