@@ -57,7 +57,7 @@ def draw(
     >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> ax = draw(found, ax=Figure().subplots())
     >>> ax.get_xlabel(), [text.get_text() for text in ax.texts][-1]
-    ('association with pregnant', 'the value of vitamins')
+    ('association with pregnant', 'vitamins')
     """
     plotting = _matplotlib("pyplot")
     name = _protected(audit, protected)

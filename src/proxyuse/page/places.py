@@ -84,7 +84,7 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
     --------
     >>> program = Program.parse("ite(age <= 30, 'a', 'b')")
     >>> [clause(program.term.guard, program, {}, holds) for holds in (True, False)]
-    ['age is at most 30', 'age is above 30 or missing']
+    ['age <= 30', 'age > 30 or missing']
     """
     while isinstance(term, Not):
         term, holds = term.operand, not holds
@@ -97,9 +97,15 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
             listed = ", ".join(map(value_text, members))
             left = "" if missing or _complete(name, columns) else " or missing"
             return cut(visible(f"{name} is none of {listed}{left}"), MOST_CLAUSE)
+    or_missing = ""
+    match term:
+        case Compare(relation, one, other, precision, True):
+            term, or_missing = Compare(relation, one, other, precision, False), " or missing"
+        case Member(operand, members, True):
+            term, or_missing = Member(operand, members, False), " or missing"
     text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
     shown = cut(visible(shown_text(term, text, columns)[0]), MOST_CLAUSE)
-    return shown if holds else f"not {shown}"
+    return f"{shown}{or_missing}" if holds else f"not {shown}"
 
 
 def _complete(name: str, columns: Mapping[str, Column]) -> bool:
@@ -113,7 +119,7 @@ def conditions(program: Program, columns: Mapping[str, Column], point: int) -> l
     --------
     >>> program = Program.parse("ite(a == 1, 0, ite(b == 2, 1, 2))")
     >>> conditions(program, {}, len(program.points) - 1)
-    ['a is not 1 or missing', 'b is not 2 or missing']
+    ['a != 1 or missing', 'b != 2 or missing']
     """
     points = program.points
     found = []
