@@ -11,10 +11,9 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError
 from proxyuse.judge.judgment import Oracle
 from proxyuse.notes import NoteKind
-from proxyuse.report.answer import answer
 from proxyuse.report.diff import compare
-from proxyuse.report.diff_text import diff_text
 from proxyuse.report.document import document
+from proxyuse.report.render.text import audit_text, diff_text
 from proxyuse.report.saved import read_document
 from proxyuse.settings import DELTA, EPSILON
 from proxyuse.verdict import Verdict
@@ -71,19 +70,21 @@ def assert_no_proxy_use(
     if known is not None:
         earlier = read_document(known)
         comparison = compare(earlier, document(replace(found, witnesses=violations)))
-        if comparison["new"]:
+        if comparison.new:
             raise AssertionError(diff_text(comparison))
         if undecided:
-            new = compare(earlier, document(replace(found, witnesses=undecided)))["new"]
+            new = compare(earlier, document(replace(found, witnesses=undecided))).new
             undecided = undecided if new else []
     elif violations:
-        raise AssertionError(answer(document(found, oracle=oracle, confirmed_only=confirmed_only)))
+        raise AssertionError(
+            audit_text(document(found, oracle=oracle, confirmed_only=confirmed_only))
+        )
     if (undecided or not found.complete) and not allow_unsettled:
         more = "Ask for more permutations" if undecided else "Give a larger budget"
         if any(note.kind is NoteKind.TIME_LIMIT for note in found.notes):
             more = "Give a longer time limit"
         raise AssertionError(
-            f"{found}\n\nNot everything could be settled. {more}, or pass "
+            f"{found}\n\nThe search is incomplete. {more}, or pass "
             "allow_unsettled=True if that is acceptable."
         )
     return found
