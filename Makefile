@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install -qq --constraint constraints.txt --edita
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow bench reproduce docs lint format venv clean
+.PHONY: help demo test test-slow bench reproduce docs schemas lint format venv clean
 
 help:  ## Show this list
 	@echo "Usage: make <target>   (PYTHON=python3.12 sets the Python that creates $(VENV))"
@@ -43,6 +43,9 @@ reproduce: $(VENV)/.dev  ## Repeat the paper's experiments and update docs/paper
 docs: $(VENV)/.docs  ## Build the documentation into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Built build/site. To read it with search: $(PYTHON) -m http.server -d build/site"
+
+schemas: $(VENV)/.dev  ## Write docs/schema from the types of the results
+	@$(BIN)/python scripts/make_schemas.py
 
 lint: $(VENV)/.dev  ## Check style, types and imports
 	@echo "ruff check"

@@ -1,6 +1,6 @@
 """Write the JSON Schemas of `docs/schema`, each generated from the types that define the format.
 
-Run it after a change to one of these types: ``python scripts/make_schemas.py``.
+Run it after a change to one of these types: ``make schemas``.
 """
 
 from __future__ import annotations
@@ -10,14 +10,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from proxyuse.cli import datasets_command, doctor_command
 from proxyuse.judge import policy
+from proxyuse.report.diff_result import DiffResult
+from proxyuse.report.repair_result import RepairResult
+from proxyuse.report.result import AuditResult
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
+
+
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the schema of a type."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, **msgspec.json.schema(kind)}
+
+
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "audit": lambda: schema_of(AuditResult),
     "datasets": datasets_command.schema,
+    "diff": lambda: schema_of(DiffResult),
     "doctor": doctor_command.schema,
     "policy": policy.schema,
+    "repair": lambda: schema_of(RepairResult),
 }
 
 

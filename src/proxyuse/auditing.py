@@ -29,7 +29,6 @@ from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.notes import Note, NoteKind
 from proxyuse.options import documented, from_keywords
-from proxyuse.output.words import describe_findings
 from proxyuse.program import Program
 from proxyuse.request import Request, engine_for, request_for
 from proxyuse.settings import (
@@ -41,7 +40,6 @@ from proxyuse.settings import (
     Settings,
 )
 from proxyuse.validity.assess import Assessment, assess
-from proxyuse.validity.content import assessment_content, validity_content
 from proxyuse.validity.evidence import Evidence
 from proxyuse.validity.options import methods_of
 
@@ -158,6 +156,25 @@ class Audit:
             z.name for z in self.population.protected if z.source in self.program.variables
         )
 
+    def note_sentences(self, kind: NoteKind | None = None) -> list[str]:
+        """The notes as sentences.
+
+        Parameters
+        ----------
+        kind : only the notes of this kind; all by default.
+
+        Examples
+        --------
+        >>> import proxyuse as pu
+        >>> data = {"x": [1, 2, 3], "z": [0, 1, 1], "w": [1, 1, 0]}
+        >>> audit = pu.audit(pu.Program.parse("x"), data, "z", weights="w")
+        >>> audit.note_sentences(pu.NoteKind.DROPPED)
+        ['Dropped 1 row of weight 0.']
+        """
+        from proxyuse.report.findings.notes import note_sentence
+
+        return [note_sentence(note) for note in self.notes if kind in (None, note.kind)]
+
     def to_frame(self, full_terms: bool = False) -> pd.DataFrame:
         """Return a pandas data frame with one row per decomposition and protected attribute.
 
@@ -243,21 +260,10 @@ class Audit:
         return write_page(path, self, **options)
 
     def __str__(self) -> str:
-        validity = self.validity
-        return describe_findings(
-            self.witnesses,
-            self.population,
-            measured=len(self.decompositions),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            complete=self.complete,
-            notes=self.notes,
-            influence=self.measures[1],
-            validity=None if validity is None else assessment_content(validity, self.witnesses),
-            validities=None
-            if validity is None
-            else {w.key: validity_content(validity, w) for w in self.witnesses},
-        )
+        from proxyuse.report.document import document
+        from proxyuse.report.render.text import MOST_GROUPS, audit_text
+
+        return audit_text(document(self, most_groups=MOST_GROUPS))
 
     def __repr__(self) -> str:
         complete = "complete" if self.complete else "not complete"

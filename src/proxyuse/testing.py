@@ -12,10 +12,9 @@ from proxyuse.errors import DataError
 from proxyuse.judge.judgment import Oracle
 from proxyuse.notes import NoteKind
 from proxyuse.options import documented
-from proxyuse.report.answer import answer
 from proxyuse.report.diff import compare
-from proxyuse.report.diff_text import diff_text
 from proxyuse.report.document import document
+from proxyuse.report.render.text import audit_text, diff_text
 from proxyuse.report.saved import read_document
 from proxyuse.settings import DELTA, EPSILON, AuditKeywords, AuditOptions
 from proxyuse.verdict import Verdict
@@ -73,13 +72,15 @@ def assert_no_proxy_use(
     if known is not None:
         earlier = read_document(known)
         comparison = compare(earlier, document(replace(result, witnesses=violations)))
-        if comparison["new"]:
+        if comparison.new:
             raise AssertionError(diff_text(comparison))
         if undecided:
-            new = compare(earlier, document(replace(result, witnesses=undecided)))["new"]
+            new = compare(earlier, document(replace(result, witnesses=undecided))).new
             undecided = undecided if new else []
     elif violations:
-        raise AssertionError(answer(document(result, oracle=oracle, confirmed_only=confirmed_only)))
+        raise AssertionError(
+            audit_text(document(result, oracle=oracle, confirmed_only=confirmed_only))
+        )
     if (undecided or not result.complete) and not allow_unsettled:
         advice = "Use more permutations" if undecided else "Pass a larger budget"
         if any(note.kind is NoteKind.TIME_LIMIT for note in result.notes):

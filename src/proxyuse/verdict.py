@@ -5,9 +5,13 @@ Only the words and numbers stand here; how they are found is the business of `va
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 
 class Verdict(StrEnum):
@@ -18,16 +22,24 @@ class Verdict(StrEnum):
     UNDECIDED = "cannot be decided"
 
 
-def counts(verdicts: Iterable[str]) -> dict[str, int]:
-    """How many there are of each, as documents call them.
+class VerdictCounts(Struct, frozen=True):
+    """How many witnesses got each verdict.
 
     Examples
     --------
-    >>> counts([Verdict.POSSIBLE, Verdict.UNDECIDED, "possible"])
-    {'confirmed': 0, 'possible': 2, 'undecided': 1}
+    >>> VerdictCounts.of([Verdict.POSSIBLE, Verdict.UNDECIDED, "possible"])
+    VerdictCounts(confirmed=0, possible=2, undecided=1)
     """
-    given = list(verdicts)
-    return {verdict.name.lower(): given.count(verdict) for verdict in Verdict}
+
+    confirmed: Annotated[int, Meta(ge=0)]
+    possible: Annotated[int, Meta(ge=0)]
+    undecided: Annotated[int, Meta(ge=0)]
+
+    @classmethod
+    def of(cls, verdicts: Iterable[str]) -> VerdictCounts:
+        """Count verdicts."""
+        known = Counter(map(str, verdicts))
+        return cls(*(known[str(verdict)] for verdict in Verdict))
 
 
 Interval = tuple[float, float]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from proxyuse.data.columns import Kind
 from proxyuse.data.population import Population
 from proxyuse.errors import DataError, KindError
-from proxyuse.notes import NoteKind
+from proxyuse.notes import MissingCounted, MissingDropped, NoteKind, RowCount, ZeroWeight
 
 DATA = {"age": [20, 30, 40], "sex": ["f", "m", "f"], "race": ["a", "b", "b"], "w": [1, 2, 3]}
 
@@ -235,13 +235,13 @@ def test_rows_of_weight_0_are_dropped_with_a_note(make):
     assert people.columns["age"].decode() == [20.0, 40.0]
     assert [p.column.decode() for p in people.protected] == [["f", "f"], ["a", "b"]]
     assert people.protected[0].column.categories == ("f", "m")
-    assert [note.kind for note in people.notes] == [NoteKind.DROPPED]
-    assert people.notes[0].text == "1 row of weight 0 was dropped"
+    assert people.notes == (ZeroWeight(RowCount(1)),)
+    assert people.notes[0].kind is NoteKind.DROPPED
 
 
 def test_several_rows_of_weight_0_are_counted():
     people = Population.build(DATA, protected="sex", weights=[0, 0, 1])
-    assert people.notes[0].text == "2 rows of weight 0 were dropped"
+    assert people.notes == (ZeroWeight(RowCount(2)),)
 
 
 @pytest.mark.parametrize(
@@ -305,9 +305,7 @@ def test_rows_with_any_missing_protected_value_are_dropped_on_demand(make):
     assert people.columns["age"].decode() == [1.0, 4.0]
     assert people.protected[1].column.values.dtype == np.bool_
     assert len(people.weights) == 2
-    assert [str(note) for note in people.notes] == [
-        "dropped: 2 rows without a value of 'sex' or 'ill' were dropped"
-    ]
+    assert people.notes == (MissingDropped(("sex", "ill"), RowCount(2)),)
 
 
 @each_table
@@ -319,7 +317,7 @@ def test_missing_counts_as_a_value_on_demand(make):
     assert people.protected[0].column.decode() == ["f", None, "m", "f"]
     assert people.protected[1].column.decode() == [True, None, None, False]
     assert [note.kind for note in people.notes] == [NoteKind.MISSING] * 2
-    assert people.notes[1].text == "'ill' is missing in 2 rows; missing counts as a value"
+    assert people.notes[1] == MissingCounted("ill", RowCount(2, private=True))
 
 
 def test_a_missing_value_in_a_row_of_weight_0_does_not_matter():

@@ -23,8 +23,8 @@ Z = {"z": np.arange(ROWS) % 2}
 
 def method(program: str, **options: Any) -> str:
     audit = pu.audit(pu.Program.parse(program), DATA, Z, **options)
-    (note,) = (note for note in audit.notes if note.kind is NoteKind.METHOD)
-    return note.text
+    (sentence,) = audit.note_sentences(NoteKind.METHOD)
+    return sentence
 
 
 TREE = "ite(x <= 2, ite(y <= 0, 0, 1), ite(x <= 4, 1, 0))"
@@ -57,8 +57,8 @@ def test_trees_are_counted_where_there_is_enough_to_count(program: str) -> None:
     many = 100
     data = {name: np.tile(values, many) for name, values in DATA.items()}
     audit = pu.audit(pu.Program.parse(program), data, {"z": np.tile(Z["z"], many)})
-    (note,) = (note for note in audit.notes if note.kind is NoteKind.METHOD)
-    assert "from counts of the trees" in note.text
+    (sentence,) = audit.note_sentences(NoteKind.METHOD)
+    assert "from counts of the trees" in sentence
     few = pu.audit(pu.Program.parse(program), DATA, Z)
     for one, other in zip(audit.decompositions, few.decompositions, strict=True):
         assert one.id == other.id

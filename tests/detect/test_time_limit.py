@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from itertools import count
 from typing import Any
@@ -17,6 +16,7 @@ from proxyuse.auditing import examine
 from proxyuse.cli.main import main
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.report.document import document
+from proxyuse.report.saved import as_text
 from proxyuse.request import request_for
 from proxyuse.settings import AuditOptions
 
@@ -95,7 +95,7 @@ def test_what_was_not_measured_is_named():
     assert audit.unsettled[0].what == "computations"
     assert audit.unsettled[0].count > 0
     assert audit.notes[0].kind is pu.NoteKind.TIME_LIMIT
-    assert "Stopped after 2 s, as asked; " in str(audit)
+    assert "Stopped after 2 s, as requested. " in str(audit)
     assert "computations were not measured" in str(audit)
 
 
@@ -119,14 +119,14 @@ def test_when_the_search_is_stopped_the_combinations_are_named():
             break
     assert audit.unsettled[0].count > 0
     assert audit.notes[0].kind is pu.NoteKind.TIME_LIMIT
-    assert "combinations" in audit.notes[0].text
+    assert "combinations" in audit.note_sentences()[0]
 
 
 @pytest.mark.parametrize("steps", [0.5, 10, 40])
 def test_a_stopped_audit_can_be_shown_and_asked_further(steps):
     audit = audited(RULE, steps)
     audit.to_frame()
-    json.dumps(document(audit), allow_nan=False)
+    as_text(document(audit))
     audit.validated("confirm")
     audit.validated(pu.CrossValidation(splits=2))
     assert repr(audit)
@@ -153,7 +153,7 @@ def test_a_limit_is_a_positive_number(limit):
 
 
 def test_a_test_of_a_model_that_ran_out_of_time_fails():
-    with pytest.raises(AssertionError, match="Give a longer time limit"):
+    with pytest.raises(AssertionError, match="Pass a longer time limit"):
         pu.assert_no_proxy_use(RULE, PEOPLE, "z", time_limit=1e-9)
 
 
@@ -197,7 +197,7 @@ def files(tmp_path, monkeypatch):
 
 def test_a_stopped_audit_that_found_nothing_ends_with_3(files, capsys):
     assert main([*files, "--time-limit", "0.000001"]) == 3
-    assert "Stopped after 1e-06 s, as asked; " in capsys.readouterr().out
+    assert "Stopped after 1e-06 s, as requested. " in capsys.readouterr().out
 
 
 def test_an_audit_in_time_ends_as_without_a_limit(files, capsys):

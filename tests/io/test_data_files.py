@@ -25,6 +25,15 @@ import proxyuse as pu
 from proxyuse.cli.data_files import load_data, read_table
 from proxyuse.errors import DataError, FileError
 from proxyuse.io.table_files import open_table
+from proxyuse.notes import (
+    ConditionHolds,
+    ConditionMissing,
+    ConditionReadsMissing,
+    RowCount,
+    TakenAsMissing,
+    TakenFromProtected,
+    UnmatchedProtected,
+)
 
 PEOPLE = {"age": [31, 64, None, 25], "country": ["NA", "SE", None, "?"], "member": [True] * 4}
 
@@ -182,9 +191,7 @@ def test_among_numbers_a_word_for_missing_is_missing_and_that_is_noted(tmp_path,
     assert table["n"].dtype == np.float64
     np.testing.assert_array_equal(table["n"], [float(number), np.nan, np.nan, float(number)])
     (note,) = load_data(path, protected=["z"]).notes
-    assert note == (
-        f"column 'n': 1 cell read as missing ({word.strip()}), because all others are numbers"
-    )
+    assert note == TakenAsMissing("n", RowCount(1), (word.strip(),))
 
 
 @pytest.mark.parametrize("cells", [["NA", "x", "1"], ["NA", "?"], ["NA", "true"], ["NA", "0x10"]])
@@ -439,33 +446,22 @@ ROWS = "age,sex,member\n20,f,True\n30,m,\n40,f,False\n,m,True\n"
 @pytest.mark.parametrize(
     ("where", "kept", "notes"),
     [
-        ("sex == 'f'", [0, 2], ["2 of 4 rows satisfy the condition sex == 'f'"]),
-        ("true", [0, 1, 2, 3], ["4 of 4 rows satisfy the condition true"]),
+        ("sex == 'f'", [0, 2], []),
+        ("true", [0, 1, 2, 3], []),
         (
             "age <= 30",
             [0, 1],
-            [
-                "2 of 4 rows satisfy the condition age <= 30",
-                "a value that the condition reads is missing in 1 row, which makes a comparison "
-                "false; 0 rows kept",
-            ],
+            [ConditionReadsMissing(RowCount(1), RowCount(0))],
         ),
         (
             "not (age <= 30)",
             [2, 3],
-            [
-                "2 of 4 rows satisfy the condition not (age <= 30)",
-                "a value that the condition reads is missing in 1 row, which makes a comparison "
-                "false; 1 row kept",
-            ],
+            [ConditionReadsMissing(RowCount(1), RowCount(1))],
         ),
         (
             "member",
             [0, 3],
-            [
-                "2 of 4 rows satisfy the condition member",
-                "the condition is missing in 1 row; excluded",
-            ],
+            [ConditionMissing(RowCount(1))],
         ),
     ],
 )
@@ -474,7 +470,7 @@ def test_rows_that_satisfy_a_condition_stay(tmp_path, where, kept, notes):
     loaded = load_data(path, protected=["sex"], where=where)
     whole = read_table(path)
     pd.testing.assert_frame_equal(loaded.frame, whole.iloc[kept].reset_index(drop=True))
-    assert list(loaded.notes) == notes
+    assert list(loaded.notes) == [ConditionHolds(where, RowCount(len(kept)), 4), *notes]
     assert loaded.n_read == 4
 
 
@@ -535,9 +531,7 @@ def test_keys_with_missing_ones_among_whole_numbers_stay_exact(tmp_path):
     people = {"id": pa.array([2**60, None, 2**60 + 1]), "faith": ["a", "b", "c"]}
     loaded = joined(tmp_path, {"id": [2**60 + 1, 2**60]}, people, ("parquet", "parquet"))
     assert loaded.protected["faith"].to_list() == ["c", "a"]
-    assert loaded.notes == (
-        "1 of 3 rows of the protected data matches no row of the data; it was ignored",
-    )
+    assert loaded.notes == (UnmatchedProtected(RowCount(1), 3),)
 
 
 def test_keys_are_compared_as_they_are_written(tmp_path):
@@ -563,7 +557,7 @@ def test_an_attribute_of_both_tables_is_taken_from_the_restricted_one_with_a_not
     data, people = {"id": [1], "faith": ["x"]}, {"id": [1], "faith": ["a"]}
     loaded = joined(tmp_path, data, people)
     assert loaded.protected["faith"].to_list() == ["a"]
-    assert "although the data has this column too" in loaded.notes[0]
+    assert loaded.notes[0] == TakenFromProtected("faith")
 
 
 def test_a_condition_comes_before_the_keys(tmp_path):
@@ -572,7 +566,7 @@ def test_a_condition_comes_before_the_keys(tmp_path):
     loaded = joined(tmp_path, data, people, where="age <= 30")
     assert loaded.protected["faith"].to_list() == ["a", "b"]
     assert loaded.protected["faith"].index.equals(loaded.frame.index)
-    assert loaded.notes[-1].startswith("1 of 3 rows of the protected data")
+    assert loaded.notes[-1] == UnmatchedProtected(RowCount(1), 3)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from proxyuse.models import checks
 from proxyuse.models.audited_model import audited_model
 from proxyuse.models.registry import register, translation_of
 from proxyuse.models.translation import Translation
-from proxyuse.notes import NoteKind
+from proxyuse.notes import NoteKind, RoundedDecisions, RowCount
 
 RNG = np.random.default_rng(11)
 X = pd.DataFrame({"a": RNG.normal(size=300), "b": RNG.integers(0, 5, 300), "c": RNG.random(300)})
@@ -49,8 +49,8 @@ def test_a_threshold_decides_as_predict_proba_does(model: Any, threshold: float)
 def test_a_threshold_on_a_forest_is_counted_as_a_sum_of_trees() -> None:
     model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
     found = pu.audit(model, X, Z, decision=pu.Threshold(0.37), budget=pu.Budget(subsets=0))
-    (note,) = (note for note in found.notes if note.kind is NoteKind.METHOD)
-    assert "from counts of the trees" in note.text
+    (sentence,) = found.note_sentences(NoteKind.METHOD)
+    assert "from counts of the trees" in sentence
     origins = [found.program.origin(str(d.positions[0])) for d in found.decompositions]
     trees = {origin.tree for origin in origins if origin is not None}
     assert trees == {None, 0, 1, 2, 3, 4}  # of the whole, and of each tree
@@ -179,8 +179,7 @@ def test_an_audit_refuses_a_program_that_says_something_else_than_its_model() ->
 def test_rows_decided_by_rounding_are_counted() -> None:
     rows = pd.DataFrame({"x": [0.1, 0.5, 0.7, 0.2]})
     found = pu.audit(Stubborn(0.5 - 1e-12), rows, {"z": [0, 1, 0, 1]})
-    (note,) = (note for note in found.notes if note.kind is NoteKind.ROUNDED)
-    assert note.text.startswith("1 of 4 rows")
+    assert RoundedDecisions(RowCount(1), 4) in found.notes
 
 
 def test_rows_that_are_dropped_are_not_compared() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,12 +46,12 @@ def possible_values(printed, cell, min_cell):
 
     A table with given totals and bounds has whole corners, so linear programming is exact.
     """
-    cells = printed["cells"]
+    cells = printed.cells
     height, width = len(cells), len(cells[0])
     bounds = [promised(entry, min_cell) for line in cells for entry in line]
     across = np.kron(np.eye(height), np.ones(width))
     down = np.kron(np.ones(height), np.eye(width))
-    totals = [*printed["row_totals"], *printed["column_totals"]]
+    totals = [*printed.row_totals, *printed.column_totals]
     aim = np.zeros(height * width)
     aim[cell[0] * width + cell[1]] = 1
     ends: list[int] = []
@@ -66,11 +68,11 @@ def check(counts, min_cell):
     printed = printed_table(
         counts, [f"r{i}" for i in range(height)], [f"c{i}" for i in range(width)], min_cell
     )
-    assert sum(printed["row_totals"]) == sum(printed["column_totals"]) == counts.sum()
-    for i, line in enumerate(printed["cells"]):
+    assert sum(printed.row_totals) == sum(printed.column_totals) == counts.sum()
+    for i, line in enumerate(printed.cells):
         for j, entry in enumerate(line):
             if isinstance(entry, int):
-                assert entry >= min_cell or len(printed["cells"]) == 1 or len(line) == 1
+                assert entry >= min_cell or len(printed.cells) == 1 or len(line) == 1
                 continue
             low, high = possible_values(printed, (i, j), min_cell)
             if entry == f"<{min_cell}":
@@ -78,8 +80,8 @@ def check(counts, min_cell):
             else:
                 assert entry == "withheld" or " to " in entry
                 assert high - low + 1 >= min_cell
-    if printed["cells"] and len(printed["rows"]) == height and len(printed["columns"]) == width:
-        check_ranges(printed["cells"], counts, min_cell)
+    if printed.cells and len(printed.rows) == height and len(printed.columns) == width:
+        check_ranges(printed.cells, counts, min_cell)
     return printed
 
 
@@ -133,7 +135,7 @@ def test_the_rectangle_that_hides_least_is_taken():
 @given(tables())
 def test_with_1_all_is_printed(counts):
     printed = printed_table(counts, ["r"] * len(counts), ["c"] * counts.shape[1], 1)
-    assert all(isinstance(entry, int) for line in printed["cells"] for entry in line)
+    assert all(isinstance(entry, int) for line in printed.cells for entry in line)
 
 
 @given(st.lists(mixed, min_size=1, max_size=60), st.integers(1, 9), st.integers(1, 20))
@@ -156,15 +158,15 @@ def test_ranges_follow_from_what_is_printed():
 def test_a_rare_value_is_not_named():
     counts = np.array([[20, 30], [2, 1], [30, 20], [1, 1]])
     printed = printed_table(counts, ["'a'", "'Ann'", "'b'", "'Bob'"], ["false", "true"], 5)
-    assert printed["rows"] == ["'a'", "'b'", "2 other values together"]
-    assert printed["row_totals"] == [50, 50, 5]
+    assert printed.rows == ("'a'", "'b'", "2 other values together")
+    assert printed.row_totals == (50, 50, 5)
 
 
 def test_a_long_table_is_cut():
     printed = printed_table(np.full((300, 2), 9), [str(i) for i in range(300)], ["a", "b"], 5)
-    assert len(printed["rows"]) == 21
-    assert printed["rows"][-1] == "280 other values together"
-    assert printed["cells"][-1] == [280 * 9, 280 * 9]
+    assert len(printed.rows) == 21
+    assert printed.rows[-1] == "280 other values together"
+    assert printed.cells[-1] == (280 * 9, 280 * 9)
 
 
 @given(tables())
@@ -174,15 +176,13 @@ def test_what_is_said_of_the_commonest_value_is_true(counts):
     labels = [str(i) for i in range(counts.shape[1])]
     printed = printed_table(counts, [str(i) for i in range(len(counts))], labels, 5)
     exact = printed_table(counts, [str(i) for i in range(len(counts))], labels, 1)
-    if printed["columns"] != exact["columns"] or printed["rows"] != exact["rows"]:
+    if printed.columns != exact.columns or printed.rows != exact.rows:
         return
-    for said, line, total in zip(
-        printed["commonest"], exact["cells"], exact["row_totals"], strict=True
-    ):
+    for said, line, total in zip(printed.commonest, exact.cells, exact.row_totals, strict=True):
         if said is not None:
-            most = line[printed["columns"].index(said["column"])]
+            most: Any = line[printed.columns.index(said.column)]
             assert most == max(line)
-            assert said["at_least"] - 1e-4 <= most / total <= said["at_most"] + 1e-4
+            assert said.at_least - 1e-4 <= most / total <= said.at_most + 1e-4
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "5", None])
@@ -262,8 +262,8 @@ def test_a_heavy_row_stays_hidden():
         "w": [1.0] * 39 + [500.0] + [1.0] * 40,
     }
     found = pu.audit(pu.Program.parse("ite(x == 0, 0, 1)"), data, "z", 0, 0, weights="w")
-    table = document(found)["witnesses"][0]["table"]
-    assert "<5" in [entry for line in table["cells"] for entry in line]
+    table = document(found).witnesses[0].table
+    assert "<5" in [entry for line in table.cells for entry in line]
 
 
 def test_bins_are_named_by_cuts_and_not_by_someones_value():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from functools import cache
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.report.document import ceiling, document
 from proxyuse.report.saved import as_text, read_document
-from proxyuse.report.schema import KEYWORDS, first_mistake, schema
+from tests.documents import plain, schema
 
 
 def people(n_rows=400, seed=0):
@@ -79,8 +78,7 @@ def audit(request):
 def test_documents_fit_the_published_schema(audit, min_cell):
     found = document(audit, about={"model": {"file": "m.skops"}}, min_cell=min_cell)
     jsonschema.Draft202012Validator.check_schema(schema("audit"))
-    jsonschema.validate(found, schema("audit"))
-    assert first_mistake(found, schema("audit")) is None
+    jsonschema.validate(plain(found), schema("audit"))
 
 
 def test_the_same_audit_gives_the_same_bytes_and_reads_back(audit, tmp_path):
@@ -94,37 +92,35 @@ def test_the_same_audit_gives_the_same_bytes_and_reads_back(audit, tmp_path):
 def test_half_a_character_can_be_written(tmp_path):
     file = tmp_path / "audit.json"
     file.write_text(as_text(document(example(), about={"file": "m\udc80é"})), encoding="utf-8")
-    assert read_document(file)["about"] == {"file": "m\udc80é"}
+    assert read_document(file).about == {"file": "m\udc80é"}
 
 
 def test_witnesses_are_those_of_the_audit(audit):
     found = document(audit)
-    assert [(w["protected"], w["id"], w["term"]) for w in found["witnesses"]] == [
+    assert [(w.protected, w.id, w.term) for w in found.witnesses] == [
         (w.protected, w.id, w.term) for w in audit.witnesses
     ]
-    for said, witness in zip(found["witnesses"], audit.witnesses, strict=True):
-        assert said["association"] == pytest.approx(witness.association, abs=1e-4)
-        assert said["influence"] == pytest.approx(witness.influence, abs=1e-4)
-        assert said["association"] <= said["ceiling"] + 1e-4
-        assert said["variables"]
-    assert sum(group["witnesses"] for group in found["groups"]) == len(audit.witnesses)
-    assert found["decompositions"] == len(audit.decompositions)
+    for said, witness in zip(found.witnesses, audit.witnesses, strict=True):
+        assert said.association == pytest.approx(witness.association, abs=1e-4)
+        assert said.influence == pytest.approx(witness.influence, abs=1e-4)
+        assert said.association <= (said.ceiling or 0) + 1e-4
+        assert said.variables
+    assert sum(group.witnesses for group in found.groups) == len(audit.witnesses)
+    assert found.decompositions == len(audit.decompositions)
 
 
 def test_a_group_names_its_innermost_and_its_strongest():
     found = document(example("forest", epsilon=0.05, delta=0.01))
-    by_id = {(w["protected"], w["id"]): w for w in found["witnesses"]}
-    assert found["groups"]
-    for group in found["groups"]:
+    by_id = {(w.protected, w.id): w for w in found.witnesses}
+    assert found.groups
+    for group in found.groups:
         members = [
-            w
-            for w in found["witnesses"]
-            if (w["protected"], w["group"]) == (group["protected"], group["group"])
+            w for w in found.witnesses if (w.protected, w.group) == (group.protected, group.group)
         ]
-        front = by_id[group["protected"], group["front"]]
-        strongest = by_id[group["protected"], group["strongest"]]
-        assert front["size"] == min(w["size"] for w in members)
-        assert strongest["association"] == max(w["association"] for w in members)
+        front = by_id[group.protected, group.representative]
+        strongest = by_id[group.protected, group.strongest]
+        assert front.size == min(w.size for w in members)
+        assert strongest.association == max(w.association for w in members)
 
 
 @pytest.mark.parametrize(
@@ -136,73 +132,73 @@ def test_a_group_names_its_innermost_and_its_strongest():
     ],
 )
 def test_the_result_in_a_word(options, result):
-    assert document(example(**EXAMPLES[options]))["result"] == result
+    assert document(example(**EXAMPLES[options])).result == result
 
 
 def test_what_is_not_settled_is_listed_once():
     found = document(example(**EXAMPLES["unsettled"]))
-    assert not found["complete"]
-    assert found["unsettled"]["count"] == len(found["unsettled"]["listed"]) > 0
-    assert all(note["kind"] != "unsettled" for note in found["notes"])
+    assert not found.complete
+    assert found.unsettled.count == len(found.unsettled.listed) > 0
+    assert all(note.kind != "unsettled" for note in found.notes)
 
 
 def test_where_nothing_is_found_the_nearest_are_told():
     found = document(example(**EXAMPLES["nothing"]))
-    near = [n for n in found["nearest"] if n["protected"] == "z"]
+    near = [n for n in found.nearest if n.protected == "z"]
     assert len(near) == 5
-    assert len({n["term"] for n in near}) == 5
+    assert len({n.term for n in near}) == 5
     strongest = max(d.associations["z"] for d in example(**EXAMPLES["nothing"]).decompositions)
-    assert near[0]["association"] == pytest.approx(strongest, abs=1e-4)
-    assert near[0]["association_short_by"] == pytest.approx(0.9 - strongest, abs=1e-4)
-    assert near[0]["influence_short_by"] == 0
+    assert near[0].association == pytest.approx(strongest, abs=1e-4)
+    assert near[0].association_short_by == pytest.approx(0.9 - strongest, abs=1e-4)
+    assert near[0].influence_short_by == 0
 
 
 def test_attributes_with_witnesses_have_no_nearest():
     found = document(example())
-    assert {w["protected"] for w in found["witnesses"]} == {"z"}
-    assert {n["protected"] for n in found["nearest"]} == {"other"}
+    assert {w.protected for w in found.witnesses} == {"z"}
+    assert {n.protected for n in found.nearest} == {"other"}
 
 
 def test_each_variable_and_the_output_are_there_to_compare_with():
     audit = example()
-    found = document(audit)["references"]
-    names = [(r["protected"], r["kind"], r["name"]) for r in found]
+    found = document(audit).references
+    names = [(r.protected, r.kind, r.name) for r in found]
     one = [("variable", name) for name in audit.program.variables] + [("output", None)]
     assert names == [(z, *rest) for z in ("z", "other") for rest in one]
     root = next(d for d in audit.decompositions if str(d.positions[0]) == "root")
-    output = next(r for r in found if r["kind"] == "output" and r["protected"] == "z")
-    assert output["association"] == pytest.approx(root.associations["z"], abs=1e-4)
+    output = next(r for r in found if r.kind == "output" and r.protected == "z")
+    assert output.association == pytest.approx(root.associations["z"], abs=1e-4)
 
 
 def test_variables_that_were_not_measured_are_said_to_be():
-    found = document(example(**EXAMPLES["unsettled"]))["references"]
-    assert all(r["association"] is None for r in found if r["kind"] == "variable")
+    found = document(example(**EXAMPLES["unsettled"])).references
+    assert all(r.association is None for r in found if r.kind == "variable")
 
 
 def test_where_a_computation_came_from_is_told():
-    found = document(example())["witnesses"]
-    assert "DecisionTreeClassifier, tree 0, node 0" in found[0]["origins"]
+    found = document(example()).witnesses
+    assert "DecisionTreeClassifier, tree 0, node 0" in found[0].origins
 
 
 def test_explicit_use_is_told():
     data = {"sex": ["f", "m"] * 20, "x": range(40)}
     found = document(pu.audit(pu.Program.parse("ite(sex == 'f', 0, 1)"), data, "sex"))
-    assert found["protected"][0]["read_by_model"]
-    assert [w["explicit"] for w in found["witnesses"] if w["term"] == "sex"] == [True]
+    assert found.protected[0].read_by_model
+    assert [w.explicit for w in found.witnesses if w.term == "sex"] == [True]
 
 
 def test_a_long_computation_is_cut_and_its_length_said():
     words = ", ".join(f"'{'word' * 10}{i}'" for i in range(200))
     data = {"x": ["a", f"{'word' * 10}7"] * 20, "z": [0, 1] * 20}
     found = document(pu.audit(pu.Program.parse(f"ite(x in {{{words}}}, 0, 1)"), data, "z"))
-    longest = max(found["witnesses"], key=lambda w: w["term_length"])
-    assert len(longest["term"]) == 4000 < longest["term_length"]
+    longest = max(found.witnesses, key=lambda w: w.term_length)
+    assert len(longest.term) == 4000 < longest.term_length
 
 
 def test_a_constant_program_has_a_document():
     found = document(pu.audit(pu.Program.parse("1"), {"x": [1, 2], "z": [0, 1]}, "z"))
-    jsonschema.validate(found, schema("audit"))
-    assert found["result"] == "none found"
+    jsonschema.validate(plain(found), schema("audit"))
+    assert found.result == "none found"
 
 
 # Nothing of anyone
@@ -214,24 +210,24 @@ def test_no_small_count_is_in_the_notes():
     data = {"x": [0, 1] * 20, "z": [None, None, *["a", "b"] * 19], "w": [1] * 38 + [0, 1]}
     for how in HOW:
         audit = pu.audit(pu.Program.parse("x"), data, "z", weights="w", missing_protected=how)
-        notes = [note["text"] for note in document(audit)["notes"]]
-        assert notes[0] == "fewer than 5 rows of weight 0 were dropped"
+        notes = [note.text for note in document(audit).notes]
+        assert notes[0] == "Dropped fewer than 5 rows of weight 0."
         assert not any("2 rows" in note for note in notes)
-        assert any("2 rows" in n["text"] for n in document(audit, min_cell=1)["notes"])
+        assert any("2 rows" in n.text for n in document(audit, min_cell=1).notes)
 
 
 def test_a_rare_protected_value_is_not_named():
     data = {"x": [0, 1] * 20, "z": ["rare", "rare", *["a"] * 19, *["b"] * 19]}
     found = document(pu.audit(pu.Program.parse("x"), data, "z", 0, 0))
     assert "rare" not in as_text(found)
-    assert [v["rows"] for v in found["protected"][0]["values"]] == [19, 21]
+    assert [v.rows for v in found.protected[0].values] == [19, 21]
 
 
 def test_reach_tells_of_no_few_rows():
     data = {"x": [0] * 997 + [1] * 3, "y": [0, 1] * 500, "z": [0, 1] * 500}
     found = document(pu.audit(pu.Program.parse("ite(x == 1, y, 0)"), data, "z", 0, 0))
-    y = next(r for r in found["references"] if r["name"] == "y")
-    assert y["reach"] == 0.01  # three rows of a thousand
+    y = next(r for r in found.references if r.name == "y")
+    assert y.reach == 0.01  # three rows of a thousand
 
 
 # The ceiling
@@ -262,7 +258,7 @@ def test_a_function_of_the_attribute_reaches_it(masses, cut):
 
 def broken(path, value):
     """A document with one part replaced, or taken out."""
-    found = copy.deepcopy(document(example()))
+    found = plain(document(example()))
     inner = found
     for step in path[:-1]:
         inner = inner[step]
@@ -279,15 +275,15 @@ def broken(path, value):
         (["format"], "other", "format"),
         (["version"], 2, "upgrade"),
         (["version"], "1", "version"),
-        (["witnesses"], KeyError, "witnesses is missing"),
-        (["witnesses", 0, "association"], "high", r"witnesses\[0\].association"),
-        (["witnesses", 0, "association"], 7, "at most 1"),
+        (["witnesses"], KeyError, "missing required field witnesses"),
+        (["witnesses", 0, "association"], "high", r"witnesses\[0\].association: expected float"),
+        (["witnesses", 0, "association"], 7, "expected float <= 1.0"),
         (["witnesses", 0, "table", "cells"], [[1]], "lines of different lengths"),
-        (["groups", 0, "front"], "0", "not among the witnesses"),
-        (["result"], "fine", "one of"),
+        (["groups", 0, "representative"], "0", "not among the witnesses"),
+        (["result"], "fine", "result: invalid enum value 'fine'"),
         (["rows"], True, "rows"),
         (["thresholds"], [], "thresholds"),
-        (["protected", 0, "values", 0, "rows"], -1, "at least 0"),
+        (["protected", 0, "values", 0, "rows"], -1, "expected int >= 0"),
     ],
 )
 def test_what_is_not_a_document_is_refused(tmp_path, path, value, message):
@@ -318,9 +314,9 @@ def test_a_missing_file_is_said_to_be(tmp_path):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"result": "none found"}, "not what its witnesses say"),
-        ({"witnesses": [], "groups": []}, "not what its witnesses say"),
-        ({"protected": []}, "protected is"),
+        ({"result": "none found"}, "does not match the witnesses"),
+        ({"witnesses": [], "groups": []}, "does not match the witnesses"),
+        ({"protected": []}, "protected: expected array of length >= 1"),
         ({"about": {"notes": "text"}}, "about.notes"),
         ({"about": {"notes": [1]}}, "about.notes"),
     ],
@@ -332,48 +328,9 @@ def test_a_document_that_contradicts_itself_is_refused(change, told, tmp_path):
     path = tmp_path / "audit.json"
     path.write_text(as_text(found))
     assert read_document(path) == found
-    path.write_text(as_text(found | change))
+    path.write_text(json.dumps(plain(found) | change))
     with pytest.raises(FileError, match=told):
         read_document(path)
-
-
-def places(value, path=()):
-    """Every part of a document."""
-    yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value)
-    if isinstance(value, dict | list):
-        for step, part in inner:
-            yield from (
-                places(part, (*path, step)) if isinstance(part, dict | list) else [(*path, step)]
-            )
-
-
-def test_the_small_check_says_what_jsonschema_says():
-    random = np.random.default_rng(0)
-    validator = jsonschema.Draft202012Validator(schema("audit"))
-    every = [path for path in places(document(example())) if path]
-    values: list[object] = [KeyError, None, "text", -1, 0.5, True, [], {}]
-    for choice in random.choice(len(every), 15):
-        for value in values:
-            if value is KeyError and not isinstance(every[choice][-1], str):
-                continue
-            found = broken(every[choice], value)
-            assert (first_mistake(found, schema("audit")) is None) == validator.is_valid(found)
-
-
-@pytest.mark.parametrize("name", ["audit", "diff"])
-def test_schemas_use_only_what_the_small_check_knows(name):
-    def look(part, inside):
-        if isinstance(part, dict):
-            if not inside:
-                assert set(part) <= KEYWORDS
-            for key, inner in part.items():
-                look(inner, not inside and key in ("properties", "$defs"))
-        elif isinstance(part, list):
-            for inner in part:
-                look(inner, False)
-
-    look(schema(name), False)
 
 
 @pytest.mark.parametrize("about", [{"a": object()}, {"a": float("nan")}, {"a": {1, 2}}])

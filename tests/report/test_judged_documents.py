@@ -7,10 +7,12 @@ import json
 import pytest
 
 import proxyuse as pu
-from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
 from proxyuse.report.document import document
-from proxyuse.report.markdown import markdown
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.text import audit_text, witness_text, witnesses_of
 from proxyuse.report.saved import as_text, read_document
+from proxyuse.report.standing import exit_code
+from tests.documents import plain
 
 DATA = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
 FOUND = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), DATA, "pregnant")
@@ -49,9 +51,9 @@ def variables_allowed(witness):
 )
 def test_only_violations_fail(oracle, violations, result, code, headline, tmp_path):
     found = document(FOUND, oracle=oracle)
-    assert (found["violations"], found["result"]) == (violations, result)
+    assert (found.violations, found.result) == (violations, result)
     assert exit_code(found) == code
-    assert answer(found).splitlines()[0] == headline
+    assert audit_text(found).splitlines()[0] == headline
     assert len(FOUND.violations(oracle)) == violations
     path = tmp_path / "a.json"
     path.write_text(as_text(found))
@@ -60,12 +62,12 @@ def test_only_violations_fail(oracle, violations, result, code, headline, tmp_pa
 
 def test_reason_and_rule_are_told():
     found = document(FOUND, oracle=variables_allowed)
-    assert "Judged appropriate by rule 'bare': a variable by itself" in answer(found)
-    guard = next(w for w in found["witnesses"] if w["size"] == 3)
-    (witness,) = witnesses_of(found, guard["id"])
-    told = describe_witness(found, witness)
+    assert "Judged appropriate by rule 'bare': a variable by itself" in audit_text(found)
+    guard = next(w for w in found.witnesses if w.size == 3)
+    (witness,) = witnesses_of(found, guard.id)
+    told = witness_text(found, witness)
     assert "Judged NOT appropriate by rule 'rest': names the pregnant" in told
-    assert "1 of 3 witnesses" in markdown(found)
+    assert "1 of 3 witnesses" in audit_markdown(found)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,6 @@ def test_reason_and_rule_are_told():
 )
 def test_a_file_that_contradicts_its_witnesses_is_refused(change, tmp_path):
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({**document(FOUND), **change}))
-    with pytest.raises(pu.FileError, match="not what its witnesses say"):
+    path.write_text(json.dumps(plain(document(FOUND)) | change))
+    with pytest.raises(pu.FileError, match="does not match the witnesses"):
         read_document(path)

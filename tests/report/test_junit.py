@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proxyuse as pu
-from proxyuse.report.answer import exit_code
 from proxyuse.report.document import document
-from proxyuse.report.junit import junit
+from proxyuse.report.render.junit import audit_junit
+from proxyuse.report.standing import exit_code
 from tests.command_line import run
 
 PROGRAM = "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
@@ -33,7 +33,7 @@ def audited(protected="pregnant", **options):
 def read(found, **options):
     """The suites, after a look at their counts and at the exit code."""
     told = document(found, **options)
-    text = junit(told)
+    text = audit_junit(told)
     assert text.startswith('<?xml version="1.0" encoding="UTF-8"?>\n')
     suites = XML.fromstring(text.encode("utf-8"))
     tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -63,18 +63,18 @@ def test_a_protected_attribute_is_a_suite_and_a_group_a_test():
     assert counted(suites[0]) == {"tests": 2, "failures": 1, "errors": 0, "skipped": 0}
     first, other = suites[0].findall("testcase")
     assert first.get("classname") == "proxyuse.pregnant"
-    assert first.get("name").startswith("the value of vitamins (")
+    assert first.get("name").startswith("vitamins (")
     failure = first.find("failure")
-    assert failure.get("message").startswith("The model uses a proxy for pregnant: it looks at")
-    assert "more witness" in failure.text
-    assert other.get("name") == "no other proxy use was found"
+    assert failure.get("message").startswith("The model uses a proxy for pregnant. The model reads")
+    assert "more related witness" in failure.text
+    assert other.get("name") == "no other proxy use found"
     assert len(other) == 0
 
 
 def test_where_nothing_is_found_all_pass():
     suites = read(audited(epsilon=1, delta=0.9))
     assert counted(suites) == {"tests": 2, "failures": 0, "errors": 0, "skipped": 0}
-    assert suites[0].find("testcase").get("name") == "no proxy use was found"
+    assert suites[0].find("testcase").get("name") == "no proxy use found"
 
 
 def test_what_was_judged_appropriate_is_skipped_with_the_reason():
@@ -90,7 +90,7 @@ def test_a_group_fails_if_one_of_its_witnesses_is_a_violation():
     suites = read(audited(), oracle=oracle)
     assert counted(suites[0])["failures"] == 1
     failure = suites.find(".//failure")
-    assert "whether vitamins is 1" in failure.get("message")
+    assert "vitamins == 1" in failure.get("message")
     assert "1 judged appropriate" in failure.text
 
 
@@ -138,7 +138,7 @@ def test_names_that_look_alike_on_one_line_stay_apart():
 
 
 def read_counts(found):
-    return XML.fromstring(junit(document(found)).encode("utf-8"))
+    return XML.fromstring(audit_junit(document(found)).encode("utf-8"))
 
 
 @given(st.text(min_size=1, max_size=60))

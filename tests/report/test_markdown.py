@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import proxyuse as pu
 from proxyuse.report.document import document
-from proxyuse.report.markdown import markdown, plain
-from proxyuse.report.spreadsheet import COLUMNS, csv_text, harmless
+from proxyuse.report.render.csv import COLUMNS, audit_csv, harmless
+from proxyuse.report.render.markdown import audit_markdown, plain
 
 NASTY = "=cmd|'/c calc'!A1 `x` <b> @all #1 [l](http://x.y) **b**"
 
@@ -33,45 +35,46 @@ def cells(text):
 
 
 def test_the_answer_comes_first():
-    text = markdown(audited())
-    assert text.startswith("**The model uses a proxy for z: 3 computations in 1 group.**\n")
-    assert "| the value of age | z | 1.000 of at most 1.000 | 0.500 | 2 |" in text
+    text = audit_markdown(audited())
+    assert text.startswith("**The model uses a proxy for z.**\n\n3 witnesses in 1 group. ")
+    assert "1. **The model reads <code>age</code>.** " in text
+    assert "Association 1.000 (threshold 0.1; 1.000 is the highest possible value here)" in text
+    assert "changes 50.0% of decisions" in text
     assert "on 40 rows" in text
 
 
 def test_where_nothing_is_found_the_nearest_are_shown():
-    text = markdown(audited(delta=0.6))
-    assert text.startswith("**No proxy use of z was found at these thresholds.**")
-    assert "Nearest to proxy use" in text
+    text = audit_markdown(audited(delta=0.6))
+    assert text.startswith("**No proxy use of z found at these thresholds.**")
+    assert "Closest to proxy use" in text
     assert "0.100 influence" in text
 
 
 def test_what_is_not_settled_is_told():
-    text = markdown(audited(delta=0.6, variables=False))
-    assert "but not everything could be settled" in text
+    text = audit_markdown(audited(delta=0.6, variables=False))
+    assert "but the search is incomplete" in text
     assert "Not settled:" in text
 
 
 def test_the_protected_attribute_itself():
     data = {"z": [0, 1] * 20}
     found = document(pu.audit(pu.Program.parse("ite(z == 0, 0, 1)"), data, "z"))
-    text = markdown(found)
+    text = audit_markdown(found)
     assert text.startswith("**The model uses z itself")
     assert "(the protected attribute itself)" in text
 
 
 def test_at_most_twenty_groups_and_the_rest_counted():
     found = audited([f"x{i}" for i in range(25)], epsilon=0, delta=0)
-    found["groups"] = found["groups"][:1] * 23
-    text = markdown(found)
-    assert len(cells(text)) == 2 + 20
+    text = audit_markdown(msgspec.structs.replace(found, groups=found.groups[:1] * 23))
+    assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == 20
     assert "... and 3 more groups." in text
 
 
 def test_names_of_columns_stay_names():
-    text = markdown(audited([NASTY], protected=NASTY + "z"))
-    widths = {line.replace("\\|", "").count("|") for line in cells(text)}
-    assert widths == {7}
+    near = audit_markdown(audited([NASTY], protected=NASTY + "z", delta=0.6))
+    assert {line.count("|") for line in cells(near)} == {7}
+    text = near + audit_markdown(audited([NASTY], protected=NASTY + "z"))
     assert "<b>" not in text
     assert "`x`" not in text
     assert "@all" not in text
@@ -91,17 +94,17 @@ def test_plain_text_has_nothing_that_markdown_reads(text):
 
 
 def rows(found):
-    return list(csv.DictReader(io.StringIO(csv_text(found))))
+    return list(csv.DictReader(io.StringIO(audit_csv(found))))
 
 
 def test_a_line_a_witness_then_what_to_compare_with():
     found = audited(["age", "wage"])
     lines = rows(found)
     kinds = [line["kind"] for line in lines]
-    assert kinds == ["witness"] * len(found["witnesses"]) + ["variable", "variable", "output"]
+    assert kinds == ["witness"] * len(found.witnesses) + ["variable", "variable", "output"]
     assert tuple(lines[0]) == COLUMNS
-    assert lines[0]["id"] == found["witnesses"][0]["id"]
-    assert float(lines[0]["association"]) == found["witnesses"][0]["association"]
+    assert lines[0]["id"] == found.witnesses[0].id
+    assert float(lines[0]["association"]) == found.witnesses[0].association
     assert {line["kind"] for line in rows(audited(delta=0.6))} == {"nearest", "variable", "output"}
 
 

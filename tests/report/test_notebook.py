@@ -72,14 +72,15 @@ def test_the_answer_the_groups_and_the_thresholds():
     assert "The model uses a proxy for pregnant and a proxy for promised." in shown.text
     heads, first, second = shown.rows
     assert heads == [
-        "the model uses",
-        "protected attribute",
+        "finding",
+        "protected",
         "association",
         "influence",
         "related",
         "id",
     ]
-    assert first[:4] == ["the value of vitamins", "pregnant", "1.000", "0.500"]
+    assert first[0].startswith("The model reads vitamins. Knowing this value, you can ")
+    assert first[1:4] == ["pregnant", "1.000", "0.500"]
     assert second[1] == "promised"
     assert "association of at least 0.1 and an influence above 0.05" in shown.text
     assert "Not settled" not in shown.text
@@ -95,15 +96,15 @@ def test_the_same_numbers_as_all_witnesses_give():
 
 def test_where_nothing_is_found_the_nearest_are_shown():
     shown = read(audited(delta=0.9))
-    assert "No proxy use of pregnant was found at these thresholds." in shown.text
+    assert "No proxy use of pregnant found at these thresholds." in shown.text
     assert shown.rows[0][0] == "closest to proxy use"
     assert "0.400 influence" in shown.rows[1][-1]
 
 
 def test_what_is_not_settled_is_told():
     shown = read(audited(delta=0.9, variables=False))
-    assert "but not everything could be settled" in shown.text
-    assert "Undecided:" in shown.text
+    assert "but the search is incomplete" in shown.text
+    assert "Not settled:" in shown.text
     assert "were not measured" in shown.text
 
 
@@ -113,7 +114,7 @@ def test_what_was_searched_and_not_exhausted_is_told():
     program = pu.Program.parse(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
     found = pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3)
     shown = read(found)
-    assert "No proxy use of z was found at these thresholds." in shown.text
+    assert "No proxy use of z found at these thresholds." in shown.text
     (sentence,) = found.searched
     assert sentence in shown.text
     assert "Not settled" not in shown.text
@@ -132,16 +133,16 @@ def test_of_many_groups_the_first_are_shown():
 def test_a_repair():
     done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant")
     shown = read(done)
-    assert "Repaired: " in shown.text
-    assert shown.rows[0][:3] == ["replaced", "with", "because of"] or "whole program" in shown.text
+    assert "Repaired " in shown.text
+    assert shown.rows[0][:2] == ["replacement", "reason"] or "whole program" in shown.text
     assert "agreement 1.0000 before" in shown.text
-    assert "The model may still use computations below them." in shown.text
+    assert "The model still uses anything below these thresholds." in shown.text
 
 
 def test_nothing_to_repair():
     done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant", delta=0.9)
     shown = read(done)
-    assert "Nothing is to be repaired" in shown.text
+    assert "Nothing to repair" in shown.text
     assert shown.rows == []
 
 

@@ -205,7 +205,7 @@ def test_words_escape() -> None:
 
 def test_without_witnesses_it_says_what_comes_nearest() -> None:
     text = "".join(Elements(page_text(small_audit(epsilon=0.99))).text)
-    assert "No proxy use of pregnant was found at these thresholds." in text
+    assert "No proxy use of pregnant found at these thresholds." in text
     assert "Closest to proxy use" in text
     assert "these rows have no witness" in text
     assert "Witnesses in detail" not in text
@@ -263,12 +263,12 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "position", "shown"),
     [
-        ("ite(a == 1, 0, ite(b <= 2, 1, 2))", "2.0", ["a is not 1 or missing"]),
-        ("ite(not (a == 1), 0, ite(b <= 2, 1, 2))", "2.1", ["a is 1", "b is at most 2"]),
+        ("ite(a == 1, 0, ite(b <= 2, 1, 2))", "2.0", ["a != 1 or missing"]),
+        ("ite(not (a == 1), 0, ite(b <= 2, 1, 2))", "2.1", ["a == 1", "b <= 2"]),
         ("ite(a in {'x', 'y'}, 0, b)", "2", ["a is none of 'x', 'y' or missing"]),
-        ("ite(a in {'x', 'y'}, b, 0)", "1", ["a is one of 'x', 'y'"]),
+        ("ite(a in {'x', 'y'}, b, 0)", "1", ["a in {'x', 'y'}"]),
         ("ite(a == 1, 0, 1)", "0", []),
-        ("ite(a + b >= 1, c, 1)", "1", ["a + b >= 1 is true"]),
+        ("ite(a + b >= 1, c, 1)", "1", ["a + b >= 1"]),
     ],
 )
 def test_the_way_to_a_place_is_told_in_words(text: str, position: str, shown: list[str]) -> None:

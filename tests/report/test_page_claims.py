@@ -12,8 +12,8 @@ import proxyuse as pu
 from proxyuse.page.content import page_content
 from proxyuse.page.page import page_text
 from proxyuse.page.untrusted_text import MOST_WORDS
-from proxyuse.report.answer import answer
 from proxyuse.report.document import document
+from proxyuse.report.render.text import audit_text
 from proxyuse.report.witness_page import Pages
 from tests.report.test_page import Elements, people, small_audit
 
@@ -51,13 +51,13 @@ def test_its_figures_are_those_that_data_frames_give(kind: str) -> None:
     assert section["influence"] == pytest.approx(moved.mean(), abs=1e-4)
     assert section["guess"]["informed"] == pytest.approx(counts.max(axis=1).sum() / 3_000, abs=1e-4)
     assert section["guess"]["blind"] == pytest.approx(counts.sum().max() / 3_000, abs=1e-4)
-    assert [line["cells"] for line in section["joint"]["lines"]] == counts.to_numpy().tolist()
+    assert [list(line["cells"]) for line in section["joint"]["lines"]] == counts.to_numpy().tolist()
     widths = [[part["width"] for part in line["bar"]] for line in section["joint"]["lines"]]
     shown = 100 * counts.div(counts.sum(axis=1), axis=0)
     assert np.allclose(widths, shown.to_numpy(), atol=0.001)
     for label, _, share in section["affected"]["rows"]:
         group = moved[frame["pregnant"] == label.strip("'")].mean()
-        assert float(share.removesuffix(" %")) == pytest.approx(100 * group, abs=0.26)
+        assert float(share.removesuffix("%")) == pytest.approx(100 * group, abs=0.26)
 
 
 def test_what_is_estimated_is_not_called_exact() -> None:
@@ -74,9 +74,9 @@ def test_a_change_of_numbers_is_no_share_of_decisions() -> None:
     terminal = pages.page(found.witnesses[0], "Witness")
     assert ": its influence" not in terminal
     printed = str(found).replace("its influence", "Its influence")
-    for text in (told(page_text(found)), answer(document(found)), terminal, printed):
+    for text in (told(page_text(found)), audit_text(document(found)), terminal, printed):
         assert "of decisions change." not in text
-        assert "Its influence on the output, as squared change, is" in text
+        assert "Its influence on the output, measured as squared change, is" in text
     assert "Influence cannot be larger" not in page_text(found)
 
 
@@ -120,7 +120,7 @@ def test_a_repair_says_that_its_answer_is_of_the_model_before() -> None:
         pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), people(), protected="pregnant"
     )
     text = told(page_text(done.before, repair=done))
-    said = text.index("This is the model before repair. Repaired:")
+    said = text.index("This is the model before repair. Repaired ")
     assert said < text.index("Start here")
 
 

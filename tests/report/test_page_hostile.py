@@ -19,8 +19,8 @@ from proxyuse.lang.nodes import Compare, Const, Ite, Relation, Term, Var
 from proxyuse.page.page import page_text
 from proxyuse.page.untrusted_text import visible
 from proxyuse.report.document import document
-from proxyuse.report.junit import junit
-from proxyuse.report.sarif import sarif
+from proxyuse.report.render.junit import audit_junit
+from proxyuse.report.render.sarif import audit_sarif
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
 
 RUNS = "window.ran = 1"
@@ -98,13 +98,13 @@ def drawn(found: pu.Audit) -> str:
 
 
 def junit_text(found: pu.Audit) -> str:
-    text = junit(document(found, oracle=judge))
+    text = audit_junit(document(found, oracle=judge))
     xml.dom.minidom.parseString(text.encode())
     return text
 
 
 def sarif_text(found: pu.Audit) -> str:
-    return json.dumps(sarif(document(found, oracle=judge)), ensure_ascii=True)
+    return json.dumps(audit_sarif(document(found, oracle=judge)), ensure_ascii=True)
 
 
 @pytest.mark.parametrize(

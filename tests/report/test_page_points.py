@@ -67,25 +67,26 @@ def test_columns_have_a_value_for_every_decomposition_and_attribute():
 
 def test_figures_are_those_of_the_document():
     found = audited(validity="confirm")
-    said = document(found)
-    told = points(found, said)
+    result = document(found)
+    told = points(found, result)
     columns = told["columns"]
-    assert said["witnesses"]
-    for witness in said["witnesses"]:
-        z = told["protected"].index(witness["protected"])
-        place = columns["id"].index(witness["id"])
+    assert result.witnesses
+    for witness in result.witnesses:
+        assert witness.validity is not None
+        z = told["protected"].index(witness.protected)
+        place = columns["id"].index(witness.id)
         assert columns["witness"][z][place] == 1
-        assert columns["association"][z][place] == witness["association"]
-        assert columns["influence"][place] == witness["influence"]
-        assert columns["reach"][place] == witness["reach"]
-        assert columns["size"][place] == witness["size"]
+        assert columns["association"][z][place] == witness.association
+        assert columns["influence"][place] == witness.influence
+        assert columns["reach"][place] == witness.reach
+        assert columns["size"][place] == witness.size
         for end in ("low", "high"):
-            bound = witness["validity"][f"association_{end}"]
+            bound = getattr(witness.validity, f"association_{end}")
             assert bound is not None
             assert columns[end]["association"][z][place] == bound
-        assert columns["low"]["influence"][place] <= witness["validity"]["influence_low"]
-        assert columns["high"]["influence"][place] >= witness["validity"]["influence_high"]
-    assert sum(map(sum, columns["witness"])) == len(said["witnesses"])
+        assert columns["low"]["influence"][place] <= witness.validity.influence_low
+        assert columns["high"]["influence"][place] >= witness.validity.influence_high
+    assert sum(map(sum, columns["witness"])) == len(result.witnesses)
 
 
 @pytest.mark.parametrize(("min_cell", "decimals"), [(1, 4), (5, 1), (100, 1)])

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import proxyuse as pu
-from proxyuse.report.answer import exit_code
 from proxyuse.report.document import document
-from proxyuse.report.sarif import plain, sarif
-from proxyuse.report.saved import as_text
+from proxyuse.report.render.sarif import audit_sarif, plain
+from proxyuse.report.saved import as_text, read_document
+from proxyuse.report.standing import exit_code
 from tests.command_line import run
 
 PROGRAM = "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
@@ -134,7 +134,7 @@ def checked(found, **options):
     """The one run of a log, after a look at its shape and the rules that a schema cannot say."""
     from jsonschema import Draft202012Validator
 
-    log = sarif(document(found, **{"about": ABOUT, **options}))
+    log = audit_sarif(document(found, **{"about": ABOUT, **options}))
     Draft202012Validator(LOG).validate(json.loads(as_text(log)))
     (only,) = log["runs"]
     rules = [rule["id"] for rule in only["tool"]["driver"]["rules"]]
@@ -161,7 +161,7 @@ def test_each_witness_is_an_error_that_nobody_judged():
     assert all(r["suppressions"] == [] for r in results)
     first = results[0]
     assert first["message"]["text"].startswith(
-        "The model uses a proxy for pregnant: it looks at the value of vitamins."
+        "The model uses a proxy for pregnant. The model reads `vitamins`."
     )
     assert "Nobody has judged" in first["message"]["text"]
     assert first["properties"]["association"] == 1.0
@@ -231,7 +231,7 @@ def test_what_statistics_do_not_confirm_is_a_warning():
     found = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", validity="confirm")
     results = checked(found)["results"]
     assert {r["level"] for r in results} == {"warning"}
-    assert results[0]["message"]["text"].startswith("In these rows the model uses a proxy")
+    assert results[0]["message"]["text"].startswith("In these rows, the model uses a proxy")
     assert results[0]["properties"]["validity"]["verdict"] == "possible"
     sure = checked(audited(validity="confirm"))["results"]
     assert {r["level"] for r in sure} == {"error"}
@@ -309,7 +309,7 @@ def test_names_of_strangers_are_only_text(name):
         assert text.isprintable()
         assert len(text) < 1500
         assert "{" not in text.replace("{{", "")
-    json.loads(as_text(sarif(document(found))).encode())
+    json.loads(as_text(audit_sarif(document(found))).encode())
 
 
 def test_braces_are_doubled_as_the_standard_asks():
@@ -328,7 +328,7 @@ def test_the_command_line_writes_what_show_prints(tmp_path: Path, monkeypatch, c
     assert str(tmp_path) not in json.dumps(written)
     (only,) = written["runs"]
     assert only["artifacts"][0]["location"] == {"uri": "model.txt"}
-    assert only["invocations"][0]["exitCode"] == exit_code(json.loads(Path("a.json").read_text()))
+    assert only["invocations"][0]["exitCode"] == exit_code(read_document("a.json"))
     _, err = run(*words, "--sarif", "model.txt", code=2, capsys=capsys)
     assert "this audit reads" in err
 

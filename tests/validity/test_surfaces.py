@@ -17,16 +17,16 @@ import pytest
 import proxyuse as pu
 from proxyuse.measure.association.names import ASSOCIATIONS
 from proxyuse.measure.association.registry import association_from
-from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
-from proxyuse.report.diff import compare, worst
-from proxyuse.report.diff_text import diff_text
+from proxyuse.report.diff import compare, diff_exit_code
 from proxyuse.report.document import document
-from proxyuse.report.markdown import markdown
+from proxyuse.report.render.csv import audit_csv
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.text import audit_text, diff_text, witness_text
 from proxyuse.report.saved import as_text, read_document
-from proxyuse.report.schema import schema
-from proxyuse.report.spreadsheet import csv_text
+from proxyuse.report.standing import exit_code
 from proxyuse.validity.content import COLUMNS
 from tests.command_line import run
+from tests.documents import plain, schema
 
 RNG = np.random.default_rng(0)
 Z = RNG.integers(0, 2, 300)
@@ -75,30 +75,34 @@ def test_the_example_has_witnesses_of_both_kinds(found):
 
 
 def test_the_first_lines_say_how_many_are_confirmed(found, result):
-    confirmed, all_ = result["validity"]["confirmed"], len(found.witnesses)
+    confirmed, all_ = result.validity.verdicts.confirmed, len(found.witnesses)
     assert 0 < confirmed < all_
     told = f"{confirmed} of {all_} witnesses"
-    assert told in answer(result).splitlines()[0]
-    assert told in str(found).splitlines()[1]
-    assert told in markdown(result).splitlines()[0]
+    assert told in audit_text(result).splitlines()[0]
+    assert told in str(found).splitlines()[0]
+    assert told in audit_markdown(result).splitlines()[0]
 
 
 def test_where_nothing_is_confirmed_the_answer_is_about_these_rows():
     none = audited(WEAK, "confirm")
-    begin = "In these rows the model uses a proxy for z"
+    begin = "In these rows, the model uses a proxy for z"
     assert str(none).startswith(begin)
-    assert answer(document(none)).startswith(f"{begin}; none of the")
-    assert markdown(document(none)).startswith(f"**{begin}")
+    assert audit_text(document(none)).startswith(f"{begin}; none of the")
+    assert audit_markdown(document(none)).startswith(f"**{begin}")
     few = document(audited(WEAK, pu.Permutation(permutations=3)))
-    assert "around it, none of them confirmed (2 could not be decided)." in answer(few)
+    assert "more related witnesses, none of them confirmed (2 could not be decided)." in audit_text(
+        few
+    )
 
 
-@pytest.mark.parametrize("text", [str, lambda found: answer(document(found))], ids=["str", "cli"])
+@pytest.mark.parametrize(
+    "text", [str, lambda found: audit_text(document(found))], ids=["str", "cli"]
+)
 def test_each_shown_witness_has_its_verdict_in_words(found, text):
     told = text(found)
     paragraphs = " ".join(told.split())
     assert re.search(
-        r"Confirmed: .* \(95 % lower bounds, each valid for all \d+ tests\)", paragraphs
+        r"Confirmed: .* \(95% lower bounds, each valid for all \d+ tests\)", paragraphs
     )
     assert re.search(r"Confirmed: .* it was found again in 10 of 10 splits", paragraphs)
     assert re.search(r"Possible: it passes in this sample, but .*; threshold 0\.08\)", paragraphs)
@@ -107,19 +111,19 @@ def test_each_shown_witness_has_its_verdict_in_words(found, text):
 
 
 def test_one_witness_shows_its_bounds(result):
-    strong = next(w for w in result["witnesses"] if w["term"] == "strong")
-    told = describe_witness(result, strong)
-    low, high = strong["validity"]["association_low"], strong["validity"]["association_high"]
-    assert f"bounds     {low:.4f} and {high:.4f}, each with 95 % confidence for all" in told
-    assert low <= strong["association"] <= high
+    strong = next(w for w in result.witnesses if w.term == "strong")
+    told = witness_text(result, strong)
+    low, high = strong.validity.association_low, strong.validity.association_high
+    assert f"bounds     {low:.4f} and {high:.4f}, each with 95% confidence for all" in told
+    assert low <= strong.association <= high
     assert "Confirmed: " in told
 
 
 def test_without_the_question_nothing_is_said():
     found = audited()
-    for told in (str(found), answer(document(found)), markdown(document(found))):
-        assert not re.search("confirmed|possible|Statistics", told, re.IGNORECASE)
-    assert document(found)["validity"] is None
+    for told in (str(found), audit_text(document(found)), audit_markdown(document(found))):
+        assert not re.search("confirmed|Possible:|Statistics", told, re.IGNORECASE)
+    assert document(found).validity is None
     assert "verdict" not in found.to_frame()
 
 
@@ -129,53 +133,36 @@ def test_without_the_question_nothing_is_said():
 @pytest.mark.parametrize("way", WAYS)
 def test_a_document_fits_its_schema_and_is_read_back(way, tmp_path):
     saved = document(audited(validity=way))
-    jsonschema.validate(saved, schema("audit"))
+    jsonschema.validate(plain(saved), schema("audit"))
     path = tmp_path / "a.json"
     path.write_text(as_text(saved))
     assert read_document(path) == saved
-    said = saved["witnesses"][0]["validity"]
-    assert {name for name in COLUMNS[1:] if said[name] is not None} == KNOWN[way]
-
-
-def test_documents_from_before_are_still_read(tmp_path, result):
-    old = {name: value for name, value in document(audited()).items() if name != "validity"}
-    old["witnesses"] = [
-        {name: value for name, value in witness.items() if name != "validity"}
-        for witness in old["witnesses"]
-    ]
-    path = tmp_path / "old.json"
-    path.write_text(as_text(old))
-    read = read_document(path)
-    assert exit_code(read) == 1
-    for text in (answer(read), markdown(read), csv_text(read)):
-        assert "weak" in text
-    assert describe_witness(read, witnesses_of(read, read["witnesses"][0]["id"])[0])
-    assert "validity by confirm was not asked before and is now" in diff_text(compare(read, result))
+    said = saved.witnesses[0].validity
+    assert {name for name in COLUMNS[1:] if getattr(said, name) is not None} == KNOWN[way]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"confirmed": 99},
-        {"confirmed_violations": 0},
-        {"undecided_violations": 1},
-        {"ways": [{"way": "cross-validation", "splits": 1, "at_least": 1, "share": 0.5, "seed": 0,
-                   "tested": None}]},
+        {"verdicts": {"confirmed": 99, "possible": 0, "undecided": 0}},
+        {"violations": {"confirmed": 0, "possible": 0, "undecided": 1}},
+        {"methods": [{"name": "cross-validation", "tested": None, "options": {}}]},
     ],
     ids=lambda change: next(iter(change)),
-)  # fmt: skip
+)
 def test_a_file_that_contradicts_its_verdicts_is_refused(change, result, tmp_path):
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({**result, "validity": {**result["validity"], **change}}))
-    with pytest.raises(pu.FileError, match="confirmed witnesses"):
+    content = plain(result)
+    path.write_text(json.dumps({**content, "validity": {**content["validity"], **change}}))
+    with pytest.raises(pu.FileError, match="number of confirmed witnesses"):
         read_document(path)
-    path.write_text(json.dumps({**result, "validity": None}))
-    with pytest.raises(pu.FileError, match="confirmed witnesses"):
+    path.write_text(json.dumps({**content, "validity": None}))
+    with pytest.raises(pu.FileError, match="number of confirmed witnesses"):
         read_document(path)
 
 
 def test_tables_have_columns_for_it(found, result):
-    rows = list(csv.DictReader(io.StringIO(csv_text(result))))
+    rows = list(csv.DictReader(io.StringIO(audit_csv(result))))
     strong = next(row for row in rows if row["kind"] == "witness" and row["term"] == "strong")
     assert strong["verdict"] == "confirmed"
     assert all(strong[name] for name in COLUMNS)
@@ -196,29 +183,29 @@ def test_tables_have_columns_for_it(found, result):
 def test_a_changed_verdict_is_told(result):
     strict = document(audited(validity=[pu.Confirmation(alpha=1e-12), *WAYS[1:]]))
     changes = compare(result, strict)
-    jsonschema.validate(changes, schema("diff"))
-    assert "validity by confirm: alpha was 0.05 and is 1e-12" in changes["differences"]
+    jsonschema.validate(plain(changes), schema("diff"))
+    assert "validity by confirm: alpha was 0.05, is 1e-12" in changes.differences
     every = document(audited(validity="cross-validation"))
     once = document(audited(validity=pu.CrossValidation(at_least=1)))
     changes = compare(every, once)
-    jsonschema.validate(changes, schema("diff"))
-    changed = {entry["new"]["reading"] for entry in changes["verdict_changed"]}
-    assert "the value of weak" in changed
-    assert "the value of weak (possible -> confirmed" in diff_text(changes)
-    assert changes["new"] == []
+    jsonschema.validate(plain(changes), schema("diff"))
+    changed = {entry.shown.reading for entry in changes.verdict_changed}
+    assert "weak" in changed
+    assert "`weak` (possible -> confirmed" in diff_text(changes)
+    assert changes.new == ()
 
 
 def test_new_witnesses_may_count_only_if_they_are_confirmed():
     before = document(pu.audit(pu.Program.parse("ite(x <= 2, 0, 1)"), PEOPLE, "z", EPSILON))
     after = document(audited(WEAK, validity="confirm"))
     changes = compare(before, after)
-    assert worst(changes) == 1
-    assert worst(changes, confirmed_only=True) == 0
+    assert diff_exit_code(changes) == 1
+    assert diff_exit_code(changes, confirmed_only=True) == 0
     assert ", possible, id" in diff_text(changes)
     strong = compare(before, document(audited(validity="confirm")))
-    assert worst(strong, confirmed_only=True) == 1
-    with pytest.raises(pu.DataError, match="does not say which are"):
-        worst(compare(before, document(audited(WEAK))), confirmed_only=True)
+    assert diff_exit_code(strong, confirmed_only=True) == 1
+    with pytest.raises(pu.DataError, match="was not tested"):
+        diff_exit_code(compare(before, document(audited(WEAK))), confirmed_only=True)
 
 
 # What fails
@@ -231,7 +218,7 @@ def test_only_confirmed_violations_may_count(program, code):
     found = audited(program, "confirm")
     assert exit_code(document(found)) == 1
     assert exit_code(document(found, confirmed_only=True)) == code
-    with pytest.raises(pu.DataError, match="nothing was asked that could confirm"):
+    with pytest.raises(pu.DataError, match="needs a method that confirms"):
         document(audited(program), confirmed_only=True)
 
 
@@ -252,7 +239,7 @@ def test_what_cannot_be_decided_is_not_settled(tmp_path):
     found = audited(WEAK, few)
     assert {w.validity.verdict for w in found.witnesses} == {pu.Verdict.UNDECIDED}
     assert exit_code(document(found, confirmed_only=True)) == 3
-    assert "It cannot be decided with 3 permutations" in " ".join(answer(document(found)).split())
+    assert "Cannot be decided with 3 permutations" in " ".join(audit_text(document(found)).split())
     arguments = (WEAK, PEOPLE, "z", EPSILON)
     with pytest.raises(AssertionError, match="Use more permutations"):
         pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True)
@@ -268,7 +255,8 @@ def test_what_is_judged_appropriate_is_no_confirmed_violation():
         return pu.Judgment(True, "sold to all") if "strong" in witness.term else None
 
     saved = document(audited(validity="confirm"), oracle=oracle, confirmed_only=True)
-    assert saved["validity"]["confirmed"] > saved["validity"]["confirmed_violations"] == 0
+    assert saved.validity is not None
+    assert saved.validity.verdicts.confirmed > saved.validity.violations.confirmed == 0
     assert exit_code(saved) == 0
 
 
@@ -293,7 +281,7 @@ def test_the_command_line_says_it_in_words_and_shows_it_again(folder, capsys):
     out, _ = run("audit", "--model", "model.txt", *ABOUT, *ways, *saved, code=1, capsys=capsys)
     assert "Confirmed: the population's association is at least" in out
     assert "of 4 splits" in out
-    assert "| whether it is real |" in Path("a.md").read_text()
+    assert "Confirmed: " in Path("a.md").read_text()
     again, _ = run("show", "a.json", code=1, capsys=capsys)
     assert again.strip() in out
     first = json.loads(Path("a.json").read_text())["witnesses"][0]["id"]
@@ -320,15 +308,17 @@ def test_options_reach_the_ways(folder, capsys):
         "--seed", 5, "--splits", 3, "--at-least", 2, "--validation-share", 0.4,
     )  # fmt: skip
     out, _ = run("audit", "--model", "weak.txt", *ABOUT, *options, "--json", code=1, capsys=capsys)
-    permutation, splits = json.loads(out)["validity"]["ways"]
-    assert permutation | {"tested": None} == {
-        "way": "permutation", "permutations": 99, "correction": "holm", "alpha": 0.2,
-        "exact": True, "seed": 5, "weights": "counts", "tested": None,
+    permutation, splits = json.loads(out)["validity"]["methods"]
+    assert permutation["name"] == "permutation"
+    assert permutation["options"] == {
+        "permutations": 99, "correction": "holm", "alpha": 0.2,
+        "exact_p_values": True, "seed": 5, "weights_are": "counts",
     }  # fmt: skip
     assert splits == {
-        "way": "cross-validation", "splits": 3, "at_least": 2, "share": 0.4, "seed": 5,
+        "name": "cross-validation",
         "tested": None,
-    }  # fmt: skip
+        "options": {"splits": 3, "at_least": 2, "validation_share": 0.4, "seed": 5},
+    }
 
 
 @pytest.mark.parametrize(
@@ -377,12 +367,12 @@ def test_the_project_file_asks_too_and_the_command_line_goes_first(folder, capsy
         "confirmed_only = true\n"
     )
     out, _ = run("audit", "--json", "--quiet", code=0, capsys=capsys)
-    (way,) = json.loads(out)["validity"]["ways"]
-    assert (way["way"], way["splits"]) == ("cross-validation", 3)
+    (way,) = json.loads(out)["validity"]["methods"]
+    assert (way["name"], way["options"]["splits"]) == ("cross-validation", 3)
     out, _ = run("audit", "--json", "--quiet", "--splits", 4, code=0, capsys=capsys)
-    assert json.loads(out)["validity"]["ways"][0]["splits"] == 4
+    assert json.loads(out)["validity"]["methods"][0]["options"]["splits"] == 4
     out, _ = run("audit", "--json", "--quiet", "--validity", "confirm", code=0, capsys=capsys)
-    assert [way["way"] for way in json.loads(out)["validity"]["ways"]] == ["confirm"]
+    assert [way["name"] for way in json.loads(out)["validity"]["methods"]] == ["confirm"]
     run("repair", "--output", "repaired.txt", "--quiet", code=0, capsys=capsys)
     assert Path("repaired.txt").exists()
 

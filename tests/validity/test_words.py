@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from proxyuse.output.validity_words import describe_validity, share_confirmed
+from proxyuse.report.findings.validity import share_confirmed, verdict_sentences
+from proxyuse.report.result import Method, Thresholds, WitnessValidity
 from proxyuse.validity.content import figures
-from proxyuse.verdict import Validity, Verdict
+from proxyuse.verdict import Validity, Verdict, VerdictCounts
 
-LIMITS = {"epsilon": 0.1, "delta": 0.05}
+LIMITS = Thresholds(0.1, 0.05)
 CONFIRM = {"way": "confirm", "alpha": 0.05, "weights": "sampling", "tested": 1234}
 PERMUTATION = {
     "way": "permutation", "alpha": 0.05, "permutations": 1000, "correction": "holm", "tested": 311,
@@ -16,10 +19,16 @@ PERMUTATION = {
 SPLITS = {"way": "cross-validation", "splits": 10, "at_least": None, "tested": None}
 
 
-def said(verdicts: dict[str, str], verdict: str = "", **numbers: float) -> dict[str, object]:
+def said(verdicts: dict[str, str], verdict: str = "", **numbers: Any) -> WitnessValidity:
     careful = ("possible", "cannot be decided", "confirmed")
     overall = verdict or next(v for v in careful if v in verdicts.values())
-    return {"verdict": overall, "by_way": verdicts, **numbers}
+    by_method = {name: Verdict(word) for name, word in verdicts.items()}
+    return WitnessValidity(Verdict(overall), by_method, **numbers)
+
+
+def method(options: dict[str, Any]) -> Method:
+    options = dict(options)
+    return Method(options.pop("way"), options.pop("tested"), options)
 
 
 PASSES = "Possible: it passes in this sample, but "
@@ -33,42 +42,42 @@ ALL = "each valid for all 1,234 tests"
             [CONFIRM],
             said({"confirm": "confirmed"}, association_low=0.41, influence_low=0.08),
             "Confirmed: the population's association is at least 0.41 and its influence is at "
-            f"least 0.08 (95 % lower bounds, {ALL}).",
+            f"least 0.08 (95% lower bounds, {ALL}).",
         ),
         (
             [{**CONFIRM, "alpha": 0.1, "tested": 1}],
             said({"confirm": "confirmed"}, association_low=0.41, influence_low=0.08),
             "Confirmed: the population's association is at least 0.41 and its influence is at "
-            "least 0.08 (90 % lower bounds).",
+            "least 0.08 (90% lower bounds).",
         ),
         (
             [CONFIRM],
             said({"confirm": "possible"}, association_low=0.2, influence_low=0.05),
-            f"{PASSES}the population's influence could be as low as 0.05 (95 % lower bound, valid "
+            f"{PASSES}the population's influence could be as low as 0.05 (95% lower bound, valid "
             "for all 1,234 tests; threshold 0.05).",
         ),
         (
             [PERMUTATION],
             said({"permutation": "confirmed"}, p_value=0.001, adjusted_p_value=0.004),
-            "Confirmed: the p-value is 0.004 after correction for 311 tests (0.001 before): so "
-            "rarely is the association this strong when z is shuffled.",
+            "Confirmed: the p-value is 0.004 after correction for 311 tests (0.001 before), so the "
+            "association is rarely this strong when z is shuffled.",
         ),
         (
             [{**PERMUTATION, "tested": 1}],
             said({"permutation": "confirmed"}, p_value=0.001, adjusted_p_value=0.001),
-            "Confirmed: the p-value is 0.001: so rarely is the association this strong when z is "
+            "Confirmed: the p-value is 0.001, so the association is rarely this strong when z is "
             "shuffled.",
         ),
         (
             [{**PERMUTATION, "correction": "none"}],
             said({"permutation": "possible"}, p_value=0.2, adjusted_p_value=0.2),
-            f"{PASSES}the p-value is 0.2, not corrected for the number of tests, above 0.05: so "
-            "often is the association this strong when z is shuffled.",
+            f"{PASSES}the p-value is 0.2, not corrected for the number of tests, above 0.05, so "
+            "the association is often this strong when z is shuffled.",
         ),
         (
             [PERMUTATION],
             said({"permutation": "cannot be decided"}, p_value=0.001, adjusted_p_value=0.311),
-            "It cannot be decided with 1,000 permutations and 311 tests: no p-value could be small "
+            "Cannot be decided with 1,000 permutations and 311 tests: no p-value can be small "
             "enough.",
         ),
         (
@@ -90,9 +99,9 @@ ALL = "each valid for all 1,234 tests"
                 confirmations=10, splits=10,
             ),
             f"{PASSES}the population's association could be as low as 0.03 and its influence could "
-            f"be as low as 0.01 (95 % lower bounds, {ALL}; thresholds 0.1 and 0.05). The "
+            f"be as low as 0.01 (95% lower bounds, {ALL}; thresholds 0.1 and 0.05). The "
             "permutation test confirms it: the p-value is 0.0015 after correction for 311 tests "
-            "(0.001 before): so rarely is the association this strong when z is shuffled. "
+            "(0.001 before), so the association is rarely this strong when z is shuffled. "
             "Cross-validation confirms it: it was found again in 10 of 10 splits.",
         ),
         (
@@ -103,7 +112,7 @@ ALL = "each valid for all 1,234 tests"
             ),
             f"{PASSES}it was found again in 0 of 1 split, and 1 is needed. The confidence bounds "
             "confirm it: the population's association is at least 0.41 and its influence is at "
-            f"least 0.08 (95 % lower bounds, {ALL}).",
+            f"least 0.08 (95% lower bounds, {ALL}).",
         ),
         (
             [CONFIRM],
@@ -114,7 +123,7 @@ ALL = "each valid for all 1,234 tests"
     ],
 )  # fmt: skip
 def test_a_verdict_says_by_what(ways, found, told):
-    assert describe_validity(found, {"ways": ways}, LIMITS, "z") == told
+    assert verdict_sentences(found, [method(way) for way in ways], LIMITS, "z") == told
 
 
 @pytest.mark.parametrize(
@@ -128,8 +137,8 @@ def test_a_verdict_says_by_what(ways, found, told):
     ],
 )
 def test_how_many_are_confirmed(confirmed, undecided, witnesses, told):
-    asked = {"confirmed": confirmed, "undecided": undecided}
-    assert share_confirmed(asked, witnesses) == told
+    verdicts = VerdictCounts(confirmed, witnesses - confirmed - undecided, undecided)
+    assert share_confirmed(verdicts, witnesses) == told
 
 
 def test_numbers_are_rounded_to_the_careful_side():

@@ -22,6 +22,7 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.judge.judgment import Judgment, Oracle, judgment_of
 from proxyuse.notes import NoteKind
+from proxyuse.report.findings.notes import note_sentence
 
 FORMAT = "proxyuse certificate"
 VERSION = 1
@@ -57,7 +58,7 @@ def content_of(
         "complete": audit.complete,
         "unsettled": [str(item) for item in audit.unsettled],
         "notes": [
-            {"kind": str(note.kind), "text": note.text}
+            {"kind": str(note.kind), "text": note_sentence(note)}
             for note in audit.notes
             if note.kind not in (NoteKind.METHOD, NoteKind.UNSETTLED)  # about speed; listed above
         ],

@@ -30,14 +30,16 @@ from proxyuse.options import listed, options_of
 from proxyuse.program import Program
 from proxyuse.project import Project, find_project, read_project
 from proxyuse.project_settings import ProjectOptions, ValidityTable, methods_with
-from proxyuse.report.answer import answer, exit_code
 from proxyuse.report.document import document
-from proxyuse.report.junit import junit
-from proxyuse.report.markdown import markdown
-from proxyuse.report.remarks import without_small_counts
-from proxyuse.report.sarif import sarif
+from proxyuse.report.findings.notes import note_sentence
+from proxyuse.report.render.csv import audit_csv
+from proxyuse.report.render.junit import audit_junit
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.sarif import audit_sarif
+from proxyuse.report.render.text import audit_text
+from proxyuse.report.result import AuditResult
 from proxyuse.report.saved import as_text
-from proxyuse.report.spreadsheet import csv_text
+from proxyuse.report.standing import exit_code
 from proxyuse.settings import AuditKeywords, Threshold
 
 
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(result)
     else:
-        print_text(answer(result, color=False), answer(result, color=True))
+        print_text(audit_text(result), audit_text(result, color=True))
         print_text(next_steps(project, result))
     if unwritten is not None:
         raise unwritten
@@ -66,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 def audited_files(
     options: argparse.Namespace, project: Project, records: Records | None, policy: Policy | None
-) -> tuple[Audit, dict[str, Any]]:
+) -> tuple[Audit, AuditResult]:
     """Read the files and audit; return the audit and the result document."""
     assert project.options.model is not None
     with bar(options.quiet) as progress:
@@ -277,7 +279,7 @@ def about(
             "target": project.options.target,
         },
         "notes": [
-            *(without_small_counts(note, project.options.min_cell) for note in data.notes),
+            *(note_sentence(note, project.options.min_cell) for note in data.notes),
             *_model_notes(model, threshold),
         ],
     }
@@ -354,15 +356,15 @@ def check_outputs(
 
 
 def _write(
-    project: Project, result: dict[str, Any], certificate: Path | None, certified: str | None
+    project: Project, result: AuditResult, certificate: Path | None, certified: str | None
 ) -> FileError | None:
     """Write the outputs; return the error if that fails, so that the result is still printed."""
     writers = (
         (project.output.json, as_text),
-        (project.output.csv, csv_text),
-        (project.output.markdown, markdown),
-        (project.output.sarif, lambda result: as_text(sarif(result))),
-        (project.output.junit, junit),
+        (project.output.csv, audit_csv),
+        (project.output.markdown, audit_markdown),
+        (project.output.sarif, lambda result: as_text(audit_sarif(result))),
+        (project.output.junit, audit_junit),
     )
     try:
         for path, writer in writers:
@@ -375,9 +377,7 @@ def _write(
     return None
 
 
-def _write_report(
-    path: Path | None, audit_result: Audit, result: dict[str, Any]
-) -> FileError | None:
+def _write_report(path: Path | None, audit_result: Audit, result: AuditResult) -> FileError | None:
     """Write the HTML report, if requested; return the error if that fails."""
     if path is None:
         return None
@@ -390,7 +390,7 @@ def _write_report(
     return None
 
 
-def next_steps(project: Project, result: dict[str, Any]) -> str:
+def next_steps(project: Project, result: AuditResult) -> str:
     """Suggest what to do with the result."""
     lines = ["", "Next steps"]
     saved = project.output.json
@@ -401,9 +401,9 @@ def next_steps(project: Project, result: dict[str, Any]) -> str:
         lines.append("- write an HTML report: add --report report.html")
     else:
         lines.append(f"- open the HTML report: {project.output.report}")
-    if result["witnesses"]:
-        first = result["witnesses"][0]["id"]
-        if result["validity"] is None:
+    if result.witnesses:
+        first = result.witnesses[0].id
+        if result.validity is None:
             lines.append("- test whether the findings are noise: add --validity confirm")
         lines += [
             f"- see one finding in detail: proxyuse show {file} --witness {first}",

@@ -20,6 +20,15 @@ from proxyuse.errors import DataError, FileError, ParseError, ProxyUseError
 from proxyuse.io.reading import Keys, TableSource, no_column, require
 from proxyuse.io.table_files import open_table, read_table
 from proxyuse.lang.kinds import BOOLEAN
+from proxyuse.notes import (
+    ConditionHolds,
+    ConditionMissing,
+    ConditionReadsMissing,
+    Note,
+    RowCount,
+    TakenFromProtected,
+    UnmatchedProtected,
+)
 from proxyuse.program import Frame, Program
 
 if TYPE_CHECKING:
@@ -50,7 +59,7 @@ class LoadedData:
     n_read: int
     paths: tuple[Path, ...]
     sha256: dict[str, str]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def load_data(
@@ -104,9 +113,8 @@ def load_data(
     ...     )
     >>> loaded.frame["age"].to_list(), loaded.protected["faith"].to_list()
     ([31, 25], ['a', 'a'])
-    >>> print(*loaded.notes, sep="\n")
-    2 of 3 rows satisfy the condition age <= 50
-    2 of 4 rows of the protected data match no row of the data; they were ignored
+    >>> [type(note).__name__ for note in loaded.notes]
+    ['ConditionHolds', 'UnmatchedProtected']
     """
     data, names = Path(data), _names(protected)
     _check_key(protected_data, key, names)
@@ -180,7 +188,7 @@ def _check_columns(source: TableSource, roles: dict[str, str | None]) -> None:
 
 def _satisfying(
     where: str, frame: pd.DataFrame, path: Path
-) -> tuple[npt.NDArray[np.bool_], list[str]]:
+) -> tuple[npt.NDArray[np.bool_], list[Note]]:
     """Return a mask of the rows that satisfy a condition, and notes on it."""
     try:
         program = Program.parse(where)
@@ -202,19 +210,17 @@ def _satisfying(
     count = int(keep.sum())
     if not count:
         raise DataError(f"none of {len(frame):,} rows satisfies the condition {where}; relax it")
-    notes = [f"{count:,} of {_rows(len(frame))} satisfy the condition {where}"]
+    notes: list[Note] = [ConditionHolds(where, RowCount(count), len(frame))]
     unknown = np.isnan(values.astype(np.float64))
     if unknown.any():
-        notes.append(f"the condition is missing in {_rows(int(unknown.sum()))}; excluded")
+        notes.append(ConditionMissing(RowCount(int(unknown.sum()))))
     incomplete = np.zeros(len(frame), dtype=np.bool_)
     for column in columns:
         incomplete |= column.is_missing
     incomplete &= ~unknown
     if incomplete.any():
-        notes.append(
-            f"a value that the condition reads is missing in {_rows(int(incomplete.sum()))}, which "
-            f"makes a comparison false; {_rows(int((incomplete & keep).sum()))} kept"
-        )
+        kept = RowCount(int((incomplete & keep).sum()))
+        notes.append(ConditionReadsMissing(RowCount(int(incomplete.sum())), kept))
     return keep, notes
 
 
@@ -245,7 +251,7 @@ class _Side:
 class _Joined:
     values: dict[str, pd.Series[Any]]
     sha256: str
-    notes: list[str]
+    notes: list[Note]
 
 
 def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
@@ -258,10 +264,7 @@ def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
     indexes, notes = _matching_rows(data, _Side(path, reading.keys, source.names), key)
     values = reading.frame[taken].take(indexes).reset_index(drop=True)
     both = [name for name in taken if name in data.names]
-    notes += [
-        f"{name!r} comes from the protected data, although the data has this column too"
-        for name in both
-    ]
+    notes += [TakenFromProtected(name) for name in both]
     return _Joined({name: values[name] for name in taken}, source.sha256, [*reading.notes, *notes])
 
 
@@ -276,7 +279,7 @@ def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
 
 def _matching_rows(
     data: _Side, restricted: _Side, key: str
-) -> tuple[npt.NDArray[np.intp], list[str]]:
+) -> tuple[npt.NDArray[np.intp], list[Note]]:
     """Return the index of the restricted row for each row of the data, and notes."""
     if data.keys.typed and restricted.keys.typed and data.keys.kind != restricted.keys.kind:
         raise FileError(f"{_kinds(data, restricted, key)}; convert one of them")
@@ -296,11 +299,7 @@ def _matching_rows(
     indexes = np.flatnonzero(present)[matches]
     n_rows = len(restricted.keys.texts)
     if unused := n_rows - len(np.unique(indexes)):
-        match, they = ("matches", "it was") if unused == 1 else ("match", "they were")
-        return indexes, [
-            f"{unused:,} of {_rows(n_rows)} of the protected data {match} no row of the data; "
-            f"{they} ignored"
-        ]
+        return indexes, [UnmatchedProtected(RowCount(unused), n_rows)]
     return indexes, []
 
 

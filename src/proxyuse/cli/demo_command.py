@@ -14,8 +14,8 @@ from proxyuse.cli.progress import bar
 from proxyuse.datasets import load_adult
 from proxyuse.errors import FileError
 from proxyuse.io.writing import make_folder, written
-from proxyuse.report.answer import answer
 from proxyuse.report.document import document
+from proxyuse.report.render.text import audit_text
 
 MARRIED = ("Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent")
 EXCLUDED = ("income", "marital_status", "fnlwgt")
@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
         f"50,000 dollars (accuracy {accuracy:.0%}), without marital status. Does it use marital "
         "status anyway?\n"
     )
-    print_text(answer(content, color=False), answer(content, color=True))
-    print_text("\nYou decide whether this use is acceptable.\n")
+    print_text(audit_text(content, color=False), audit_text(content, color=True))
+    print_text("")
     if options.report is not None:
         print_text(f"HTML report: {options.report}\n")
     print_text(_next(options.files))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from proxyuse.cli.printing import print_json, print_text
-from proxyuse.report.diff import compare, worst
-from proxyuse.report.diff_text import diff_text
+from proxyuse.report.diff import compare, diff_exit_code
+from proxyuse.report.render.text import diff_text
 from proxyuse.report.saved import read_document
 
 
@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> int:
     comparison = compare(
         read_document(options.old), read_document(options.new), tolerance=options.tolerance
     )
-    code = worst(comparison, confirmed_only=options.confirmed_only)
+    code = diff_exit_code(comparison, confirmed_only=options.confirmed_only)
     if options.json:
         print_json(comparison)
     else:

@@ -22,11 +22,11 @@ from proxyuse.io.writing import check_writable
 from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
-from proxyuse.report.answer import exit_code, text_table
 from proxyuse.report.document import figure
-from proxyuse.report.verdicts import exit_code_of
+from proxyuse.report.render.text import text_table
+from proxyuse.report.standing import exit_code, exit_code_of
 from proxyuse.report.witness_page import Pages
-from proxyuse.verdict import counts
+from proxyuse.verdict import VerdictCounts
 from proxyuse.words import count, one_line, shortened
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     assert oracle is not None
     only = project.validity.confirmed_only
     session = ReviewSession(audit, records, oracle, Pages(audit, document), options.by, only)
-    remarks = [] if document["validity"] is None else document["validity"]["remarks"]
-    for note in [*document["about"]["notes"], *remarks]:
+    remarks = () if document.validity is None else document.validity.remarks
+    for note in [*document.file_notes, *remarks]:
         print_text(f"Note: {one_line(note)}")
     if options.list:
         session.print_list()
@@ -137,7 +137,7 @@ class ReviewSession:
                 ]
                 for w in waiting
             ]
-            print_text("\n".join(text_table(heads, rows, str)))
+            print_text("\n".join(text_table(heads, rows)))
         print_text(self._remaining())
 
     def _heading(self, waiting: list[Witness]) -> str:
@@ -147,7 +147,7 @@ class ReviewSession:
         )
         confirmed = ""
         if self._audit.validity is not None:
-            confirmed = f" Confirmed: {_verdicts(self._audit.witnesses)['confirmed']:,}."
+            confirmed = f" Confirmed: {_verdicts(self._audit.witnesses).confirmed:,}."
         return (
             f"{count(total, 'witness', 'witnesses')} ({thresholds}); not judged yet: "
             f"{len(waiting):,}.{confirmed}"
@@ -224,8 +224,8 @@ class ReviewSession:
         return True
 
 
-def _verdicts(witnesses: Iterable[Witness]) -> dict[str, int]:
-    return counts(w.validity.verdict for w in witnesses if w.validity is not None)
+def _verdicts(witnesses: Iterable[Witness]) -> VerdictCounts:
+    return VerdictCounts.of(w.validity.verdict for w in witnesses if w.validity is not None)
 
 
 def _choice() -> str:

@@ -49,8 +49,11 @@ from proxyuse.program import Program
 from proxyuse.project import Project
 from proxyuse.repairing.repair import Repair, repair
 from proxyuse.repairing.search import SearchBudget
-from proxyuse.report.repair_document import repair_document, repair_exit_code
-from proxyuse.report.repair_text import repair_answer, repair_markdown
+from proxyuse.report.render.markdown import repair_markdown
+from proxyuse.report.render.text import repair_text
+from proxyuse.report.repair_document import repair_document
+from proxyuse.report.repair_result import RepairResult
+from proxyuse.report.standing import repair_exit_code
 from proxyuse.settings import RepairKeywords, Threshold
 
 BUDGETS = {
@@ -147,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(document)
     else:
-        print_text(repair_answer(document), repair_answer(document, color=True))
+        print_text(repair_text(document), repair_text(document, color=True))
         print_text(_next_steps(work, document, checked))
     return repair_exit_code(document)
 
@@ -338,7 +341,7 @@ def _predicted(model: Any, X: Any, done: Repair) -> Array:
 
 def _results(
     work: Work, done: Repair, checked: Checked, description: dict[str, Any]
-) -> tuple[dict[str, Any], dict[Path, str | bytes]]:
+) -> tuple[RepairResult, dict[Path, str | bytes]]:
     """Return the result document and the content of each file; the model comes last."""
     options, made = work.options, checked.made
     files: dict[Path, str | bytes] = {}
@@ -381,13 +384,13 @@ def _results(
     return document, files
 
 
-def _report(work: Work, done: Repair, document: dict[str, Any], description: dict[str, Any]) -> str:
+def _report(work: Work, done: Repair, document: RepairResult, description: dict[str, Any]) -> str:
     """Render the report as HTML or Markdown, by the suffix of the file."""
     if work.options.report.suffix.lower() not in (".html", ".htm"):
         return repair_markdown(document)
     from proxyuse.page.page import page_text
 
-    about = {**description, "written": document["written"]}
+    about = {**description, "written": document.written}
     return page_text(
         done.before,
         about=about,
@@ -397,7 +400,7 @@ def _report(work: Work, done: Repair, document: dict[str, Any], description: dic
     )
 
 
-def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:
+def _next_steps(work: Work, document: RepairResult, checked: Checked) -> str:
     """Suggest what to do with the result."""
     options, project = work.options, work.project
     lines = ["", "Next steps"]
@@ -412,14 +415,14 @@ def _next_steps(work: Work, document: dict[str, Any], checked: Checked) -> str:
                 words += [f"--{name.replace('_', '-')}", str(value)]
         words += ["--trust-pickle"] * (checked.form == "pickle")
         lines.append(f"- verify the certificate: {shlex.join(words)}")
-    if document["result"] == "repaired" and work.oracle is None:
+    if document.result == "repaired" and work.oracle is None:
         lines += [
             "- keep appropriate uses: nothing was judged, so every witness was removed; run",
             "  proxyuse judge, then repair again with --judgments",
         ]
-    if document["result"] == "repaired" and document["utility"]["holdout"] is None:
+    if document.result == "repaired" and document.utility.holdout is None:
         lines.append("- measure the cost on held-out rows: add --holdout-share 0.2")
-    if not document["complete"]:
+    if not document.complete:
         lines.append("- the search is incomplete: violations may remain in the parts listed above")
     lines.append("- try other thresholds (--epsilon, --delta) and other protected attributes")
     return "\n".join(lines)

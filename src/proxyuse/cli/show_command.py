@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 
 from proxyuse.cli.printing import print_json, print_text
-from proxyuse.report.answer import answer, describe_witness, exit_code, witnesses_of
-from proxyuse.report.junit import junit
-from proxyuse.report.markdown import markdown
-from proxyuse.report.sarif import sarif
+from proxyuse.report.render.csv import audit_csv
+from proxyuse.report.render.junit import audit_junit
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.sarif import audit_sarif
+from proxyuse.report.render.text import audit_text, witness_text, witnesses_of
 from proxyuse.report.saved import read_document
-from proxyuse.report.spreadsheet import csv_text
+from proxyuse.report.standing import exit_code
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,17 +22,17 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print_json(witnesses)
         else:
-            print_text("\n\n".join(describe_witness(result, witness) for witness in witnesses))
+            print_text("\n\n".join(witness_text(result, witness) for witness in witnesses))
     elif options.json:
         print_json(result)
     elif options.markdown:
-        print_text(markdown(result).rstrip("\n"))
+        print_text(audit_markdown(result).rstrip("\n"))
     elif options.csv:
-        print_text(csv_text(result).rstrip("\n"))
+        print_text(audit_csv(result).rstrip("\n"))
     elif options.sarif:
-        print_json(sarif(result))
+        print_json(audit_sarif(result))
     elif options.junit:
-        print_text(junit(result).rstrip("\n"))
+        print_text(audit_junit(result).rstrip("\n"))
     else:
-        print_text(answer(result, color=False), answer(result, color=True))
+        print_text(audit_text(result), audit_text(result, color=True))
     return exit_code(result)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from proxyuse.data.columns import Column, Kind, as_column
 from proxyuse.data.table import Table
 from proxyuse.errors import DataError, KindError
-from proxyuse.notes import Note, NoteKind
+from proxyuse.notes import MissingCounted, MissingDropped, Note, RowCount, ZeroWeight
 from proxyuse.settings import MissingProtected, Settings
 
 _MAX_WEIGHT = 1e100
@@ -67,8 +67,8 @@ class Population:
     >>> people = Population.build(data, protected="sex", weights="seen", variables=["age"])
     >>> people.columns["age"].values.tolist(), people.weights.tolist(), people.total
     ([25.0, 61.0], [2.0, 3.0], 5.0)
-    >>> print(*people.notes)
-    dropped: 1 row of weight 0 was dropped
+    >>> people.notes
+    (ZeroWeight(rows=RowCount(rows=1, private=False)),)
     """
 
     columns: Mapping[str, Column]
@@ -166,7 +166,7 @@ class Population:
         keep = mass > 0
         notes: list[Note] = []
         if n_zero := table.n_rows - int(np.count_nonzero(keep)):
-            notes.append(Note(NoteKind.DROPPED, f"{_rows(n_zero)} of weight 0 {_was(n_zero)}"))
+            notes.append(ZeroWeight(RowCount(n_zero)))
         keep, missing_notes = _settle_missing(attributes, keep, missing_protected)
         notes += missing_notes
         if not keep.any():
@@ -314,21 +314,15 @@ def _settle_missing(
         )
     if choice == "drop":
         dropped = np.logical_or.reduce(list(gaps.values()))
-        count = int(dropped.sum())
-        text = f"{_rows(count)} without a value of {' or '.join(map(repr, gaps))} {_was(count)}"
-        return keep & ~dropped, [Note(NoteKind.DROPPED, text)]
+        return keep & ~dropped, [MissingDropped(tuple(gaps), RowCount(int(dropped.sum())))]
     for name, missing in gaps.items():
-        text = f"{name!r} is missing in {_rows(int(missing.sum()))}; missing counts as a value"
-        notes.append(Note(NoteKind.MISSING, text))
+        # How many people have a protected value may identify them, however many they are.
+        notes.append(MissingCounted(name, RowCount(int(missing.sum()), private=True)))
     return keep, notes
 
 
 def _rows(count: int) -> str:
     return f"{count} row{'s' * (count != 1)}"
-
-
-def _was(count: int) -> str:
-    return "was dropped" if count == 1 else "were dropped"
 
 
 def _which(wrong: npt.NDArray[np.bool_]) -> str:

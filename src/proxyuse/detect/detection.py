@@ -35,7 +35,6 @@ from proxyuse.detect.sentences import (
     drawn_variable_note,
     forest_sentences,
     open_sets_sentence,
-    unneeded_text,
 )
 from proxyuse.detect.time_limit import Columns, InTime, measure_in_time
 from proxyuse.lang.evaluate import Array
@@ -45,7 +44,7 @@ from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.bounds.screen import Screen, screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
-from proxyuse.notes import Note, NoteKind
+from proxyuse.notes import Note, NotListed, Stopped, VariablesNotMeasured
 from proxyuse.program import Program
 from proxyuse.settings import Settings
 
@@ -298,9 +297,7 @@ class _Detector:
         if all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)
             count = len(candidate.sites)
-            self.notes.append(
-                Note(NoteKind.NOT_LISTED, f"not all sets of the {count} `{text}` are listed")
-            )
+            self.notes.append(NotListed("occurrence sets", text, count))
         if measured.unmeasured:
             sites = tuple(candidate.sites)
             disjoint = candidate.arrangement(self.program.points).disjoint
@@ -319,8 +316,7 @@ class _Detector:
         if self.settings.all_sets:
             if operator.subsets <= self.settings.budget.subsets:
                 return  # they are all listed
-            missing = f"not all {operator.subsets:,} partial sums of `{text}` are listed"
-            self.notes.append(Note(NoteKind.NOT_LISTED, missing))
+            self.notes.append(NotListed("partial sums", text, operator.subsets))
         engine, rows = self.engine, self.engine.n_rows
         most, operators = SumBudget(), len(self.candidates.operators)
         result = search_partial_sums(
@@ -431,7 +427,7 @@ class _Detector:
         self.searched += forest_sentences(engine)
         if not self.settings.variables:
             self._leave_open("variables", self.program.term, (Site(0),), 1)
-            self.notes.append(Note(NoteKind.NOT_LISTED, "variables were not measured, as asked"))
+            self.notes.append(VariablesNotMeasured())
 
     # A time limit
 
@@ -458,27 +454,27 @@ class _Detector:
     def _stop(self) -> None:
         """Record what the time limit left unsettled, the most important first."""
         remaining: list[int] = []
-        text = "some computations were not measured"
+        assert self.clock.limit is not None
+        note = Stopped(self.clock.limit, "computations")
         if self.in_time is not None:
             remaining = self.in_time.remaining
-            text = unneeded_text(len(self.in_time.unneeded))
+            note = Stopped(self.clock.limit, "below epsilon", len(self.in_time.unneeded))
         if remaining:
             listing = self.listing
             sites = tuple(site for i in remaining for site in listing.candidates[i].sites)
             self._leave_open("computations", self.program.term, sites, len(remaining))
-            text = f"{len(remaining):,} of {len(listing.terms):,} computations were not measured"
+            total = len(listing.terms)
+            note = Stopped(self.clock.limit, "computations", len(remaining), total)
         elif self.forest is not None and self.bounded is None:
             count = len(self.forest.plan.forest.test)
             self._leave_open("computations", self.program.term, (Site(0),), count)
-            text = "computations inside the trees were not measured"
+            note = Stopped(self.clock.limit, "trees")
         elif self.operators:
-            text = "some combinations of terms or trees were not measured"
+            note = Stopped(self.clock.limit, "combinations")
         for operator in self.operators:
             points = tuple(Site(point) for point in operator.points)
             self._leave_open("operand subsets", operator.term, points, operator.subsets)
-        self.notes.insert(
-            0, Note(NoteKind.TIME_LIMIT, f"Stopped after {self.clock.limit:g} s, as asked; {text}.")
-        )
+        self.notes.insert(0, note)
 
     def _leave_open(self, what: str, term: Term, sites: tuple[Site, ...], count: int) -> None:
         brief = self.program.brief(term)

@@ -8,7 +8,7 @@ from proxyuse.detect.inside_tests import tests_hold_sums
 from proxyuse.lang.nodes import Term
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.pair_sampling import DrawnInfluence
-from proxyuse.notes import Note, NoteKind
+from proxyuse.notes import InfluencesDrawn, Note, VariableDrawn
 from proxyuse.program import Program
 
 
@@ -39,37 +39,21 @@ def forest_sentences(engine: ForestEngine) -> list[str]:
     if trees > 2:
         sentences.append(
             f"Each of the {trees:,} trees was measured, and all of them together. "
-            "Combinations of some trees were not searched."
+            "Combinations of trees were not searched."
         )
     if tests_hold_sums(engine.plan):
         sentences.append("Partial sums inside the tests of the trees were not searched.")
     return sentences
 
 
-def unneeded_text(count: int) -> str:
-    """What a time limit left unmeasured without harm."""
-    return (
-        f"the influence of {count:,} computations was not measured; their association is below "
-        "epsilon, so they cannot be witnesses"
-    )
-
-
 def drawn_note(estimates: Sequence[DrawnInfluence]) -> Note:
     """How many influences were estimated, and how precisely."""
     widest = max(estimates, key=lambda estimate: estimate.error)
-    text = (
-        f"the influence of {len(estimates):,} decompositions was estimated from drawn pairs of "
-        f"rows; each is within {widest.error:.4f} of the exact value with probability "
-        f"{1 - widest.beta:g}"
-    )
-    return Note(NoteKind.DRAWN, text)
+    return InfluencesDrawn(len(estimates), widest.error, widest.beta)
 
 
 def drawn_variable_note(program: Program, term: Term, estimate: DrawnInfluence) -> Note:
     """How the influence of a variable of a large forest was estimated."""
-    text = (
-        f"the influence of `{program.brief(term)}` was estimated from {estimate.pairs:,} drawn "
-        f"pairs of rows: {estimate.influence:.4f}, within {estimate.error:.4f} with probability "
-        f"{1 - estimate.beta:g}"
+    return VariableDrawn(
+        program.brief(term), estimate.pairs, estimate.influence, estimate.error, estimate.beta
     )
-    return Note(NoteKind.DRAWN, text)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from proxyuse.errors import FileError
 from proxyuse.io.reading import Keys, Reading, check_names, check_rows, require
+from proxyuse.notes import Note, RowCount, TakenAsMissing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,10 +213,10 @@ def _is_tsv(path: Path) -> bool:
     return ".tsv" in [suffix.lower() for suffix in path.suffixes]
 
 
-def _missing_numbers(frame: pd.DataFrame, written: Collection[str]) -> list[str]:
+def _missing_numbers(frame: pd.DataFrame, written: Collection[str]) -> list[Note]:
     """Convert columns of numbers in which words stand for missing values; return notes."""
     pandas = require("pandas", "reading a table")
-    notes = []
+    notes: list[Note] = []
     for name in frame.columns:
         column = frame[name]
         if name in written or pandas.api.types.infer_dtype(column, skipna=True) != "string":
@@ -226,11 +227,8 @@ def _missing_numbers(frame: pd.DataFrame, written: Collection[str]) -> list[str]
         if not words or rest.empty or (numbers := _numbers(pandas.to_numeric, rest)) is None:
             continue
         frame[name] = pandas.Series(numbers, index=rest.index, dtype=float).reindex(frame.index)
-        spellings = ", ".join(sorted({cell.strip() for cell in words}))
-        notes.append(
-            f"column {name!r}: {_cells(int(missing.sum()))} read as missing ({spellings}), because "
-            "all others are numbers"
-        )
+        spellings = tuple(sorted({cell.strip() for cell in words}))
+        notes.append(TakenAsMissing(str(name), RowCount(int(missing.sum())), spellings))
     return notes
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from proxyuse.data.table import Table
 from proxyuse.errors import FileError
+from proxyuse.notes import Note
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,7 +50,7 @@ class Reading:
     """A data frame, notes on how it was read, and the keys if requested."""
 
     frame: pd.DataFrame
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     keys: Keys | None
 
 

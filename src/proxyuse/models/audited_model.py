@@ -22,7 +22,7 @@ from proxyuse.models.registry import (
     translation_of,
 )
 from proxyuse.models.translation import DOUBLE, Translation
-from proxyuse.notes import Note, NoteKind
+from proxyuse.notes import Note, RoundedDecisions, RowCount
 from proxyuse.program import Frame, Program
 from proxyuse.settings import Decision, Positive, Threshold, TopK
 
@@ -64,8 +64,7 @@ class AuditedModel:
         count = len(agreement.by_rounding)
         if not count:
             return ()
-        text = f"{count} of {agreement.rows} rows are decided by how the model's sums are rounded"
-        return (Note(NoteKind.ROUNDED, text),)
+        return (RoundedDecisions(RowCount(count), agreement.rows),)
 
 
 def audited_model(

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
 from proxyuse.page.glossary import glossary
 from proxyuse.page.repair_section import RepairOutcome, repair_section
-from proxyuse.page.untrusted_text import MOST_NAME, all_visible, cut, isolated, name
+from proxyuse.page.untrusted_text import MOST_NAME, PAGE, all_visible, cut, isolated, name
 from proxyuse.page.witness import Sections, is_settled, summary
+from proxyuse.report.findings.headline import headline
+from proxyuse.report.findings.witness import shortfall
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
-from proxyuse.report.wording import headline, lacking
+from proxyuse.report.result import AuditResult
 from proxyuse.words import count, listed
 
 MOST_FIRST = 3  # groups on the first screen
@@ -29,28 +33,30 @@ MOST_REFERENCES = 12
 Found = Mapping[str, Any]
 
 
-def page_content(audit: Audited, document: Found, repair: Repaired | None) -> dict[str, Any]:
+def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -> dict[str, Any]:
     """The values that the templates need."""
-    document = {**document, "about": dict(document["about"])}
+    document: Found = to_builtins(result)
     repaired = None
     if repair is not None:
         repaired = repair_document(
             repair, about=document["about"], min_cell=document["min_cell"],
             written=document["about"].get("written"),
         )  # fmt: skip
-    outcome = None if repair is None or repaired is None else RepairOutcome(repair, repaired)
+    outcome = (
+        None if repair is None or repaired is None else RepairOutcome(repair, to_builtins(repaired))
+    )
     entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
     first = _first(document)
     keys = list(dict.fromkeys([*(group["key"] for group in first), *entries]))
     chosen = sorted(keys[:MOST_SECTIONS], key=list(entries).index)
-    sections = Sections(audit, document, chosen, outcome).all()
+    sections = Sections(audit, result, chosen, outcome).all()
     anchors = {section["anchor"] for section in sections}
-    lines = [summary(audit, document, entry) for entry in entries.values()]
+    lines = [summary(audit, result, entry) for entry in entries.values()]
     return {
         "title": _title(document),
-        "headline": headline(document, name),
+        "headline": headline(result, PAGE),
         "facts": _facts(audit, document),
-        "first": [_finding(audit, document, entries, group) for group in first],
+        "first": [_finding(audit, result, entries, group) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
         "several": len(document["protected"]) > 1,
         "protected": _protected(document),
@@ -67,7 +73,7 @@ def page_content(audit: Audited, document: Found, repair: Repaired | None) -> di
         "references": _references(document),
         "min_cell": document["min_cell"],
         "repair": repair and repaired and repair_section(repair, repaired),
-        "glossary": glossary(document, repaired),
+        "glossary": glossary(document, None if repaired is None else to_builtins(repaired)),
         "check": _check(audit, document),
     }
 
@@ -110,11 +116,11 @@ def _with_representative(document: Found, group: Found) -> dict[str, Any]:
 
 
 def _finding(
-    audit: Audited, document: Found, entries: Mapping[tuple[str, str], Found], group: Found
+    audit: Audited, result: AuditResult, entries: Mapping[tuple[str, str], Found], group: Found
 ) -> dict[str, Any]:
     representative = entries[group["key"]]
     strongest = entries[group["protected"], group["strongest"]]
-    finding = summary(audit, document, representative)
+    finding = summary(audit, result, representative)
     others = group["witnesses"] - 1
     appropriate = group["witnesses"] - group["violations"] - is_settled(representative)
     more = count(others, "more witness", "more witnesses") + " related to it"
@@ -124,7 +130,7 @@ def _finding(
     return {
         **finding,
         "others": more if others else "",
-        "strongest": summary(audit, document, strongest) if closer else None,
+        "strongest": summary(audit, result, strongest) if closer else None,
         "settled": not group["violations"],
     }
 
@@ -235,7 +241,7 @@ def _near(found: Found) -> dict[str, Any]:
         "reading": isolated(found["reading"], 160),
         "association": found["association"],
         "influence": found["influence"],
-        "lacking": lacking(found),
+        "lacking": shortfall(found["association_short_by"], found["influence_short_by"]),
     }
 
 
@@ -293,8 +299,8 @@ def _check(audit: Audited, document: Found) -> dict[str, Any]:
     association = association_option(document["measures"]["association"])
     if association not in (None, DEFAULT):
         parts.append(f"--association {association}")
-    ways = (document.get("validity") or {"ways": []})["ways"]
-    parts += [f"--validity {way['way']}" for way in ways]
+    methods = (document.get("validity") or {"methods": []})["methods"]
+    parts += [f"--validity {method['name']}" for method in methods]
     return {
         "version": document["proxyuse"],
         "command": f"proxyuse audit {' '.join(parts)}",

@@ -23,10 +23,10 @@ from proxyuse.errors import DataError
 from proxyuse.io.writing import written
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.output.words import describe_term
 from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, draw_labels, drawable
 from proxyuse.report.document import DECIMALS, figure
 from proxyuse.report.inputs import Audited
+from proxyuse.report.reading import shown_text
 from proxyuse.validity.content import figures
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def draw(
     >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> ax = draw(audit, ax=Figure().subplots())
     >>> ax.get_xlabel(), [text.get_text() for text in ax.texts][-1]
-    ('association with pregnant', 'the value of vitamins')
+    ('association with pregnant', 'vitamins')
     """
     plotting = _matplotlib("pyplot")
     name = _protected(audit, protected)
@@ -337,7 +337,7 @@ def _draw_labels(
     """Label witnesses beside their points, without overlaps."""
     labels = []
     for witness in named:
-        words = describe_term(witness.expression, witness.term, audit.population.columns)
+        words, _ = shown_text(witness.expression, witness.term, audit.population.columns)
         if Site(0) in witness.decomposition.sites:
             words = "the whole program"
         at = figure(witness.association), figure(witness.influence)

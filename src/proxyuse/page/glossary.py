@@ -258,8 +258,8 @@ def _statistics(document: Document) -> Iterator[Entry]:
             "Undecided: the tests cannot tell.",
         ),
     )
-    for method in validity["ways"]:
-        yield _METHODS[method["way"]](method)
+    for method in validity["methods"]:
+        yield _METHODS[method["name"]]({**method["options"], "tested": method["tested"]})
 
 
 def _bounds(method: Document) -> Entry:

@@ -24,10 +24,9 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.positions import Points, Site
-from proxyuse.output.reading import reading_text
-from proxyuse.output.words import MOST_READ, describe_term
 from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.program import Program
+from proxyuse.report.reading import MOST_NODES, reading_text, shown_text
 
 MOST_CLAUSE = 90
 MOST_STEPS = 24
@@ -85,7 +84,7 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
     --------
     >>> program = Program.parse("ite(age <= 30, 'a', 'b')")
     >>> [clause(program.term.guard, program, {}, holds) for holds in (True, False)]
-    ['age is at most 30', 'age is above 30 or missing']
+    ['age <= 30', 'age > 30 or missing']
     """
     while isinstance(term, Not):
         term, holds = term.operand, not holds
@@ -98,12 +97,15 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
             listed = ", ".join(map(value_text, members))
             or_missing = "" if missing or _complete(name, columns) else " or missing"
             return cut(visible(f"{name} is none of {listed}{or_missing}"), MOST_CLAUSE)
-    text = program.brief(term) if term.size > MOST_READ else program.text_of(term)
-    words = visible(describe_term(term, text, columns))
-    if words.startswith("whether "):
-        return cut(words.removeprefix("whether "), MOST_CLAUSE)
-    words = cut(words.removeprefix("the computation "), MOST_CLAUSE)
-    return f"{words} is true" if holds else f"{words} is false"
+    or_missing = ""
+    match term:
+        case Compare(relation, one, other, precision, True):
+            term, or_missing = Compare(relation, one, other, precision, False), " or missing"
+        case Member(operand, members, True):
+            term, or_missing = Member(operand, members, False), " or missing"
+    text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
+    words = cut(visible(shown_text(term, text, columns)[0]), MOST_CLAUSE)
+    return f"{words}{or_missing}" if holds else f"not {words}"
 
 
 def _complete(name: str, columns: Mapping[str, Column]) -> bool:
@@ -117,7 +119,7 @@ def conditions(program: Program, columns: Mapping[str, Column], point: int) -> l
     --------
     >>> program = Program.parse("ite(a == 1, 0, ite(b == 2, 1, 2))")
     >>> conditions(program, {}, len(program.points) - 1)
-    ['a is not 1 or missing', 'b is not 2 or missing']
+    ['a != 1 or missing', 'b != 2 or missing']
     """
     points = program.points
     clauses = []

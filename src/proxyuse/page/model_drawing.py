@@ -88,7 +88,7 @@ def tree_drawing(
     >>> program = Program.parse("ite(a == 1, 0, ite(b == 2, 1, 2))")
     >>> drawing = tree_drawing(program, {}, [Site(program.points.below(6)[0])])
     >>> [(box.text, box.hit) for box in drawing.boxes]
-    [('a is 1?', False), ('0', False), ('b is 2?', True), ('1', False), ('2', False)]
+    [('a == 1?', False), ('0', False), ('b == 2?', True), ('1', False), ('2', False)]
     """
     root = _root(program.points, sites[0].point)
     if root is None:

@@ -6,18 +6,26 @@ discloses no more than a report. Names are untrusted and are escaped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
-from proxyuse.detect.witnesses import Witness, groups_of
 from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.report.document import document
+from proxyuse.report.findings.headline import headline, measured_on
+from proxyuse.report.findings.repair import (
+    constant_program,
+    limits,
+    losses,
+    reason,
+    repair_headline,
+    replacement,
+)
+from proxyuse.report.findings.style import Style
+from proxyuse.report.findings.witness import does, evidence, lacks, measured
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.repair_document import repair_document
-from proxyuse.report.repair_text import repair_headline
-from proxyuse.report.wording import headline, lacking
-from proxyuse.validity.content import assessment_content
+from proxyuse.report.repair_result import RepairResult
+from proxyuse.report.result import AuditResult
 from proxyuse.words import count
 
 MOST_GROUPS = 5
@@ -53,145 +61,84 @@ def audit_html(audit: Audited) -> str:
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
     >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-    >>> "<bdi>the value of vitamins</bdi>" in audit_html(audit)
+    >>> "The model reads <code><bdi>vitamins</bdi></code>." in audit_html(audit)
     True
     """
-    groups = groups_of(audit.witnesses)
-    sizes = [(group.representative, len(group.witnesses)) for group in groups]
-    # There may be thousands of witnesses; only the first groups are described.
-    content = document(audit, most_groups=MOST_GROUPS)
-    state = "found" if audit.witnesses else "none" if audit.complete else ""
-    limits = content["thresholds"]
-    measured = (
-        f"{count(content['decompositions'], 'decomposition')} on "
-        f"{count(content['rows'], 'row')}; a witness has an association of at least "
-        f"{limits['epsilon']:g} and an influence above {limits['delta']:g}"
-    )
+    result = document(audit, most_groups=MOST_GROUPS)
+    state = "found" if result.found else "none" if result.complete else ""
     parts = [
-        f'<p class="answer {state}">{_text(_answer(audit))}</p>',
-        _groups(content, sizes),
-        _nearest(content) if not audit.witnesses else "",
-        f'<p class="small">Measured: {escape(measured)}.</p>',
-        _searched(content),
-        _unsettled(content),
+        f'<p class="answer {state}">{headline(result, NOTEBOOK)}</p>',
+        _groups(result),
+        "" if result.found else _nearest(result),
+        f'<p class="small">{escape(measured_on(result))}</p>',
+        _searched(result),
+        _unsettled(result),
     ]
     return _fragment(parts)
 
 
 def repair_html(repair: Repaired) -> str:
-    """The result of a repair, its first steps, its cost, and what is undecided."""
-    content = repair_document(repair)
+    """What was repaired, the first steps, the costs, and what was not settled."""
+    result = repair_document(repair)
     rows = [
-        [
-            f"<code>{_text(first['term'], MOST_TEXT)}</code>{_more(step['number_of_changes'] - 1)}",
-            f"<code>{_text(first['value'], MOST_NAME)}</code>",
-            f"<code>{_text(step['removed']['term'], MOST_TEXT)}</code>",
-            _name(step["removed"]["protected"]),
-            f"{step['removed']['association']:.3f}",
-            f"{step['removed']['influence']:.3f}",
-        ]
-        for step in content["steps"][:MOST_STEPS]
-        for first in step["changes"][:1]
+        [replacement(step, NOTEBOOK), reason(step.removed, NOTEBOOK)]
+        for step in result.steps[:MOST_STEPS]
     ]
-    heads = ["replaced", "with", "because of", "protected attribute", "association", "influence"]
-    hidden = len(content["steps"]) - MOST_STEPS
-    limits, utility = content["thresholds"], content["utility"]
-    costs = [
-        f"{utility['name']} {loss['before']:.4f} before, {loss['after']:.4f} after on "
-        f"{count(loss['rows'], 'row')} {called}"
-        for loss, called in ((utility["used"], "used"), (utility["holdout"], "held out"))
-        if loss is not None
-    ]
-    if content["constant"] is not None:
-        costs.insert(0, f"the whole program was replaced with {content['constant']}")
-    measured = (
-        f"Thresholds: association of at least {limits['epsilon']:g}, influence above "
-        f"{limits['delta']:g}, on {count(content['rows'], 'row')}. The model may still use "
-        "computations below them."
-    )
+    more = len(result.steps) - MOST_STEPS
+    repaired = result.result == "repaired"
+    constant = "" if result.constant is None else constant_program(result.constant, NOTEBOOK)
     parts = [
-        f'<p class="answer{" none" * content["complete"]}">{_text(repair_headline(content))}</p>',
-        _table(heads, rows, f"{count(hidden, 'more step')}" if hidden > 0 else ""),
-        f"<p>{_text('; '.join(costs))}.</p>" if content["result"] == "repaired" else "",
-        f'<p class="small">{escape(measured)}</p>',
-        _searched(content),
-        _unsettled(content),
+        f'<p class="answer{" none" * result.complete}">{repair_headline(result, NOTEBOOK)}</p>',
+        _table(["replacement", "reason"], rows, count(more, "more step") if more > 0 else ""),
+        f"<p>{constant}</p>" if constant else "",
+        f"<p>{_text('; '.join(losses(result)))}.</p>" if repaired else "",
+        f'<p class="small">{escape(limits(result))}</p>',
+        _searched(result),
+        _unsettled(result),
     ]
     return _fragment(parts)
 
 
-def _answer(audit: Audited) -> str:
-    """The answer in one sentence, for all witnesses."""
-    witnesses = audit.witnesses
-    validity = audit.validity and assessment_content(audit.validity, witnesses)
-    numbers = {
-        z.name: sum(w.protected == z.name for w in witnesses) for z in audit.population.protected
-    }
-    content = {
-        "protected": [{"name": name, "witnesses": number} for name, number in numbers.items()],
-        "witnesses": [{"protected": w.protected, "explicit": w.explicit} for w in witnesses],
-        "violations": len(witnesses),
-        "complete": audit.complete,
-        "validity": validity,
-    }
-    return headline(content, lambda name: cut(visible(name), MOST_NAME))
+def _groups(result: AuditResult) -> str:
+    verdict = ["verdict"] if result.validity else []
+    witnesses, rows = result.by_key(), []
+    for group in result.groups[:MOST_GROUPS]:
+        witness = witnesses[group.protected, group.representative]
+        sentences = [does(witness, NOTEBOOK), *evidence(result, witness, NOTEBOOK)]
+        rows.append([" ".join(sentences), _name(witness.protected),
+                     measured(witness.association), measured(witness.influence),
+                     *(escape(witness.verdict or "") for _ in verdict),
+                     f"{group.witnesses - 1:,}",
+                     f'<code class="id">{_text(witness.id)}</code>'])  # fmt: skip
+    heads = ["finding", "protected", "association", "influence", *verdict, "related", "id"]
+    more = len(result.groups) - len(rows)
+    return _table(heads, rows, count(more, "more group") if more > 0 else "")
 
 
-def _groups(content: Mapping[str, Any], sizes: Sequence[tuple[Witness, int]]) -> str:
-    tested = ["verdict"] if content["validity"] else []
-    by_id = {(w["protected"], w["id"]): w for w in content["witnesses"]}
-    rows = []
-    for representative, number in sizes[:MOST_GROUPS]:
-        witness = by_id[representative.key]
-        what = f"<bdi>{_text(witness['reading'], MOST_TEXT)}</bdi>"
-        what += " (the protected attribute itself)" * witness["explicit"]
-        verdict = [escape(witness["validity"]["verdict"]) for _ in tested]
-        name = f'<code class="id">{_text(witness["id"])}</code>'
-        rows.append([what, _name(witness["protected"]), *_figures(witness), *verdict,
-                     f"{number - 1:,}", name])  # fmt: skip
-    heads = ["the model uses", "protected attribute", "association", "influence", *tested,
-             "related", "id"]  # fmt: skip
-    hidden = len(sizes) - len(rows)
-    return _table(heads, rows, f"{count(hidden, 'more group')}" if hidden > 0 else "")
-
-
-def _nearest(content: Mapping[str, Any]) -> str:
+def _nearest(result: AuditResult) -> str:
     rows = [
-        [f"<bdi>{_text(near['reading'], MOST_TEXT)}</bdi>", _name(near["protected"]),
-         *_figures(near), escape(lacking(near))]
-        for near in content["nearest"][:MOST_GROUPS]
+        [_code(near.reading), _name(near.protected), measured(near.association),
+         measured(near.influence), escape(lacks(near))]
+        for near in result.nearest[:MOST_GROUPS]
     ]  # fmt: skip
-    return _table(
-        [
-            "closest to proxy use",
-            "protected attribute",
-            "association",
-            "influence",
-            "below threshold",
-        ],
-        rows,
-    )
+    heads = ["closest to proxy use", "protected", "association", "influence", "short by"]
+    return _table(heads, rows)
 
 
-def _figures(entry: Mapping[str, Any]) -> list[str]:
-    influence = "" if entry["influence"] is None else f"{entry['influence']:.3f}"
-    return [f"{entry['association']:.3f}", influence]
-
-
-def _searched(content: Mapping[str, Any]) -> str:
-    """The spaces that were searched, but not exhaustively."""
-    lines = [note["text"] for note in content["notes"] if note["kind"] == "searched"]
+def _searched(result: AuditResult | RepairResult) -> str:
+    """The spaces that were searched but not exhausted."""
+    lines = [note.text for note in result.notes if note.kind == "searched"]
     return "".join(f'<p class="small">{_text(line, MOST_TEXT)}</p>' for line in lines)
 
 
-def _unsettled(content: Mapping[str, Any]) -> str:
-    """The undecided computations, and the parts that cannot be inspected."""
-    if content["complete"]:
+def _unsettled(result: AuditResult | RepairResult) -> str:
+    """What was not settled or not analyzed."""
+    if result.complete:
         return ""
-    listed = content["unsettled"]["listed"][:MOST_UNSETTLED]
-    lines = [*listed, *(n["text"] for n in content["notes"] if n["kind"] == "opaque")]
-    hidden = content["unsettled"]["count"] - len(listed)
-    lines += [f"... and {hidden:,} more"] if hidden > 0 else []
+    listed = result.unsettled.listed[:MOST_UNSETTLED]
+    lines = [*listed, *(note.text for note in result.notes if note.kind == "opaque")]
+    more = result.unsettled.count - len(listed)
+    lines += [f"... and {more:,} more"] if more > 0 else []
     items = "".join(f"<li>{_text(line, MOST_TEXT)}</li>" for line in lines)
     return f"<p>Undecided:</p><ul>{items}</ul>"
 
@@ -220,8 +167,12 @@ def _name(text: str) -> str:
     return f"<bdi>{_text(text, MOST_NAME)}</bdi>"
 
 
-def _more(number: int) -> str:
-    return f" and {count(number, 'more position')}" if number else ""
+def _code(text: str) -> str:
+    return f"<code><bdi>{_text(text, MOST_TEXT)}</bdi></code>"
+
+
+NOTEBOOK = Style(_name, _code)
+"""Names and code as HTML."""
 
 
 def _fragment(parts: Iterable[str]) -> str:

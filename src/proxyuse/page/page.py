@@ -20,11 +20,10 @@ from proxyuse.page import picture
 from proxyuse.page.content import page_content
 from proxyuse.page.points import as_script_text, points
 from proxyuse.page.untrusted_text import words
-from proxyuse.report.answer import percent
-from proxyuse.report.document import MIN_CELL
 from proxyuse.report.document import document as document_of
 from proxyuse.report.inputs import Audited, Repaired
-from proxyuse.words import count
+from proxyuse.report.result import MIN_CELL, AuditResult
+from proxyuse.words import count, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,7 +41,7 @@ def page_text(
     min_cell: int = MIN_CELL,
     oracle: Oracle | None = None,
     repair: Repaired | None = None,
-    document: Mapping[str, Any] | None = None,
+    document: AuditResult | None = None,
 ) -> str:
     """The report of an audit as HTML.
 

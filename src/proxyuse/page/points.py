@@ -22,6 +22,7 @@ from proxyuse.page.cells import MOST_POINTS, counted_cells, single_points
 from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
 from proxyuse.report.inputs import Audited
+from proxyuse.report.result import AuditResult
 from proxyuse.validity.content import figures
 from proxyuse.words import one_line, shortened
 
@@ -36,7 +37,7 @@ Column = Any  # a list with a value per decomposition, or one such list per prot
 
 def points(
     audit: Audited,
-    document: Mapping[str, Any],
+    document: AuditResult,
     repaired: Audited | None = None,
     *,
     most: int = MOST_POINTS,
@@ -60,7 +61,7 @@ def points(
     >>> columns["term"], columns["association"], columns["parent"]
     (["ite(vitamins == 1, 'a', 'b')", 'vitamins == 1', 'vitamins'], [[1.0, 1.0, 1.0]], [-1, 0, 1])
     """
-    decimals = reach_decimals(document["min_cell"], audit.population.n_rows)
+    decimals = reach_decimals(document.min_cell, audit.population.n_rows)
     names = dict.fromkeys(audit.program.variables)
     if repaired is not None:
         names.update(dict.fromkeys(repaired.program.variables))

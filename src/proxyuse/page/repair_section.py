@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import to_builtins
+
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.page.untrusted_text import all_visible, cut, isolated
+from proxyuse.page.untrusted_text import PAGE, all_visible, cut, isolated
+from proxyuse.report.findings.repair import repair_headline
 from proxyuse.report.inputs import Repaired
-from proxyuse.report.repair_text import repair_headline
+from proxyuse.report.repair_result import RepairResult
 from proxyuse.words import count
 
 MOST_STEPS = 40
@@ -65,8 +68,9 @@ class RepairOutcome:
         return "Unchanged. After the other steps it is no longer a violation."
 
 
-def repair_section(repair: Repaired, document: Found) -> dict[str, Any]:
+def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
     """The content of the section on a repair."""
+    document: Found = to_builtins(result)
     utility = document["utility"]
     losses = [
         {"called": called, "rows": f"{loss['rows']:,}", **_loss(loss)}
@@ -76,7 +80,7 @@ def repair_section(repair: Repaired, document: Found) -> dict[str, Any]:
     sizes = [document["program"][name]["size"] for name in ("before", "after")]
     changed = document["changed"]
     return {
-        "headline": isolated(repair_headline(all_visible(document)), 400),
+        "headline": repair_headline(result, PAGE),
         "steps": [_step(number, step) for number, step in enumerate(document["steps"], 1)][
             :MOST_STEPS
         ],

@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from proxyuse.report.findings.style import Style
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -101,3 +103,7 @@ def words(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(str(escape(text)).replace(_BEGIN, "<bdi>").replace(_END, "</bdi>"))
+
+
+PAGE = Style(name, isolated)
+"""How the sentences of `report.findings` are written on a page, before the filter `words`."""

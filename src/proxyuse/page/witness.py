@@ -6,17 +6,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import convert, to_builtins
+
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.page.location import MOST_STEPS, conditions, operands
 from proxyuse.page.model_drawing import tree_drawing
 from proxyuse.page.repair_section import RepairOutcome
-from proxyuse.page.untrusted_text import MOST_WORDS, all_visible, isolated, name
-from proxyuse.report.disclosure import WITHHELD, Cell, least_count
+from proxyuse.page.untrusted_text import MOST_WORDS, PAGE, all_visible, isolated, name
+from proxyuse.report.disclosure import WITHHELD, least_count
+from proxyuse.report.findings.witness import verdict_text
 from proxyuse.report.inputs import Audited
+from proxyuse.report.result import AuditResult, Cell
+from proxyuse.report.result import Witness as Witness_
 from proxyuse.report.witness_page import Pages
-from proxyuse.report.wording import verdict_text
 
 MOST_LINKS = 12
 MOST_ESTIMATES = 10  # of changed decisions by group, where exact counts take seconds each
@@ -39,7 +43,7 @@ class Sections:
 
     Parameters
     ----------
-    audit, document : the audit and its document.
+    audit, result : the audit and its result.
     keys : the witnesses that have a section, by protected attribute and id.
     outcome : the effect of a repair on them.
     """
@@ -47,16 +51,18 @@ class Sections:
     def __init__(
         self,
         audit: Audited,
-        document: Found,
+        result: AuditResult,
         keys: Sequence[tuple[str, str]],
         outcome: RepairOutcome | None,
     ) -> None:
         self._audit = audit
-        self._document = document
-        self._entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
+        self._result = result
+        self._entries: dict[tuple[str, str], Found] = {
+            w.key: to_builtins(w) for w in result.witnesses
+        }
         self._witnesses = {w.key: w for w in audit.witnesses}
         self._keys = keys
-        self._pages = Pages(audit, document)
+        self._pages = Pages(audit, result)
         self._outcome = outcome
         self._estimates = 0
 
@@ -73,7 +79,7 @@ class Sections:
         if among is not None and drawing is not None and len(drawing.boxes) <= ONE_TEST:
             drawing = None  # one test of a sum: the table of its terms says more
         return {
-            **summary(self._audit, self._document, entry),
+            **summary(self._audit, self._result, entry),
             "term": entry["term"],
             "term_cut": entry["term_length"] > len(entry["term"]),
             "origins": all_visible(entry["origins"][:MOST_LINKS]),
@@ -142,16 +148,17 @@ def _paths(paths: Sequence[list[str]]) -> list[dict[str, Any]]:
     ]
 
 
-def summary(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
+def summary(audit: Audited, result: AuditResult, entry: Found) -> dict[str, Any]:
     """The values shown by the first screen, the table and the section of a witness."""
     reading = entry["reading"]
+    witness = convert(entry, Witness_)
     return {
         "id": entry["id"],
         "protected_name": name(entry["protected"]),
-        "protected_index": [z["name"] for z in document["protected"]].index(entry["protected"]),
+        "protected_index": [z.name for z in result.protected].index(entry["protected"]),
         "anchor": anchor(audit, entry["protected"], entry["id"]),
         "reading": isolated(reading),
-        "share_changes": document["measures"]["influence"] == QuantitativeInputInfluence().name,
+        "share_changes": result.measures.influence == QuantitativeInputInfluence().name,
         "short_reading": isolated(reading, 120),
         "whole_reading": all_visible(reading) if len(reading) > 240 else "",
         "explicit": entry["explicit"],
@@ -165,7 +172,7 @@ def summary(audit: Audited, document: Found, entry: Found) -> dict[str, Any]:
         "guess": entry["guess"],
         "bounds": _bounds(entry.get("validity") or {}),
         "verdict": verdict(entry),
-        "verdict_text": verdict_text(document, entry, name),
+        "verdict_text": verdict_text(result, witness, PAGE),
         "judgment": _judgment(entry["judgment"]),
         "judged": judged(entry),
     }

@@ -33,7 +33,6 @@ from proxyuse.repairing.search import RemovedViolation, RepairedProgram, Search,
 from proxyuse.repairing.utility import Utility, UtilityFunction
 from proxyuse.request import Request, request_for, with_defined_influence
 from proxyuse.settings import DELTA, EPSILON, AuditOptions, RepairKeywords
-from proxyuse.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,16 +72,11 @@ class Step:
     utility: float
 
     def __str__(self) -> str:
-        removed = self.removed
-        first = self.changes[0]
-        where = f" ({first.origin})" if first.origin else ""
-        more = f" and {len(self.changes) - 1} more" if len(self.changes) > 1 else ""
-        why = removed.reason or "not judged"
-        return (
-            f"`{shortened(first.term)}`{where}{more} became {shortened(first.value)}: "
-            f"`{shortened(removed.term)}` has association {removed.association:.4f} with "
-            f"{removed.protected}, influence {removed.influence:.4f} ({why})"
-        )
+        from proxyuse.report.findings.repair import reason, replacement
+        from proxyuse.report.repair_document import step_result
+
+        step = step_result(self)
+        return f"{replacement(step)} {reason(step.removed)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,28 +245,10 @@ class Repair:
         }
 
     def __str__(self) -> str:
-        found, count = self.violations, len(self.steps)
-        lines = [
-            f"{found} violation{'s' * (found != 1)}, {count} "
-            f"step{'s' * (count != 1)}, {self.program.size:,} of {self.original.size:,} nodes left"
-        ]
-        lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
-        for name, loss in (("rows used", self.used), ("hold-out", self.holdout)):
-            if loss is not None:
-                lines.append(
-                    f"{self.utility} on the {loss.rows:,} {name}: {loss.before:.4f} before, "
-                    f"{loss.after:.4f} after"
-                )
-        lines.append(
-            f"searched with at most {self.search.programs} partly repaired programs and "
-            f"{self.search.constants} constants an expression; a better repair may lie beyond"
-        )
-        complete = "" if self.complete else "; not everything was settled"
-        lines.append(
-            f"no violation at association >= {self.after.epsilon:g}, influence > "
-            f"{self.after.delta:g} on {self.after.population.n_rows:,} rows{complete}"
-        )
-        return "\n".join(lines)
+        from proxyuse.report.render.text import repair_text
+        from proxyuse.report.repair_document import repair_document
+
+        return repair_text(repair_document(self))
 
     def __repr__(self) -> str:
         return (

@@ -38,19 +38,16 @@ about audits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
+from proxyuse.report.result import Cell, Commonest, Table
 
 MOST_LINES = 20
 WITHHELD = "withheld"
 _SHOWN, _SMALL, _WITHHELD = range(3)
-
-Cell = int | str
-"""A number of rows, ``<m``, a range such as ``1,242 to 1,250``, or ``withheld``."""
 
 
 def check_min_cell(min_cell: object) -> None:
@@ -206,13 +203,13 @@ def _hide_rectangle(
 
 def printed_table(
     counts: Array, rows: Sequence[str], columns: Sequence[str], min_cell: int
-) -> dict[str, Any]:
+) -> Table:
     """A table of counts fit to print, with its totals and the most frequent column of each row.
 
     Examples
     --------
-    >>> printed_table(np.array([[3, 90], [60, 70]]), ["false", "true"], ["'a'", "'b'"], 5)["cells"]
-    [['<5', '89 to 93'], ['59 to 63', '67 to 71']]
+    >>> printed_table(np.array([[3, 90], [60, 70]]), ["false", "true"], ["'a'", "'b'"], 5).cells
+    (('<5', '89 to 93'), ('59 to 63', '67 to 71'))
     """
     check_min_cell(min_cell)
     across = joined_lines(counts.sum(axis=1).tolist(), min_cell)
@@ -223,28 +220,24 @@ def printed_table(
     low, high = _ranges(joined, marks, min_cell)
     labels = joined_labels(columns, down)
     totals = joined.sum(axis=1).tolist()
-    return {
-        "rows": joined_labels(rows, across),
-        "columns": labels,
-        "cells": _texts(marks, low, high, min_cell),
-        "row_totals": totals,
-        "column_totals": joined.sum(axis=0).tolist(),
-        "commonest": [
+    return Table(
+        tuple(joined_labels(rows, across)),
+        tuple(labels),
+        tuple(map(tuple, _texts(marks, low, high, min_cell))),
+        tuple(totals),
+        tuple(joined.sum(axis=0).tolist()),
+        tuple(
             _commonest(least, most, labels, total)
             for least, most, total in zip(low.tolist(), high.tolist(), totals, strict=True)
-        ],
-    }
+        ),
+    )
 
 
 def _commonest(
     least: Sequence[int], most: Sequence[int], labels: Sequence[str], total: int
-) -> dict[str, Any] | None:
+) -> Commonest | None:
     """The column with the most rows of a line, and their share; None if ranges leave it open."""
     for index, low in enumerate(least):
         if all(low >= high for other, high in enumerate(most) if other != index) and total:
-            return {
-                "column": labels[index],
-                "at_least": round(low / total, 4),
-                "at_most": round(most[index] / total, 4),
-            }
+            return Commonest(labels[index], round(low / total, 4), round(most[index] / total, 4))
     return None

@@ -134,17 +134,17 @@ def coarse(share: float, rows: float, min_cell: int) -> str:
     Examples
     --------
     >>> coarse(0.1234, 4000, 5), coarse(0.0, 4000, 5), coarse(0.9999, 4000, 5)
-    ('12.4 %', 'under 0.2 %', 'over 99.8 %')
+    ('12.4%', 'under 0.2%', 'over 99.8%')
     >>> coarse(0.55, 40, 5), coarse(0.55, 12, 5), coarse(0.0, 12, 1)
-    ('60 %', 'withheld', '0.0 %')
+    ('60%', 'withheld', '0.0%')
     """
     if min_cell == 1:
-        return f"{100 * share:.1f} %"
+        return f"{100 * share:.1f}%"
     step = next((step for step in STEPS if step >= min_cell / rows), None)
     if step is None:
         return "withheld"
     if share < step:
-        return f"under {100 * step:g} %"
+        return f"under {100 * step:g}%"
     if share > 1 - step:
-        return f"over {100 * (1 - step):g} %"
-    return f"{100 * step * round(share / step):g} %"
+        return f"over {100 * (1 - step):g}%"
+    return f"{100 * step * round(share / step):g}%"

@@ -1,106 +1,130 @@
-"""A document as a file: text out, and back in after a look at it, for it may be a stranger's."""
+"""Results as JSON files: written as text, and checked when read, because a file may be foreign."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from proxyuse.errors import FileError
 from proxyuse.io.reading import unreadable
-from proxyuse.report.document import FORMAT, VERSION, result_of
-from proxyuse.report.schema import first_mistake, schema
-from proxyuse.verdict import counts
+from proxyuse.report.result import AuditResult, answer_of
+from proxyuse.verdict import VerdictCounts
 
 MOST_BYTES = 1 << 30
+FORMAT, VERSION = "proxyuse audit", 1
+
+_ERROR = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?\Z", re.DOTALL)
 
 
-def as_text(document: Mapping[str, Any]) -> str:
-    """A document as JSON text; the same document gives the same text."""
-    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-    # Half a character stays an escape.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def as_text(result: object) -> str:
+    """A result as JSON text; the same result gives the same text."""
+    plain = msgspec.to_builtins(result)
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates are escaped
 
 
-def read_document(path: str | Path) -> dict[str, Any]:
-    """Read what `as_text` wrote to a file; a `FileError` for anything else."""
+def read_document(path: str | Path) -> AuditResult:
+    """Read a result that `as_text` wrote; a `FileError` for anything else."""
     path = Path(path)
     again = "write it with proxyuse audit --output"
     try:
         if path.stat().st_size > MOST_BYTES:
             raise FileError(f"{path}: too large for the result of an audit; {again}")
-        found = json.loads(path.read_bytes(), parse_constant=_number, parse_float=_number)
+        content = json.loads(path.read_bytes(), parse_constant=_number, parse_float=_number)
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileError(f"{path}: not the result of an audit, not even text; {again}") from None
+        raise FileError(f"{path}: not the result of an audit: not text; {again}") from None
     except RecursionError:
         raise FileError(f"{path}: not the result of an audit: nested too deeply; {again}") from None
     except ValueError as error:
         why = f"not JSON ({error})" if isinstance(error, json.JSONDecodeError) else error
         raise FileError(f"{path}: not the result of an audit: {why}; {again}") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(f'{path}: not the result of an audit: no "format": "{FORMAT}"; {again}')
-    version = found.get("version")
+    version = content.get("version")
     if isinstance(version, int) and version > VERSION:
         raise FileError(
             f"{path}: written in version {version} of the format by proxyuse "
-            f"{found.get('proxyuse')}, and this proxyuse reads up to version {VERSION}; upgrade it"
+            f"{content.get('proxyuse')}; this proxyuse reads up to version {VERSION}; upgrade it"
         )
-    if mistake := first_mistake(found, schema("audit")) or _loose_end(found):
+    try:
+        result = decoded(content)
+    except msgspec.ValidationError as error:
+        raise FileError(f"{path}: not the result of an audit: {readable(error)}; {again}") from None
+    if mistake := _inconsistency(result):
         raise FileError(f"{path}: not the result of an audit: {mistake}; {again}")
-    return found
+    return result
 
 
-def _loose_end(found: dict[str, Any]) -> str | None:
-    """What a document refers to and does not hold, or says in two ways; None if all is well."""
-    judged = [witness["judgment"] for witness in found["witnesses"]]
-    violations = sum(said is None or not said["appropriate"] for said in judged)
-    said = result_of(violations, len(judged), found["complete"])
-    if (found["violations"], found["result"]) != (violations, said):
-        return "its result is not what its witnesses say"
-    counts = Counter(witness["protected"] for witness in found["witnesses"])
-    if counts != Counter({z["name"]: z["witnesses"] for z in found["protected"]}):
-        return "the witnesses of a protected attribute are not as many as it says"
-    known = {(witness["protected"], witness["id"]) for witness in found["witnesses"]}
-    for group in found["groups"]:
-        for name in ("front", "strongest"):
-            if (group["protected"], group[name]) not in known:
-                return f"the {name} of group {group['group']} is not among the witnesses"
-    if not _verdicts_fit(found):
-        return "what it says of confirmed witnesses is not what its witnesses say"
-    for witness in found["witnesses"]:
-        table = witness["table"]
-        shape = len(table["rows"]), len(table["columns"])
-        fits = all(len(line) == shape[1] for line in table["cells"])
-        lengths = len(table["cells"]), len(table["row_totals"]), len(table["commonest"])
-        if not fits or lengths != (shape[0],) * 3 or len(table["column_totals"]) != shape[1]:
-            return f"the table of witness {witness['id']} has lines of different lengths"
+def decoded(content: object) -> AuditResult:
+    """The typed result; a `msgspec.ValidationError` if a value has the wrong type."""
+    return msgspec.convert(content, AuditResult)
+
+
+def readable(error: msgspec.ValidationError) -> str:
+    """An error with the path in the file first.
+
+    Examples
+    --------
+    >>> readable(msgspec.ValidationError("Expected `int`, got `str` - at `$.groups[0].group`"))
+    'groups[0].group: expected int, got str'
+    """
+    match = _ERROR.match(str(error))
+    assert match is not None
+    what = match["what"].replace("`", "")
+    what = f"{what[0].lower()}{what[1:]}"
+    return f"{match['path']}: {what}" if match["path"] else what
+
+
+def _inconsistency(result: AuditResult) -> str | None:
+    """How a result contradicts itself; None if it does not."""
+    notes: Any = result.about.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        return "about.notes: expected a list of texts"
+    violations = sum(not witness.appropriate for witness in result.witnesses)
+    answer = answer_of(violations, len(result.witnesses), result.complete)
+    if (result.violations, result.result) != (violations, answer):
+        return "the result does not match the witnesses"
+    numbers = Counter(witness.protected for witness in result.witnesses)
+    if numbers != Counter({z.name: z.witnesses for z in result.protected}):
+        return "the number of witnesses of a protected attribute does not match the witnesses"
+    keys = result.by_key()
+    for group in result.groups:
+        for name in ("representative", "strongest"):
+            if (group.protected, getattr(group, name)) not in keys:
+                return f"the {name} of group {group.group} is not among the witnesses"
+    if not _verdicts_match(result):
+        return "the number of confirmed witnesses does not match the witnesses"
+    for witness in result.witnesses:
+        table = witness.table
+        height, width = len(table.rows), len(table.columns)
+        fits = all(len(line) == width for line in table.cells)
+        lengths = len(table.cells), len(table.row_totals), len(table.commonest)
+        if not fits or lengths != (height,) * 3 or len(table.column_totals) != width:
+            return f"the table of witness {witness.id} has lines of different lengths"
     return None
 
 
-def _verdicts_fit(found: dict[str, Any]) -> bool:
-    """Whether verdicts are there if statistics were asked, and are as many as is said."""
-    asked = found.get("validity")
-    said = [witness.get("validity") for witness in found["witnesses"]]
-    if asked is None:
-        return not any(said)
-    if None in said:
+def _verdicts_match(result: AuditResult) -> bool:
+    """Whether there are verdicts if there are statistics, in the numbers that are stated."""
+    summary = result.validity
+    if summary is None:
+        return all(witness.validity is None for witness in result.witnesses)
+    methods = {method.name for method in summary.methods}
+    validities = [witness.validity for witness in result.witnesses]
+    if any(validity is None or set(validity.by_method) != methods for validity in validities):
         return False
-    ways = {way["way"] for way in asked["ways"]}
-    verdicts = counts(one["verdict"] for one in said)
-    left = counts(
-        one["verdict"]
-        for one, witness in zip(said, found["witnesses"], strict=True)
-        if witness["judgment"] is None or not witness["judgment"]["appropriate"]
-    )
-    return (
-        all(set(one["by_way"]) == ways for one in said)
-        and all(asked[name] == number for name, number in verdicts.items())
-        and all(asked[f"{name}_violations"] == left[name] for name in ("confirmed", "undecided"))
+    violations = [w.verdict for w in result.witnesses if w.verdict and not w.appropriate]
+    verdicts = [w.verdict for w in result.witnesses if w.verdict]
+    return summary.verdicts == VerdictCounts.of(verdicts) and (
+        summary.violations == VerdictCounts.of(violations)
     )
 
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +19,11 @@ from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Term
 from proxyuse.measure.association.joint_table import JointTable, Labels, labels_of
 from proxyuse.measure.association.support import support_of
-from proxyuse.output.reading import shortest_between
 from proxyuse.program import Frame
 from proxyuse.report.disclosure import joined_labels, joined_lines, printed_table
 from proxyuse.report.inputs import Audited
+from proxyuse.report.reading import shortest_between
+from proxyuse.report.result import ProtectedValue, Table
 
 
 class RowTables:
@@ -41,7 +41,7 @@ class RowTables:
     def _frame(self) -> Frame:
         return Frame(self._audit.population.columns[name] for name in self._audit.program.variables)
 
-    def printed(self, term: Term, table: JointTable) -> dict[str, Any]:
+    def printed(self, term: Term, table: JointTable) -> Table:
         """The table of a computation and a protected attribute."""
         side = self._sides[table.protected]
         labels = Labels(table.support, table.vocabulary)
@@ -71,21 +71,21 @@ class RowTables:
         labels = labels_of(support, frame.vocabulary)
         return np.asarray(np.array([place[label] for label in labels])[support.codes])
 
-    def values(self, protected: str) -> list[dict[str, Any]]:
+    def values(self, protected: str) -> tuple[ProtectedValue, ...]:
         """The values of a protected attribute: how many rows have each, and their weight."""
         side = self._sides[protected]
         size = len(side.labels)
         rows = np.bincount(side.codes, minlength=size)
         masses = np.bincount(side.codes, self._weights, minlength=size)
         lines = joined_lines(rows.tolist(), self._min_cell)
-        return [
-            {
-                "value": label,
-                "rows": int(rows[line].sum()),
-                "share": round(float(masses[line].sum() / masses.sum()), 4),
-            }
+        return tuple(
+            ProtectedValue(
+                label,
+                int(rows[line].sum()),
+                round(float(masses[line].sum() / masses.sum()), 4),
+            )
             for label, line in zip(joined_labels(side.labels, lines), lines, strict=True)
-        ]
+        )
 
     def groups(self, protected: str) -> Array:
         """For each row, at which place of `values` its value of a protected attribute is."""

@@ -1,16 +1,16 @@
 """One witness as a page for the person who judges it.
 
-What it computes and where, its figures in words and numbers, its table; whose decisions hang on it;
-the smaller computations inside it; what just misses a threshold; and what was decided on
-something similar. Rows are told of as `disclosure` and `moved` allow. Nothing here decides.
+The page shows what the witness computes and where, its figures and its table, whose decisions
+depend on it, the smaller computations inside it, computations that just miss a threshold, and
+earlier judgments on similar computations. Counts are printed as `disclosure` and `moved` allow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from textwrap import wrap
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Site
 from proxyuse.lang.text import term_text
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.output.words import MOST_READ, count, describe_term
-from proxyuse.report.answer import describe_witness, percent, text_table
 from proxyuse.report.document import figure
+from proxyuse.report.findings import judging
+from proxyuse.report.findings.witness import measured, shortfall
 from proxyuse.report.inputs import Audited
 from proxyuse.report.moved import Moved, coarse, moved_by_group
+from proxyuse.report.reading import MOST_NODES, shown_text
+from proxyuse.report.render.text import text_table, witness_text
+from proxyuse.report.result import AuditResult
 from proxyuse.report.tables import RowTables
-from proxyuse.report.wording import lacking, one_line, shortened
+from proxyuse.words import one_line, shortened
 
 MOST_TERM = 300
 MOST_TEXT = 72
@@ -38,6 +41,7 @@ MOST_NEAR = 3
 MOST_SIMILAR = 3
 MOST_MOVED = 6
 NEAR = 0.8
+WIDTH = 90
 
 _RULE = "=" * 78
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -48,8 +52,8 @@ class Pages:
 
     Parameters
     ----------
-    audit : what was found.
-    document : the same as a document; its `min_cell` holds for the pages, too.
+    audit : the audit.
+    result : its result, with the `min_cell` of the pages.
 
     Examples
     --------
@@ -59,17 +63,17 @@ class Pages:
     >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> pages = Pages(found, document(found))
     >>> page = pages.page(found.witnesses[1], "Witness 2 of 3")
-    >>> "It looks at whether vitamins is 1." in page, "Inside it" in page
+    >>> "The model tests `vitamins == 1`." in page, "Inside it" in page
     (True, True)
     >>> pages.whole_term(found.witnesses[1])
     'vitamins == 1'
     """
 
-    def __init__(self, audit: Audited, document: Mapping[str, Any]) -> None:
+    def __init__(self, audit: Audited, result: AuditResult) -> None:
         self._audit = audit
-        self._document = document
-        self._min_cell: int = document["min_cell"]
-        self._entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
+        self._result = result
+        self._min_cell = result.min_cell
+        self._entries = result.by_key()
         self._tables = RowTables(audit, self._min_cell)
         self._near: dict[str, list[Decomposition]] = {}
 
@@ -111,20 +115,16 @@ class Pages:
 
     def _itself(self, witness: Witness) -> str:
         entry = self._entries[witness.key]
-        text = describe_witness(self._document, {**entry, "term": entry["term"][:MOST_TERM]})
-        more = [f"It stands at {count(witness.occurrences, 'place')} of the model."]
-        if witness.explicit:
-            more.append("It is the protected attribute itself, which the model reads.")
-        if entry["term_length"] > MOST_TERM:
-            more.append(f"The computation has {entry['term_length']:,} characters; t shows all.")
-        return "\n".join([text, "", *more])
+        text = witness_text(self._result, entry, MOST_TERM)
+        more = [judging.long_term(entry.term_length)] if entry.term_length > MOST_TERM else []
+        return "\n".join([text, *more])
 
     def affected(self, witness: Witness) -> tuple[list[list[str]], Moved]:
         """For each group its name, its rows and its share of decisions that change, in words."""
         groups = self._tables.groups(witness.protected)
         moved = moved_by_group(self._audit, witness.decomposition, groups)
         rows = [
-            [one_line(value["value"]), f"{value['rows']:,}", coarse(share, room, self._min_cell)]
+            [one_line(value.value), f"{value.rows:,}", coarse(share, room, self._min_cell)]
             for value, share, room in zip(
                 self._tables.values(witness.protected),
                 moved.shares.tolist(),
@@ -138,32 +138,14 @@ class Pages:
         name = one_line(witness.protected)
         entry = self._entries[witness.key]
         rows, moved = self.affected(witness)
-        counted = self._document["measures"]["influence"] == QuantitativeInputInfluence().name
+        counted = self._result.measures.influence == QuantitativeInputInfluence().name
         return [
             "",
             "Who is affected",
-            *(self._share_that_changes(entry) if counted else self._reached(entry)),
-            *text_table([name, "rows", "decisions that change"], rows, str),
-            *_estimated(moved),
-            "  The value is drawn from the rows of all groups. This says whose decisions hang on",
-            "  it, not in which direction they change nor whether that is better or worse.",
-        ]
-
-    def _share_that_changes(self, entry: Mapping[str, Any]) -> list[str]:
-        weighted = ", by weight" if self._document["weighted"] else ""
-        return [
-            f"  {percent(entry['reach'])} of rows evaluate it. If its value is drawn from another "
-            f"row, {percent(entry['influence'])} of",
-            f"  all decisions come out differently{weighted}: its influence. The same for each "
-            "group by itself:",
-        ]
-
-    def _reached(self, entry: Mapping[str, Any]) -> list[str]:
-        """The same where influence is no share of decisions."""
-        return [
-            f"  {percent(entry['reach'])} of rows evaluate it. How many decisions come out "
-            "differently if its",
-            "  value is drawn from another row, for each group by itself:",
+            *_indented(judging.affected(entry, counted, self._result.weighted)),
+            *text_table([name, "rows", "decisions that change"], rows),
+            *_indented(judging.estimated(moved.pairs, moved.within)),
+            *_indented(judging.DIRECTION),
         ]
 
     def _rooms(self, groups: Array) -> list[float]:
@@ -193,7 +175,7 @@ class Pages:
             for inner in found[:MOST_INSIDE]
         ]
         heads = ["association", "influence", "is a witness", "computation"]
-        return ["", "Inside it", *text_table(heads, rows, str), *_more(found, MOST_INSIDE)]
+        return ["", "Inside it", *text_table(heads, rows), *_more(found, MOST_INSIDE)]
 
     def _smaller(self, witness: Witness) -> list[Decomposition]:
         """What stands inside a witness at each of its positions, strongest first, once a term."""
@@ -239,23 +221,19 @@ class Pages:
         rows = [
             [
                 *self._figures(near, protected),
-                lacking(
-                    {
-                        "association_short_by": max(
-                            0.0, audit.epsilon - near.associations[protected]
-                        ),
-                        "influence_short_by": max(0.0, audit.delta - (near.influence or 0)),
-                    }
+                shortfall(
+                    max(0.0, audit.epsilon - near.associations[protected]),
+                    max(0.0, audit.delta - (near.influence or 0)),
                 ),
                 self._brief(near.expression),
             ]
             for near in found[:MOST_NEAR]
         ]
-        heads = ["association", "influence", "is short of", "computation"]
+        heads = ["association", "influence", "short by", "computation"]
         return [
             "",
-            f"No witness of {one_line(protected)}, but within a fifth of the thresholds",
-            *text_table(heads, rows, str),
+            judging.just_missing(one_line(protected)),
+            *text_table(heads, rows),
             *_more(found, MOST_NEAR),
         ]
 
@@ -276,8 +254,8 @@ class Pages:
     # Words
 
     def _figures(self, found: Decomposition, protected: str) -> list[str]:
-        influence = "" if found.influence is None else f"{figure(found.influence):.3f}"
-        return [f"{figure(found.associations[protected]):.3f}", influence]
+        influence = None if found.influence is None else figure(found.influence)
+        return [measured(figure(found.associations[protected])), measured(influence)]
 
     def _standing(self, found: Decomposition, protected: str, said: Judgment | None) -> str:
         if found.associations[protected] < self._audit.epsilon:
@@ -290,8 +268,8 @@ class Pages:
 
     def _brief(self, term: Term) -> str:
         program = self._audit.program
-        text = program.brief(term) if term.size > MOST_READ else program.text_of(term)
-        reading = describe_term(term, text, self._audit.population.columns)
+        text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
+        reading, _ = shown_text(term, text, self._audit.population.columns)
         return shortened(one_line(reading), MOST_TEXT)
 
 
@@ -300,30 +278,23 @@ def _strength(found: Decomposition, protected: str) -> tuple[float, float, int, 
 
 
 def _more(found: Sequence[object], shown: int) -> list[str]:
-    left = len(found) - shown
-    return [f"  ... and {left:,} more."] if left > 0 else []
+    more = len(found) - shown
+    return [f"  ... and {more:,} more."] if more > 0 else []
 
 
-def _estimated(moved: Moved) -> list[str]:
-    if moved.pairs is None or moved.within is None:
-        return []
-    return [
-        f"  Estimated from {moved.pairs:,} drawn pairs of rows for each group: each figure is "
-        "within",
-        f"  {100 * moved.within:.1f} percentage points with a probability of 0.95.",
-    ]
+def _indented(text: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
     """What was decided on something similar, and how that differs from this."""
     if not records:
         return []
-    lines = ["", "Similar, confirm: decided before, and not applied here by itself"]
+    lines = ["", judging.SIMILAR]
     for record in records[:MOST_SIMILAR]:
-        said = "appropriate" if record.appropriate else "NOT appropriate"
+        by = f"{one_line(record.by)} on {record.at:%Y-%m-%d at %H:%M} UTC"
         lines += [
-            f"  {said}, said {one_line(record.by)} on {record.at:%Y-%m-%d at %H:%M} UTC: "
-            f"{one_line(record.reason)}",
+            f"  {judging.decided(record.appropriate, by, one_line(record.reason))}",
             *(f"    {text}" for text in what_moved(record, witness)),
         ]
     return [*lines, *_more(records, MOST_SIMILAR)]
@@ -332,17 +303,16 @@ def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
 def what_moved(record: Record, witness: Witness) -> list[str]:
     """How a witness differs from what was judged."""
     lines = [
-        f"association {record.association:.3f} then, {witness.association:.3f} now; "
-        f"influence {record.influence:.3f} then, {witness.influence:.3f} now"
+        judging.then_and_now(
+            record.association, witness.association, record.influence, witness.influence
+        )
     ]
     if record.term == witness.term:
-        return [*lines, "the same computation"]
+        return [*lines, judging.SAME]
     moved = moved_numbers(record.term, witness.term)
     if moved is None:
         return [*lines, f"then: {shortened(one_line(record.term), MOST_TERM)}"]
-    shown = ", ".join(f"{before} then, {now} now" for before, now in moved[:MOST_MOVED])
-    left = len(moved) - MOST_MOVED
-    return [*lines, f"numbers in it: {shown}" + (f", and {left:,} more" if left > 0 else "")]
+    return [*lines, judging.numbers_moved(moved, MOST_MOVED)]
 
 
 def moved_numbers(before: str, now: str) -> list[tuple[str, str]] | None:

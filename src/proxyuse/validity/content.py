@@ -1,44 +1,38 @@
-"""What statistics say as plain values: for words, and for documents.
+"""The statistics of a witness as plain values, for reports and data frames.
 
-Bounds are rounded outwards and p-values upwards, so that what is printed holds, too.
+Bounds are rounded outwards and p-values upwards, so that the printed values hold as well.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import msgspec
 
 from proxyuse.detect.witnesses import Witness
+from proxyuse.settings import Method
 from proxyuse.validity.assess import Assessment
-from proxyuse.verdict import Validity, Verdict, counts
+from proxyuse.verdict import Validity, Verdict
 
 DECIMALS = 4
 _P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
 
 
-def assessment_content(found: Assessment, witnesses: Iterable[Witness]) -> dict[str, Any]:
-    """What was asked, how many of the witnesses got which verdict, and what is to know of it."""
-    return {
-        "ways": [
-            {"way": method.name, **msgspec.structs.asdict(method), "tested": tested}
-            for method, tested in zip(found.methods, found.tested, strict=True)
-        ],
-        **counts(found.of(witness).verdict for witness in witnesses),
-        "remarks": list(found.remarks),
-    }
+def method_options(method: Method) -> dict[str, Any]:
+    """The options of a method, in types that JSON knows."""
+    options: dict[str, Any] = msgspec.to_builtins(method)
+    return options
 
 
 def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:
     """What is known of one witness."""
     said = found.of(witness)
     return {
-        "verdict": str(said.verdict),
-        "by_way": {
-            method.name: str(verdicts[witness.key])
+        "verdict": said.verdict,
+        "by_method": {
+            method.name: verdicts[witness.key]
             for method, verdicts in zip(found.methods, found.verdicts, strict=True)
         },
         **figures(said),

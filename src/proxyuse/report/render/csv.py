@@ -1,13 +1,16 @@
-"""A document as a table for a spreadsheet: a line for each witness, and what to compare it with."""
+"""An audit as comma-separated values: one line per witness, then computations to compare with."""
 
 from __future__ import annotations
 
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from msgspec import to_builtins
+
+from proxyuse.report.result import AuditResult
 from proxyuse.validity import content
 
 COLUMNS = (
@@ -17,25 +20,27 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def csv_text(document: Mapping[str, Any]) -> str:
-    """Witnesses, then nearest computations, variables and outputs, as comma-separated values.
+def audit_csv(result: AuditResult) -> str:
+    """Witnesses, then the closest computations, variables and outputs.
 
-    The first column says what a line is: ``witness``, ``nearest``, ``variable`` or ``output``.
+    The first column is the kind of a line: ``witness``, ``nearest``, ``variable`` or ``output``.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for line in _lines(document):
+    for line in _lines(result):
         writer.writerow([harmless(line.get(name)) for name in COLUMNS])
     return text.getvalue()
 
 
-def _lines(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    for witness in document["witnesses"]:
-        yield {**witness, **(witness.get("validity") or {}), "kind": "witness", "witness": True}
-    for near in document["nearest"]:
-        yield {**near, "kind": "nearest", "witness": False}
-    yield from document["references"]
+def _lines(result: AuditResult) -> Iterable[dict[str, Any]]:
+    for witness in result.witnesses:
+        validity = {} if witness.validity is None else to_builtins(witness.validity)
+        yield {**to_builtins(witness), **validity, "kind": "witness", "witness": True}
+    for near in result.nearest:
+        yield {**to_builtins(near), "kind": "nearest", "witness": False}
+    for reference in result.references:
+        yield to_builtins(reference)
 
 
 def harmless(value: object) -> str:
@@ -43,7 +48,7 @@ def harmless(value: object) -> str:
 
     Examples
     --------
-    >>> harmless("=1+1"), harmless("-x"), harmless(0.25), harmless(["a", "b"]), harmless(None)
+    >>> harmless("=1+1"), harmless("-x"), harmless(0.25), harmless(("a", "b")), harmless(None)
     ("'=1+1", "'-x", '0.25', 'a; b', '')
     """
     match value:
@@ -53,7 +58,7 @@ def harmless(value: object) -> str:
             return "yes" if value else "no"
         case int() | float():
             return str(value)
-        case list():
+        case list() | tuple():
             text = "; ".join(map(str, value))
         case _:
             text = str(value)

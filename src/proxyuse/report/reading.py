@@ -1,12 +1,11 @@
-"""A computation as it is shown to a person: the same on the audited rows, with shorter numbers.
+"""Computations as people read them: the same on the audited rows, with shorter numbers.
 
-A model's thresholds have many digits: a tree's are halfway between two values, one of a scaled
-column is halfway and then scaled back. All that counts on given rows is which values lie on which
-side, so a threshold is shown as the number with the fewest decimals that has the same values of
-the column on each side. What fills in missing values is left out where none is missing. Weights
-are shown with three digits, and only they change what is computed.
+A model's thresholds have many digits. On given rows, only the side on which each value lies
+matters. So a threshold is shown as the number with the fewest decimals that splits the column in
+the same way. Imputed values are left out where no value is missing. Weights are shown with three
+digits; only this changes what is computed.
 
-This is for reading alone. The text of a program or a witness stays exact and can be parsed.
+The text of a program or a witness stays exact and can be parsed.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from proxyuse.lang.nodes import (
     Function,
     Lookup,
     Mul,
+    Not,
     Precision,
     Relation,
     Term,
@@ -37,8 +37,12 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.rewrite import rewritten
 from proxyuse.lang.text import term_text
+from proxyuse.words import one_line, shortened
 
 MOST_DECIMALS = 17
+MOST_NODES = 200
+"""Of a larger computation only the start of the exact text is shown."""
+MOST_TEXT = 200
 WEIGHT_DIGITS = 3
 
 
@@ -61,6 +65,21 @@ def reading_text(term: Term, columns: Mapping[str, Column]) -> tuple[str, bool]:
     exact = reading(term, columns)
     shown = rewritten(exact, _with_short_weights)
     return term_text(shown, width=sys.maxsize), shown != exact
+
+
+def shown_text(term: Term, text: str, columns: Mapping[str, Column]) -> tuple[str, bool]:
+    """A computation as it is shown, shortened, and whether weights were rounded; `text` is exact.
+
+    Examples
+    --------
+    >>> from proxyuse.lang import parse_term
+    >>> shown_text(parse_term("0.123456 * age + 1"), "0.123456 * age + 1", {})
+    ('0.123 * age + 1', True)
+    """
+    if term.size > MOST_NODES:
+        return shortened(one_line(text), MOST_TEXT), False
+    shown, rounded = reading_text(term, columns)
+    return shortened(shown, MOST_TEXT), rounded
 
 
 def shortest_between(value: float, low: float, high: float) -> float:
@@ -89,6 +108,8 @@ def _read(node: Term, columns: Mapping[str, Column]) -> Term:
     match node:
         case Compare(relation, Var(name), Const(float() as limit)) if name in columns:
             column = columns[name]
+            if column.kind is Kind.BOOLEAN and limit == 0.5 and not node.missing:
+                return Not(Var(name)) if relation in (Relation.LE, Relation.LT) else Var(name)
             if column.kind is not Kind.NUMBER or relation not in _ORDERED or is_missing(limit):
                 return node
             return _with_short_threshold(node, relation, limit, column.values)

@@ -1,0 +1,44 @@
+"""Sentences for code scanning and CI servers: rules, exit codes, open questions."""
+
+from __future__ import annotations
+
+from proxyuse.report.findings.headline import INCOMPLETE
+from proxyuse.report.result import AuditResult
+
+PROXY_USE = "The model uses a proxy for a protected attribute."
+PROXY_USE_EXPLAINED = (
+    "A computation inside the model is nearly another name for a protected attribute (its "
+    "association passes a threshold), and decisions depend on it (its influence passes another)."
+)
+PROXY_USE_HELP = (
+    "Inspect the computation with 'proxyuse show'. If its use is acceptable, record that with "
+    "'proxyuse judge'; otherwise replace it with 'proxyuse repair'."
+)
+NOT_SETTLED = "Some computations were not measured and may be proxies."
+NOT_SETTLED_EXPLAINED = (
+    "The model has more combinations of terms than could be measured. The ones listed here may be "
+    "proxies."
+)
+NOT_SETTLED_HELP = "A larger budget or higher thresholds settle more."
+NOT_COUNTED = "Not confirmed, and only confirmed violations count."
+NO_FINDINGS = "no proxy use found"
+NO_OTHER_FINDINGS = "no other proxy use found"
+COMPLETE = "the search is complete"
+IS_INCOMPLETE = f"{INCOMPLETE[0].upper()}{INCOMPLETE[1:]}."
+
+EXIT_CODES = {
+    0: "nothing found, and the search is complete",
+    1: "proxy use found",
+    3: f"nothing that counts found, but {INCOMPLETE}",
+}
+
+
+def not_settled(result: AuditResult) -> list[str]:
+    """What was not settled, one sentence per item; what is not listed is counted."""
+    listed, number = result.unsettled.listed, result.unsettled.count
+    sentences = [f"Not settled: {text}." for text in listed]
+    if number > len(listed):
+        sentences.append(f"Not settled: {number - len(listed):,} more that the result omits.")
+    if not sentences and not result.complete:
+        return ["Not settled: parts of the model were not analyzed; see the notes."]
+    return sentences

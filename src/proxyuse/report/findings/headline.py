@@ -1,0 +1,73 @@
+"""The answer in one sentence, and how it was reached."""
+
+from __future__ import annotations
+
+from proxyuse.report.findings.style import TEXT, Style
+from proxyuse.report.findings.validity import share_confirmed
+from proxyuse.report.findings.witness import proxy_for, uses
+from proxyuse.report.result import AuditResult, Thresholds
+from proxyuse.words import count, listed
+
+INCOMPLETE = "the search is incomplete"
+CONFIRMED_ONLY = "Only confirmed violations count for the exit code."
+
+
+def headline(result: AuditResult, style: Style = TEXT) -> str:
+    """The answer in one sentence."""
+    if result.found:
+        explicit = {w.protected for w in result.witnesses if w.explicit}
+        used = listed(
+            proxy_for(z.name, z.name in explicit, style) for z in result.protected if z.witnesses
+        )
+        validity = result.validity
+        sure = validity is None or validity.verdicts.confirmed > 0
+        confirmed = ""
+        if validity is not None:
+            confirmed = f"; {share_confirmed(validity.verdicts, result.found)}"
+        return f"{uses(sure)} {used}{_judgments(result)}{confirmed}."
+    names = listed(style.name(z.name) for z in result.protected)
+    if result.complete:
+        return f"No proxy use of {names} found at these thresholds."
+    return f"No proxy use of {names} found, but {INCOMPLETE}."
+
+
+def _judgments(result: AuditResult) -> str:
+    """How many of the witnesses were judged appropriate, if any."""
+    appropriate = result.found - result.violations
+    if not appropriate:
+        return ""
+    if not result.violations:
+        return ", and all of it was judged appropriate"
+    was = "was" if appropriate == 1 else "were"
+    return f"; {appropriate:,} of {result.found:,} witnesses {was} judged appropriate"
+
+
+def witnesses_found(result: AuditResult) -> str:
+    """How many witnesses there are, and in how many groups."""
+    groups = len(result.groups)
+    within = "" if groups == result.found else f" in {count(groups, 'group')}"
+    return f"{count(result.found, 'witness', 'witnesses')}{within}."
+
+
+def measured_on(result: AuditResult) -> str:
+    """What was measured, and when a computation counts."""
+    return (
+        f"Measured {count(result.decompositions, 'decomposition')} on {count(result.rows, 'row')}. "
+        f"{witness_rule(result.thresholds)}"
+    )
+
+
+def witness_rule(thresholds: Thresholds) -> str:
+    """When a computation is a witness."""
+    return (
+        f"A witness has an association of at least {thresholds.epsilon:g} and an influence above "
+        f"{thresholds.delta:g}."
+    )
+
+
+DOCUMENTATION = 'See "Choose thresholds" in the documentation.'
+
+
+def withheld(min_cell: int) -> str:
+    """That small counts are withheld."""
+    return f"Counts below {min_cell}, and counts that would reveal them, are withheld."

@@ -1,0 +1,126 @@
+"""An audit as JUnit XML, which every CI server shows as a list of tests.
+
+A protected attribute is a suite and a group of nested witnesses is a test, so that each finding
+appears once. A group fails if one of its witnesses counts. It is skipped if all were judged
+appropriate, or are not confirmed where only confirmed ones count. An incomplete search is an error.
+So there is a failure if the exit code is 1, an error but no failure if it is 3, and neither if it
+is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as XML
+
+from proxyuse.report.findings import build
+from proxyuse.report.findings.headline import headline
+from proxyuse.report.findings.witness import NOT_JUDGED, all_sentences, judged, summary
+from proxyuse.report.result import AuditResult, Witness
+from proxyuse.report.standing import Standing, standing
+from proxyuse.words import count, one_line, shortened
+
+MOST_NAME = 200
+
+
+def audit_junit(result: AuditResult) -> str:
+    """The groups of witnesses as tests, in XML.
+
+    Examples
+    --------
+    >>> import proxyuse as pu
+    >>> from proxyuse.report.document import document
+    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> program = pu.Program.parse("ite(vitamins == 1, 'a', 'b')")
+    >>> text = audit_junit(document(pu.audit(program, data, protected="pregnant")))
+    >>> XML.fromstring(text.split("?>", 1)[1]).attrib
+    {'name': 'proxyuse', 'tests': '3', 'failures': '1', 'errors': '0', 'skipped': '0'}
+    """
+    suites = XML.Element("testsuites", name="proxyuse")
+    for protected in result.protected:
+        suites.append(_suite(result, protected.name))
+    suites.append(_complete(result))
+    for suite in suites:
+        _count(suite)
+    _count(suites)
+    XML.indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{XML.tostring(suites, "unicode")}\n'
+
+
+def _suite(result: AuditResult, protected: str) -> XML.Element:
+    """The findings on one protected attribute."""
+    name = shortened(one_line(protected), MOST_NAME)
+    suite = XML.Element("testsuite", name=f"proxy use of {name}")
+    properties = XML.SubElement(suite, "properties")
+    about = {
+        "association of a witness, at least": f"{result.thresholds.epsilon:g}",
+        "influence of a witness, above": f"{result.thresholds.delta:g}",
+        "measure of association": result.measures.association,
+        "measure of influence": result.measures.influence,
+        "decompositions": str(result.decompositions),
+        "rows": str(result.rows),
+    }
+    for key, value in about.items():
+        XML.SubElement(properties, "property", name=key, value=one_line(value))
+    members, witnesses = result.members(), result.by_key()
+    groups = [group for group in result.groups if group.protected == protected]
+    for group in groups:
+        representative = witnesses[protected, group.representative]
+        _group(suite, result, representative, members[protected, group.group])
+    none = build.NO_OTHER_FINDINGS if groups else build.NO_FINDINGS
+    _case(suite, protected, none)
+    return suite
+
+
+def _group(
+    suite: XML.Element, result: AuditResult, representative: Witness, members: Sequence[Witness]
+) -> None:
+    """A group, described by its representative or the smallest witness that decides its outcome."""
+    outcomes: dict[Standing, list[Witness]] = {}
+    for witness in members:
+        outcomes.setdefault(standing(result, witness), []).append(witness)
+    outcome = next(one for one in Standing if one in outcomes)  # the worst comes first
+    deciding = outcomes[outcome]
+    witness = representative if representative in deciding else min(deciding, key=lambda w: w.size)
+    name = f"{shortened(one_line(representative.reading), MOST_NAME)} ({representative.id})"
+    case = _case(suite, representative.protected, name)
+    match outcome:
+        case Standing.FAILS:
+            entry = XML.SubElement(case, "failure", type="proxy use", message=summary(witness))
+        case Standing.UNDECIDED:
+            entry = XML.SubElement(case, "error", type=str(outcome), message=summary(witness))
+        case Standing.NOT_COUNTED:
+            entry = XML.SubElement(case, "skipped", message=build.NOT_COUNTED)
+        case Standing.APPROPRIATE:
+            message = one_line(judged(witness.judgment) or NOT_JUDGED)
+            entry = XML.SubElement(case, "skipped", message=message)
+    lines = all_sentences(result, witness)
+    if len(members) > 1:
+        more = count(len(members) - 1, "more related witness", "more related witnesses")
+        others = [f"{len(outcomes[one]):,} {one}" for one in outcomes if one is not outcome]
+        lines.append(f"{more}{': ' * bool(others)}{', '.join(others)}.")
+    entry.text = "\n".join(map(one_line, lines))
+
+
+def _complete(result: AuditResult) -> XML.Element:
+    """Whether the search is complete."""
+    suite = XML.Element("testsuite", name="the audit")
+    case = _case(suite, "the audit", build.COMPLETE)
+    if not result.complete:
+        lines = [headline(result), *build.not_settled(result)]
+        lines += [note.text for note in result.notes if note.kind == "opaque"]
+        message = build.IS_INCOMPLETE
+        error = XML.SubElement(case, "error", type="not settled", message=message)
+        error.text = "\n".join(map(one_line, lines))
+    return suite
+
+
+def _case(suite: XML.Element, about: str, name: str) -> XML.Element:
+    """A test that passed, unless something is added to it."""
+    classname = f"proxyuse.{shortened(one_line(about), MOST_NAME)}"
+    return XML.SubElement(suite, "testcase", classname=classname, name=name)
+
+
+def _count(element: XML.Element) -> None:
+    kinds = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for name, tag in kinds.items():
+        element.set(name, str(sum(1 for _ in element.iter(tag))))

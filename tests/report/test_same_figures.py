@@ -1,0 +1,88 @@
+"""Every format shows the same figures, with the same rounding, for the same finding."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+import proxyuse as pu
+from proxyuse.page.page import page_text
+from proxyuse.report.document import document
+from proxyuse.report.render.junit import audit_junit
+from proxyuse.report.render.markdown import audit_markdown
+from proxyuse.report.render.sarif import audit_sarif
+from proxyuse.report.render.text import audit_text, witness_text
+from proxyuse.words import percent
+
+
+@pytest.fixture(scope="module")
+def audit():
+    rng = np.random.default_rng(0)
+    married = rng.random(997) < 0.53
+    data = {
+        "relationship": np.where(rng.random(997) < 0.93, married, ~married).astype(int),
+        "hours": rng.integers(20, 60, 997),
+        "married": married,
+    }
+    program = pu.Program.parse("ite(relationship == 1, ite(hours <= 31, 'no', 'yes'), 'no')")
+    return pu.audit(program, data, "married")
+
+
+def read(text):
+    """A text on one line, without markup."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def surfaces(audit):
+    result = document(audit)
+    sarif = audit_sarif(result)["runs"][0]["results"]
+    first = next(r for r in sarif if r["properties"]["id"] == result.groups[0].representative)
+    return {
+        "print": str(audit),
+        "terminal": audit_text(result),
+        "one witness": witness_text(result, result.witnesses[0]),
+        "markdown": audit_markdown(result),
+        "html": page_text(audit),
+        "notebook": audit._repr_html_(),
+        "sarif": first["message"]["text"],
+        "junit": audit_junit(result),
+    }
+
+
+def test_print_is_what_the_terminal_shows(audit):
+    shown = surfaces(audit)
+    assert shown["print"] == shown["terminal"]
+
+
+def test_shares_are_the_same_everywhere(audit):
+    witness = document(audit).witnesses[0]
+    shares = [percent(share) for share in (witness.guess.informed, witness.guess.blind)]
+    for name, text in surfaces(audit).items():
+        for share in [*shares, percent(witness.influence)]:
+            assert share in read(text), (name, share)
+            assert re.fullmatch(r"\d+\.\d%", share)
+
+
+def test_measures_have_three_decimals_everywhere(audit):
+    witness = document(audit).witnesses[0]
+    for name, text in surfaces(audit).items():
+        decimals = 4 if name == "one witness" else 3
+        for value in (witness.association, witness.influence):
+            assert f"{value:.{decimals}f}" in read(text), (name, value)
+
+
+def test_the_sentences_are_the_same_in_text_and_markdown(audit):
+    shown = surfaces(audit)
+    witness = document(audit).witnesses[0]
+    informed, blind = percent(witness.guess.informed), percent(witness.guess.blind)
+    sentences = [
+        f"Knowing this value, you can tell who is married {informed} of the time; without it, "
+        f"{blind}.",
+        f"Swapping in another person's value changes {percent(witness.influence)} of decisions.",
+    ]
+    for name in ("print", "one witness", "markdown", "sarif", "junit", "notebook"):
+        for sentence in sentences:
+            assert sentence in read(re.sub(r"</?(code|bdi)>", "", shown[name])), name
