@@ -144,7 +144,7 @@ class Experiment:
 
     def write(self, result: Reproduced, folder: Path) -> list[Path]:
         """Write the page and its charts into a folder."""
-        from proxyuse.page.figure import save_figure
+        from proxyuse.report.render.figure import save_figure
 
         files = [
             save_figure(picture.axes, folder / f"{picture.name}.svg") for picture in result.pictures

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from proxyuse.models.python_source import python_source
     from proxyuse.models.registry import translate
     from proxyuse.notes import Note, NoteKind
-    from proxyuse.page.figure import save_figure
     from proxyuse.program import Origin, Program
     from proxyuse.repairing.repair import Repair, repair
     from proxyuse.repairing.search import SearchBudget
+    from proxyuse.report.render.figure import save_figure
     from proxyuse.settings import (
         Budget,
         Confirmation,
@@ -167,7 +167,7 @@ _HOMES = {
     "proxyuse.notes": ("Note", "NoteKind"),
     "proxyuse.judge.judgment": ("Judgment", "Violation"),
     "proxyuse.judge.policy": ("Policy", "read_policy"),
-    "proxyuse.page.figure": ("save_figure",),
+    "proxyuse.report.render.figure": ("save_figure",),
     "proxyuse.data.population": ("Population",),
     "proxyuse.program": ("Origin", "Program"),
     "proxyuse.repairing.repair": ("Repair", "repair"),

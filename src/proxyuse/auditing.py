@@ -214,13 +214,13 @@ class Audit:
         matplotlib.axes.Axes
             Of a figure that `save_figure` writes so that the same audit gives the same bytes.
         """
-        from proxyuse.page.figure import draw
+        from proxyuse.report.render.figure import draw
 
         return draw(self, protected, ax=ax, repaired=repaired)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from proxyuse.page.notebook import audit_html
+        from proxyuse.report.render.notebook import audit_html
 
         return audit_html(self)
 
@@ -255,7 +255,7 @@ class Audit:
         >>> page[:15]
         '<!doctype html>'
         """
-        from proxyuse.page.page import write_page
+        from proxyuse.report.render.html.page import write_page
 
         return write_page(path, self, **options)
 

@@ -68,11 +68,11 @@ def test_trees_are_counted_where_there_is_enough_to_count(program: str) -> None:
 
 def test_other_losses_and_drawn_pairs_have_engines_of_their_own() -> None:
     text = method("x + y", influence=pu.SquaredChange())
-    assert text.endswith(": 3 from means and variances")
+    assert text.endswith(": 3 from means and variances.")
     text = method("abs(x - y)", influence=pu.SquaredChange())
     assert "by trying each distinct value" in text
     text = method(FOREST, sampling=pu.Sampling(alpha=0.1, beta=0.1))
-    assert text.endswith("from sampled pairs of rows")
+    assert text.endswith("from sampled pairs of rows.")
 
 
 def test_the_note_is_not_among_those_a_reader_is_shown() -> None:

@@ -401,5 +401,5 @@ def test_credit_needs_a_file_with_its_columns(tmp_path: Path) -> None:
         credit(tmp_path / "nowhere.csv")
     path = tmp_path / "extract.csv"
     families().drop(columns="health_status").to_csv(path, index=False)
-    with pytest.raises(pu.DataError, match="no column named health_status"):
+    with pytest.raises(pu.DataError, match="missing columns: health_status"):
         credit(path)

@@ -22,7 +22,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
     NormalizedMutualInformation,
 )
 from proxyuse.measure.engine import ENGINES, Engine, Measurement
-from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange
+from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange, draw_pairs
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -54,7 +54,7 @@ def defined(program: Program, population: Population, **options: Any) -> Referen
         program,
         population,
         loss="squared change" if isinstance(influence, SquaredChange) else "change",
-        pairs=sampling.draw(population.weights) if sampling else None,
+        pairs=draw_pairs(sampling, population.weights) if sampling else None,
         **options,
     )
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.page.page import page_text
 from proxyuse.report.document import document
+from proxyuse.report.render.html.page import page_text
 from proxyuse.report.render.junit import audit_junit
 from proxyuse.report.render.markdown import audit_markdown
 from proxyuse.report.render.sarif import audit_sarif

@@ -381,7 +381,7 @@ def _write_report(path: Path | None, audit_result: Audit, result: AuditResult) -
     """Write the HTML report, if requested; return the error if that fails."""
     if path is None:
         return None
-    from proxyuse.page.page import write_page
+    from proxyuse.report.render.html.page import write_page
 
     try:
         write_page(path, audit_result, document=result)

@@ -388,7 +388,7 @@ def _report(work: Work, done: Repair, document: RepairResult, description: dict[
     """Render the report as HTML or Markdown, by the suffix of the file."""
     if work.options.report.suffix.lower() not in (".html", ".htm"):
         return repair_markdown(document)
-    from proxyuse.page.page import page_text
+    from proxyuse.report.render.html.page import page_text
 
     about = {**description, "written": document.written}
     return page_text(

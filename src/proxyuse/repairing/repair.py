@@ -207,7 +207,7 @@ class Repair:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from proxyuse.page.notebook import repair_html
+        from proxyuse.report.render.notebook import repair_html
 
         return repair_html(self)
 
@@ -220,7 +220,7 @@ class Repair:
         options : see `Audit.to_html`; the oracle is that of the repair.
         """
         options = {"oracle": self._oracle, **options}
-        from proxyuse.page.page import write_page
+        from proxyuse.report.render.html.page import write_page
 
         return write_page(path, self.before, repair=self, **options)
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import proxyuse as pu
-from proxyuse.page.content import page_content
-from proxyuse.page.page import page_text
-from proxyuse.page.untrusted_text import MOST_WORDS
 from proxyuse.report.document import document
+from proxyuse.report.render.html.content import page_content
+from proxyuse.report.render.html.page import page_text
+from proxyuse.report.render.html.untrusted_text import MOST_WORDS
 from proxyuse.report.render.text import audit_text
 from proxyuse.report.witness_page import Pages
-from tests.report.test_page import Elements, people, small_audit
+from tests.report.render.html.test_page import Elements, people, small_audit
 
 LATE = "ite(vitamins == 1, 2.5, ite(age <= 30, 1.5, 0.5))"
 

@@ -11,13 +11,13 @@ from msgspec import convert, to_builtins
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.page.location import MOST_STEPS, conditions, operands
-from proxyuse.page.model_drawing import tree_drawing
-from proxyuse.page.repair_section import RepairOutcome
-from proxyuse.page.untrusted_text import MOST_WORDS, PAGE, all_visible, isolated, name
 from proxyuse.report.disclosure import WITHHELD, least_count
 from proxyuse.report.findings.witness import verdict_text
 from proxyuse.report.inputs import Audited
+from proxyuse.report.render.html.location import MOST_STEPS, conditions, operands
+from proxyuse.report.render.html.model_drawing import tree_drawing
+from proxyuse.report.render.html.repair_section import RepairOutcome
+from proxyuse.report.render.html.untrusted_text import MOST_WORDS, PAGE, all_visible, isolated, name
 from proxyuse.report.result import AuditResult, Cell
 from proxyuse.report.result import Witness as Witness_
 from proxyuse.report.witness_page import Pages

@@ -28,4 +28,8 @@ def asset(name: str) -> str:
     >>> all(asset(name) for name in (*SCRIPTS, *STYLES))
     True
     """
-    return resources.files("proxyuse.page").joinpath("assets", name).read_text(encoding="utf-8")
+    return (
+        resources.files("proxyuse.report.render.html")
+        .joinpath("assets", name)
+        .read_text(encoding="utf-8")
+    )

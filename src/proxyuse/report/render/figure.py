@@ -23,10 +23,10 @@ from proxyuse.errors import DataError
 from proxyuse.io.writing import written
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.page.figure_labels import FONT_SIZE, Label, cut_lines, draw_labels, drawable
 from proxyuse.report.document import DECIMALS, figure
 from proxyuse.report.inputs import Audited
 from proxyuse.report.reading import shown_text
+from proxyuse.report.render.figure_labels import FONT_SIZE, Label, cut_lines, draw_labels, drawable
 from proxyuse.validity.content import figures
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import Associative, Const, Var, variables
 from proxyuse.lang.parse import parse_term
 from proxyuse.lang.positions import Points, Site, operand_choices
-from proxyuse.page.nesting import parents
-from proxyuse.page.points import KINDS, MOST_TERM, as_script_text, points
 from proxyuse.report.document import document
+from proxyuse.report.render.html.nesting import parents
+from proxyuse.report.render.html.points import KINDS, MOST_TERM, as_script_text, points
 from tests.strategies import terms
 
 ROWS = 400

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
-from proxyuse.page.page import page_text
+from proxyuse.report.render.html.page import page_text
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
-from tests.report.test_page import hostile_page, people, small_audit
+from tests.report.render.html.test_page import hostile_page, people, small_audit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

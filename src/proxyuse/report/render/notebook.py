@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.report.document import document
 from proxyuse.report.findings.headline import headline, measured_on
 from proxyuse.report.findings.repair import (
@@ -23,6 +22,7 @@ from proxyuse.report.findings.repair import (
 from proxyuse.report.findings.style import Style
 from proxyuse.report.findings.witness import does, evidence, lacks, measured
 from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.report.render.html.untrusted_text import cut, visible
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult
@@ -140,7 +140,7 @@ def _unsettled(result: AuditResult | RepairResult) -> str:
     more = result.unsettled.count - len(listed)
     lines += [f"... and {more:,} more"] if more > 0 else []
     items = "".join(f"<li>{_text(line, MOST_TEXT)}</li>" for line in lines)
-    return f"<p>Undecided:</p><ul>{items}</ul>"
+    return f"<p>Not settled:</p><ul>{items}</ul>"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], more: str = "") -> str:

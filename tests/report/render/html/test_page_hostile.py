@@ -16,9 +16,9 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.lang.nodes import Compare, Const, Ite, Relation, Term, Var
-from proxyuse.page.page import page_text
-from proxyuse.page.untrusted_text import visible
 from proxyuse.report.document import document
+from proxyuse.report.render.html.page import page_text
+from proxyuse.report.render.html.untrusted_text import visible
 from proxyuse.report.render.junit import audit_junit
 from proxyuse.report.render.sarif import audit_sarif
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401

@@ -18,10 +18,10 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
 from proxyuse.lang.text import Texts
-from proxyuse.page.cells import MOST_POINTS, counted_cells, single_points
-from proxyuse.page.nesting import parents
 from proxyuse.report.document import figure, reach_decimals
 from proxyuse.report.inputs import Audited
+from proxyuse.report.render.html.cells import MOST_POINTS, counted_cells, single_points
+from proxyuse.report.render.html.nesting import parents
 from proxyuse.report.result import AuditResult
 from proxyuse.validity.content import figures
 from proxyuse.words import one_line, shortened

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.page.untrusted_text import cut, visible
+from proxyuse.report.render.html.untrusted_text import cut, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable, written
 from proxyuse.judge.judgment import Oracle
-from proxyuse.page import picture
-from proxyuse.page.content import page_content
-from proxyuse.page.points import as_script_text, points
-from proxyuse.page.untrusted_text import words
 from proxyuse.report.document import document as document_of
 from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.report.render.html import picture
+from proxyuse.report.render.html.content import page_content
+from proxyuse.report.render.html.points import as_script_text, points
+from proxyuse.report.render.html.untrusted_text import words
 from proxyuse.report.result import MIN_CELL, AuditResult
 from proxyuse.words import count, percent
 
@@ -105,7 +105,7 @@ def _environment() -> Environment:
             "Run: pip install 'proxyuse[report]'"
         ) from None
     environment = Environment(
-        loader=PackageLoader("proxyuse.page"),
+        loader=PackageLoader("proxyuse.report.render.html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -9,9 +9,9 @@ from msgspec import to_builtins
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.page.untrusted_text import PAGE, all_visible, cut, isolated
 from proxyuse.report.findings.repair import repair_headline
 from proxyuse.report.inputs import Repaired
+from proxyuse.report.render.html.untrusted_text import PAGE, all_visible, cut, isolated
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.words import count
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proxyuse as pu
-from proxyuse.page.notebook import MOST_GROUPS
+from proxyuse.report.render.notebook import MOST_GROUPS
 
 PROGRAM = "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
 DATA = {

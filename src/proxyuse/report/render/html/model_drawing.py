@@ -16,9 +16,9 @@ from proxyuse.data.columns import Column
 from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
-from proxyuse.page.location import clause
-from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.program import Program
+from proxyuse.report.render.html.location import clause
+from proxyuse.report.render.html.untrusted_text import cut, visible
 from proxyuse.words import count
 
 WHOLE = 40  # boxes of a tree that is drawn whole

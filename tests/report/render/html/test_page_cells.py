@@ -13,12 +13,12 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import proxyuse as pu
-from proxyuse.page.cells import MOST_POINTS, counted_cells, single_points
-from proxyuse.page.page import page_text
-from proxyuse.page.points import points
 from proxyuse.report.document import document, figure
+from proxyuse.report.render.html.cells import MOST_POINTS, counted_cells, single_points
+from proxyuse.report.render.html.page import page_text
+from proxyuse.report.render.html.points import points
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
-from tests.report.test_page_picture import page_of
+from tests.report.render.html.test_page_picture import page_of
 
 if TYPE_CHECKING:
     from typing import Any

@@ -171,4 +171,4 @@ def test_the_command_line_writes_what_show_prints(tmp_path: Path, monkeypatch, c
     out, _ = run("show", "a.json", "--junit", code=1, capsys=capsys)
     assert out == Path("a.xml").read_text("utf-8")
     _, err = run(*words, "--junit", "none/a.xml", code=2, capsys=capsys)
-    assert "there is no folder" in err
+    assert "does not exist" in err

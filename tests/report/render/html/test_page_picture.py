@@ -10,9 +10,9 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.lang.text import name_text
-from proxyuse.page.picture import SCRIPTS, STYLES, asset
-from proxyuse.page.points import as_script_text, points
 from proxyuse.report.document import document
+from proxyuse.report.render.html.picture import SCRIPTS, STYLES, asset
+from proxyuse.report.render.html.points import as_script_text, points
 from tests.browser import Opened, chromium_browser, left_out, opened_page  # noqa: F401
 
 if TYPE_CHECKING:

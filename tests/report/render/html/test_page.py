@@ -17,10 +17,10 @@ import proxyuse as pu
 from proxyuse.errors import FileError
 from proxyuse.lang.nodes import Compare, Const, Ite, Relation, Var
 from proxyuse.lang.positions import Position
-from proxyuse.page.location import conditions, operands
-from proxyuse.page.model_drawing import tree_drawing
-from proxyuse.page.page import page_text
-from proxyuse.page.untrusted_text import all_visible, words
+from proxyuse.report.render.html.location import conditions, operands
+from proxyuse.report.render.html.model_drawing import tree_drawing
+from proxyuse.report.render.html.page import page_text
+from proxyuse.report.render.html.untrusted_text import all_visible, words
 from tests.command_line import run
 
 SCRIPT = "<script>alert(1)</script>"

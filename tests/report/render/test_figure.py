@@ -12,8 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import proxyuse as pu
-from proxyuse.page.figure import MOST_LABELS, MOST_VECTORS, save_figure
-from proxyuse.page.figure_labels import cut_lines, drawable
+from proxyuse.report.render.figure import MOST_LABELS, MOST_VECTORS, save_figure
+from proxyuse.report.render.figure_labels import cut_lines, drawable
 
 mpl.use("Agg")
 
@@ -237,6 +237,6 @@ def test_without_matplotlib_it_is_told_what_to_install():
 
 
 def test_importing_the_module_loads_no_matplotlib():
-    code = "import sys, proxyuse.page.figure; print('matplotlib' in sys.modules)"
+    code = "import sys, proxyuse.report.render.figure; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -13,13 +13,20 @@ from msgspec import to_builtins
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
-from proxyuse.page.glossary import glossary
-from proxyuse.page.repair_section import RepairOutcome, repair_section
-from proxyuse.page.untrusted_text import MOST_NAME, PAGE, all_visible, cut, isolated, name
-from proxyuse.page.witness import Sections, is_settled, summary
 from proxyuse.report.findings.headline import headline
 from proxyuse.report.findings.witness import shortfall
 from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.report.render.html.glossary import glossary
+from proxyuse.report.render.html.repair_section import RepairOutcome, repair_section
+from proxyuse.report.render.html.untrusted_text import (
+    MOST_NAME,
+    PAGE,
+    all_visible,
+    cut,
+    isolated,
+    name,
+)
+from proxyuse.report.render.html.witness import Sections, is_settled, summary
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.result import AuditResult
 from proxyuse.words import count, listed

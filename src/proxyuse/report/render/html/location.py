@@ -24,9 +24,9 @@ from proxyuse.lang.nodes import (
     value_text,
 )
 from proxyuse.lang.positions import Points, Site
-from proxyuse.page.untrusted_text import cut, visible
 from proxyuse.program import Program
 from proxyuse.report.reading import MOST_NODES, reading_text, shown_text
+from proxyuse.report.render.html.untrusted_text import cut, visible
 
 MOST_CLAUSE = 90
 MOST_STEPS = 24
