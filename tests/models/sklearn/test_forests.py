@@ -262,7 +262,7 @@ def test_names_come_from_the_data_frame_or_are_given():
     assert translate(model).inputs == tuple(X.columns)
     names = [f"f{i}" for i in range(X.shape[1])]
     assert translate(model, names).inputs == tuple(names)
-    with pytest.raises(TranslationError, match="expected 9 names, .* got 1"):
+    with pytest.raises(TranslationError, match=r"expected 9 names, .* got 1"):
         translate(model, ["a"])
 
 
