@@ -129,7 +129,7 @@ class Pages:
             for value, share, room in zip(
                 self._tables.values(witness.protected),
                 by_group.shares.tolist(),
-                self._rooms(groups),
+                self._effective_rows(groups),
                 strict=True,
             )
         ]
@@ -149,8 +149,8 @@ class Pages:
             *_indented(judging.DIRECTION),
         ]
 
-    def _rooms(self, groups: Array) -> list[float]:
-        """The weight of each group divided by its heaviest row; the number of rows if all are equal."""
+    def _effective_rows(self, groups: Array) -> list[float]:
+        """The weight of each group over that of its heaviest row: its rows, if all are equal."""
         weights = self._audit.population.weights
         heaviest = np.zeros(int(groups.max()) + 1)
         np.maximum.at(heaviest, groups, weights)
