@@ -34,6 +34,7 @@ from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
 from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.findings.notes import note_sentence
+from proxyuse.report.findings.remarks import remark_sentence
 from proxyuse.report.inputs import Audited
 from proxyuse.report.reading import shown_text
 from proxyuse.report.result import (
@@ -128,7 +129,7 @@ def document(
         weighted=bool((audit.population.weights != 1).any()),
         program=ProgramSize(audit.program.size, tuple(audit.program.variables)),
         decompositions=len(audit.decompositions),
-        validity=_validity(audit, judgments, confirmed_only),
+        validity=_validity(audit, judgments, confirmed_only, int(min_cell)),
         protected=writer.protected(),
         groups=writer.groups(),
         witnesses=tuple(
@@ -427,7 +428,7 @@ def _figure(value: float | None) -> float | None:
 
 
 def _validity(
-    audit: Audited, judgments: Sequence[Judged | None], confirmed_only: bool
+    audit: Audited, judgments: Sequence[Judged | None], confirmed_only: bool, min_cell: int
 ) -> ValiditySummary | None:
     """How the witnesses were tested, and how many violations are confirmed."""
     validity = audit.validity
@@ -451,7 +452,7 @@ def _validity(
         ),
         VerdictCounts.of(verdicts),
         VerdictCounts.of(violations),
-        tuple(validity.remarks),
+        tuple(remark_sentence(remark, min_cell) for remark in validity.remarks),
         bool(confirmed_only),
     )
 
