@@ -441,7 +441,7 @@ def test_partial_sums_that_are_searched_are_said_and_do_not_make_an_audit_incomp
     assert searched.complete
     (sentence,) = searched.searched
     assert sentence.startswith(
-        "Partial sums of the 6 terms of the score were searched, not exhausted: "
+        "Partial sums of the 6 terms of the score were searched, but not exhaustively: "
     )
     assert sentence.endswith(" of 56 were measured.")
     assert pu.audit(program, data, "z", 0.2, 0.05).searched == ()

@@ -215,8 +215,8 @@ def test_raw_values_that_occur_once_and_a_constant_attribute(correction):
          "of the computations that are jointly independent of the protected attribute is at most "
          "5%."),
         ("benjamini-hochberg", ", corrected by Benjamini-Hochberg: the expected share of "
-         "independent computations among the confirmed ones is at most 5%, so some of the confirmed "
-         "ones may be independent."),
+         "independent computations among the confirmed ones is at most 5%, so some of the "
+         "confirmed ones may be independent."),
         ("none", ". Not corrected for the number of tests: about 5% of the independent "
          "computations pass."),
     ],

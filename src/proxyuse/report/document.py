@@ -32,6 +32,7 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
+from proxyuse.report.coverage import coverage_of
 from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.findings.notes import note_sentence
 from proxyuse.report.findings.remarks import remark_sentence
@@ -119,6 +120,7 @@ def document(
         result=answer_of(violations, len(audit.witnesses), audit.complete),
         violations=violations,
         complete=audit.complete,
+        coverage=coverage_of(audit),
         thresholds=Thresholds(float(audit.epsilon), float(audit.delta)),
         measures=Measures(
             association, influence, any(note.kind is NoteKind.SAMPLED for note in audit.notes)

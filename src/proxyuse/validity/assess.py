@@ -11,7 +11,7 @@ from proxyuse.validity.confirmation import confirm
 from proxyuse.validity.cross_validation import cross_validate
 from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.permutations.test import permute
-from proxyuse.validity.remarks import Remark, ChosenByRows
+from proxyuse.validity.remarks import ChosenByRows, Remark
 from proxyuse.verdict import Validity, Verdict
 
 

@@ -12,7 +12,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.settings import Influence, Sampling
-from proxyuse.validity.remarks import Remark, Hypotheses
+from proxyuse.validity.remarks import Hypotheses, Remark
 from proxyuse.verdict import Validity
 
 Key = tuple[str, str]
