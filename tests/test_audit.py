@@ -395,7 +395,7 @@ def test_an_option_of_the_wrong_type_is_refused(changed):
 def test_findings_read_as_sentences():
     text = str(adult_audit())
     assert text.startswith("The model uses a proxy for marital.")
-    assert re.search(r"Measured \d+ decompositions on 1,000 rows\. A witness has an", text)
+    assert re.search(r"Measured \d+ decompositions on 1,000 rows\. Every column, test, bran", text)
     assert "1. The model reads `relationship` in 3 places." in text
     assert "you can guess marital correctly 81.4% of the time; without it, 47.8%." in text
     assert "Swapping in another person's value changes 14.9% of decisions." in text
