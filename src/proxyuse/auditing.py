@@ -62,7 +62,6 @@ class Audit:
         ones: the group of the strongest witness first, and in each group first the witness with
         no other one inside it.
     unsettled : decompositions that were not measured and may be witnesses.
-    searched : one sentence for each space that was searched, not exhausted.
     bounded : what was not measured because a bound shows that it is no witness; None if
         everything was measured.
     notes : what was left out, binned, sampled or dropped, and how influence was found.
@@ -86,12 +85,19 @@ class Audit:
     settings: Settings = field(default_factory=Settings)
     validity: Assessment | None = None
     _evidence: Evidence | None = field(default=None, repr=False)
-    searched: tuple[str, ...] = ()
     bounded: Bounded | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state of a copy, which excludes the evidence for further methods."""
         return self.__dict__ | {"_evidence": None}
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """One sentence for each space that was searched but not exhausted."""
+        from proxyuse.report.findings.notes import note_sentence
+
+        notes = (note for note in self.notes if note.kind is NoteKind.SEARCHED)
+        return tuple(note_sentence(note) for note in notes)
 
     @property
     def complete(self) -> bool:
@@ -347,7 +353,6 @@ def examine(
         request.settings,
         None,
         evidence,
-        detection.searched,
         detection.bounded,
     )
 
