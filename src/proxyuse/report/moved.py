@@ -1,13 +1,12 @@
-"""Whose decisions a computation moves: influence, told apart by groups of people.
+"""Influence by group: whose decisions a computation changes.
 
-Influence is one number for all rows. Here it is split by group: of the rows of a group, the share
-whose decision comes out differently if the computation's value is drawn from another row, which
-may be of any group. The mean of these shares, by the weight of the groups, is the influence.
+Influence is one number for all rows. Here it is split by group: the share of a group's decisions
+that change if the value of the computation is drawn from another row, of any group. The weighted
+mean of these shares is the influence.
 
-It is exact where the audit's engine knows what each row undergoes, or where all pairs of rows are
-counted quickly; else it is estimated from drawn pairs. What may
-be printed of it is no finer than the smallest count that may be: a share of a group tells how many
-people there are.
+The shares are exact if the audit's engine has the effect on each row, or if all pairs of rows can
+be counted quickly. Otherwise they are estimated from random pairs. Printed shares are rounded to at
+least the smallest count that may be printed, because a share of a group reveals a number of people.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from proxyuse.program import Frame
 from proxyuse.report.inputs import Audited
 from proxyuse.settings import Sampling
 
-MOST_WORK = 2e8  # rows times program points: a second or so
+MOST_WORK = 2e8  # rows times program points; takes about a second
 MOST_PAIRS = Sampling(alpha=0.01).pairs
 FEWEST_PAIRS = 1_000
 BETA = 0.05
@@ -35,13 +34,13 @@ STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """The share of each group whose decisions come out differently.
+    """The share of decisions that change, by group.
 
     Attributes
     ----------
     shares : by group.
-    pairs, within : for an estimate, how many pairs were drawn for each group, and how far each
-        share is from the exact one at most, with probability 0.95; else None.
+    pairs, within : for an estimate, the number of pairs per group and the largest error of each
+        share, with probability 0.95; otherwise None.
     """
 
     shares: Array
@@ -49,8 +48,8 @@ class Moved:
     within: float | None = None
 
 
-def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved:
-    """Split the influence of a computation by groups, given as a number from 0 on for each row.
+def moved_by_group(audit: Audited, decomposition: Decomposition, groups: Array) -> Moved:
+    """Split the influence of a computation by group; `groups` has the index of each row's group.
 
     Examples
     --------
@@ -58,16 +57,16 @@ def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved
     >>> program = pu.Program.parse("ite(age <= 30 and member == 1, 'a', 'b')")
     >>> data = {"age": [20, 20, 50, 50], "member": [1, 0, 0, 0], "z": list("ppqq")}
     >>> audit = pu.audit(program, data, protected="z", epsilon=0)
-    >>> found = next(d for d in audit.decompositions if d.term == "age <= 30")
-    >>> moved_by_group(audit, found, np.array([0, 0, 1, 1])).shares.tolist(), found.influence
+    >>> test = next(d for d in audit.decompositions if d.term == "age <= 30")
+    >>> moved_by_group(audit, test, np.array([0, 0, 1, 1])).shares.tolist(), test.influence
     ([0.25, 0.0], 0.125)
     """
     population = audit.population
-    known = audit.changed_by_row(found)
+    known = audit.changed_by_row(decomposition)
     if known is not None:
         moved = np.bincount(groups, population.weights * known)
         return Moved(moved / np.bincount(groups, population.weights))
-    context = _Context(audit, found)
+    context = _Context(audit, decomposition)
     support = support_of(context.values, population.n_rows, signed_zero=True)
     n_groups = int(groups.max()) + 1
     points = audit.program.term.points
@@ -75,8 +74,8 @@ def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved
         weights = population.weights
         actual = context.decisions(context.values)
         mass_that_moves = np.zeros(population.n_rows)
-        for place, mass in enumerate(support.masses(weights)):
-            other = context.decisions(support.values[place : place + 1])
+        for index, mass in enumerate(support.masses(weights)):
+            other = context.decisions(support.values[index : index + 1])
             mass_that_moves += mass * differ(actual, other)
         moved = np.bincount(groups, weights * mass_that_moves, minlength=n_groups)
         return Moved(moved / np.bincount(groups, weights) / population.total)
@@ -89,27 +88,27 @@ def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved
 class _Context:
     """The program with a hole where a computation was."""
 
-    def __init__(self, audit: Audited, found: Decomposition) -> None:
+    def __init__(self, audit: Audited, decomposition: Decomposition) -> None:
         program = audit.program
         self._n_rows = audit.population.n_rows
         self._frame = Frame(audit.population.columns[name] for name in program.variables)
         self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
-        self._term = program.points.replace(dict.fromkeys(found.sites, self._hole))
-        values = evaluate(found.expression, self._frame.arrays, self._frame.vocabulary)
+        self._term = program.points.replace(dict.fromkeys(decomposition.sites, self._hole))
+        values = evaluate(decomposition.expression, self._frame.arrays, self._frame.vocabulary)
         self.values = np.broadcast_to(values, (self._n_rows, *values.shape[1:]))
 
     def decisions(self, values: Array, rows: Array | None = None) -> Array:
-        """What the program says, of all rows or of some, with values in the hole."""
+        """The output of the program for all or some rows, with values in the hole."""
         arrays = self._frame.arrays
         if rows is not None:
             arrays = {name: column[rows] for name, column in arrays.items()}
-        found = evaluate(self._term, {**arrays, self._hole.name: values}, self._frame.vocabulary)
+        outputs = evaluate(self._term, {**arrays, self._hole.name: values}, self._frame.vocabulary)
         height = self._n_rows if rows is None else len(rows)
-        return np.broadcast_to(found, (height, *found.shape[1:]))
+        return np.broadcast_to(outputs, (height, *outputs.shape[1:]))
 
 
 def _estimates(context: _Context, weights: Array, groups: Array, pairs: int) -> Array:
-    """For each group, the share of drawn pairs whose decisions differ."""
+    """The share of sampled pairs whose decisions differ, by group."""
     generator = np.random.default_rng(0)
     members = [np.where(groups == group, weights, 0.0) for group in range(int(groups.max()) + 1)]
     rows = np.concatenate(
@@ -123,13 +122,13 @@ def _estimates(context: _Context, weights: Array, groups: Array, pairs: int) -> 
 
 
 def coarse(share: float, rows: float, min_cell: int) -> str:
-    """A share of some rows, no finer than `min_cell` of them.
+    """A share of some rows, rounded to at least `min_cell` of them.
 
     Parameters
     ----------
     share : from 0 to 1.
-    rows : how many rows there are; where weights differ, how many of the heaviest make up all.
-    min_cell : numbers of rows below this are not told.
+    rows : the number of rows; with weights, their total weight divided by the largest weight.
+    min_cell : smaller counts of rows are withheld.
 
     Examples
     --------
