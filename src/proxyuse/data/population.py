@@ -223,7 +223,9 @@ def _attributes(table: Table, protected: object) -> Iterator[Protected]:
         else:
             yield Protected(name, table.beside(name, request), None)
     if not seen:
-        raise DataError("there is no protected attribute; name a column or pass values")
+        raise DataError(
+            "protected: expected at least one attribute, got none; name a column or pass values"
+        )
 
 
 def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
