@@ -12,9 +12,10 @@ import proxyuse as pu
 from proxyuse.report.document import document
 from proxyuse.report.render.html.content import page_content
 from proxyuse.report.render.html.page import page_text
-from proxyuse.report.render.html.untrusted_text import MOST_WORDS
+from proxyuse.report.render.html.untrusted_text import MOST_WORDS, figure
 from proxyuse.report.render.text import audit_text
 from proxyuse.report.witness_page import Pages
+from proxyuse.words import percent
 from tests.report.render.html.test_page import Elements, people, small_audit
 
 LATE = "ite(vitamins == 1, 2.5, ite(age <= 30, 1.5, 0.5))"
@@ -49,8 +50,11 @@ def test_its_figures_are_those_that_data_frames_give(kind: str) -> None:
     counts = pd.crosstab(frame["vitamins"], frame["pregnant"])
     section = next(s for s in content(found)["sections"] if s["term"] == "vitamins")
     assert section["influence"] == pytest.approx(moved.mean(), abs=1e-4)
-    assert section["guess"]["informed"] == pytest.approx(counts.max(axis=1).sum() / 3_000, abs=1e-4)
-    assert section["guess"]["blind"] == pytest.approx(counts.sum().max() / 3_000, abs=1e-4)
+    guess = next(w for w in document(found).witnesses if w.term == "vitamins").guess
+    assert guess.informed == pytest.approx(counts.max(axis=1).sum() / 3_000, abs=1e-4)
+    assert guess.blind == pytest.approx(counts.sum().max() / 3_000, abs=1e-4)
+    assert figure(percent(guess.informed), "guess") in section["evidence"]
+    assert figure(percent(guess.blind), "guess") in section["evidence"]
     assert [list(line["cells"]) for line in section["joint"]["lines"]] == counts.to_numpy().tolist()
     widths = [[part["width"] for part in line["bar"]] for line in section["joint"]["lines"]]
     shown = 100 * counts.div(counts.sum(axis=1), axis=0)

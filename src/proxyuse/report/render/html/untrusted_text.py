@@ -4,12 +4,14 @@ The templates escape all text. This module does the rest. Invisible characters b
 that two names that look equal are equal. A name is isolated from the text around it, so that
 right-to-left text does not reorder the sentence. Long text is cut.
 
-Our own sentences mark an isolated name with two control characters. `visible` removes them from
-untrusted text, and the filter `words` turns them into a ``bdi`` element.
+Our own sentences mark names and figures with control characters. `visible` removes these from
+untrusted text. The filter `words` turns a name into a ``bdi`` element, and a figure into a button
+that explains it.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,8 @@ MOST_WORDS = 240
 MOST_MARKS = 4
 
 _BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
+_FIGURE = re.compile("\ufff9([a-z-]+)\ufffa([^\ufffb]*)\ufffb")  # interlinear annotation
+_BUTTON = r'<button type="button" class="n" popovertarget="about-\1">\2</button>'
 _JOINERS = "\u200c\u200d"  # used in emoji and some scripts, but not between Latin letters
 
 
@@ -92,18 +96,26 @@ def isolated(text: str, most: int = MOST_WORDS) -> str:
     return f"{_BEGIN}{cut(visible(text), most)}{_END}"
 
 
+def figure(value: str, meaning: str) -> str:
+    """A number that explains itself; `meaning` is the key of a glossary entry."""
+    return f"\ufff9{meaning}\ufffa{value}\ufffb"
+
+
 def words(text: str) -> Markup:
-    """The template filter: escapes a text and isolates the names in it.
+    """The template filter: escapes a text, isolates its names and explains its figures.
 
     Examples
     --------
     >>> print(words(f"a proxy for {name('<b>')}."))
     a proxy for <bdi>&lt;b&gt;</bdi>.
+    >>> print(words(f"in {figure('2 places', 'places')}"))
+    in <button type="button" class="n" popovertarget="about-places">2 places</button>
     """
     from markupsafe import Markup, escape
 
-    return Markup(str(escape(text)).replace(_BEGIN, "<bdi>").replace(_END, "</bdi>"))
+    html = str(escape(text)).replace(_BEGIN, "<bdi>").replace(_END, "</bdi>")
+    return Markup(_FIGURE.sub(_BUTTON, html))
 
 
-PAGE = Style(name, isolated)
+PAGE = Style(name, isolated, figure)
 """How the sentences of `report.findings` are written on a page, before the filter `words`."""

@@ -10,9 +10,8 @@ from msgspec import convert, to_builtins
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.report.disclosure import WITHHELD, least_count
-from proxyuse.report.findings.witness import verdict_text
+from proxyuse.report.findings.witness import does, evidence, verdict_text
 from proxyuse.report.inputs import Audited
 from proxyuse.report.render.html.location import MOST_STEPS, conditions, operands
 from proxyuse.report.render.html.model_drawing import tree_drawing
@@ -158,18 +157,17 @@ def summary(audit: Audited, result: AuditResult, entry: Found) -> dict[str, Any]
         "protected_index": [z.name for z in result.protected].index(entry["protected"]),
         "anchor": anchor(audit, entry["protected"], entry["id"]),
         "reading": isolated(reading),
-        "share_changes": result.measures.influence == QuantitativeInputInfluence().name,
+        "does": does(witness, PAGE),
+        "evidence": " ".join(evidence(result, witness, PAGE)),
         "short_reading": isolated(reading, 120),
         "whole_reading": all_visible(reading) if len(reading) > 240 else "",
         "explicit": entry["explicit"],
         "occurrences": entry["occurrences"],
-        "at": "" if entry["occurrences"] == 1 else f"in {entry['occurrences']:,} places",
         "size": entry["size"],
         "association": entry["association"],
         "ceiling": entry["ceiling"],
         "influence": entry["influence"],
         "reach": entry["reach"],
-        "guess": entry["guess"],
         "bounds": _bounds(entry.get("validity") or {}),
         "verdict": verdict(entry),
         "verdict_text": verdict_text(result, witness, PAGE),
