@@ -318,7 +318,7 @@ def _settle_missing(
         dropped = np.logical_or.reduce(list(gaps.values()))
         return keep & ~dropped, [MissingDropped(tuple(gaps), RowCount(int(dropped.sum())))]
     for name, missing in gaps.items():
-        # How many people have a protected value may identify them, however many they are.
+        # Even a large number of people with a protected value may identify them.
         notes.append(MissingCounted(name, RowCount(int(missing.sum()), private=True)))
     return keep, notes
 
