@@ -1,12 +1,12 @@
-"""Influence by group: whose decisions a computation changes.
+"""The influence of a computation, split by group: who is affected.
 
-Influence is one number for all rows. Here it is split by group: the share of a group's decisions
-that change if the value of the computation is drawn from another row, of any group. The weighted
-mean of these shares is the influence.
+Influence is one number for all rows. Here it is split: the share of a group's rows whose decision
+changes if the computation takes its value from another row, of any group. The mean of these shares,
+weighted by group, is the influence.
 
-The shares are exact if the audit's engine has the effect on each row, or if all pairs of rows can
-be counted quickly. Otherwise they are estimated from random pairs. Printed shares are rounded to at
-least the smallest count that may be printed, because a share of a group reveals a number of people.
+The split is exact if the audit's engine knows the effect on each row, or if all pairs of rows can
+be counted quickly. Otherwise it is estimated from sampled pairs. Shares are printed no finer than
+`min_cell` rows, because the share of a group reveals a number of people.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from proxyuse.program import Frame
 from proxyuse.report.inputs import Audited
 from proxyuse.settings import Sampling
 
-MOST_WORK = 2e8  # rows times program points; takes about a second
+MOST_WORK = 2e8  # rows times program points: a second or so
 MOST_PAIRS = Sampling(alpha=0.01).pairs
 FEWEST_PAIRS = 1_000
 BETA = 0.05
@@ -33,14 +33,14 @@ STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """The share of decisions that change, by group.
+class GroupInfluence:
+    """The share of each group whose decisions change.
 
     Attributes
     ----------
-    shares : by group.
-    pairs, within : for an estimate, the number of pairs per group and the largest error of each
-        share, with probability 0.95; otherwise None.
+    shares : one share per group.
+    pairs, within : for an estimate, the number of sampled pairs per group, and the largest error
+        of a share with probability 0.95; None if the shares are exact.
     """
 
     shares: Array
@@ -48,8 +48,10 @@ class Moved:
     within: float | None = None
 
 
-def moved_by_group(audit: Audited, decomposition: Decomposition, groups: Array) -> Moved:
-    """Split the influence of a computation by group; `groups` has the index of each row's group.
+def influence_by_group(
+    audit: Audited, decomposition: Decomposition, groups: Array
+) -> GroupInfluence:
+    """Split the influence of a computation by group; `groups` has one number from 0 per row.
 
     Examples
     --------
@@ -58,14 +60,14 @@ def moved_by_group(audit: Audited, decomposition: Decomposition, groups: Array) 
     >>> data = {"age": [20, 20, 50, 50], "member": [1, 0, 0, 0], "z": list("ppqq")}
     >>> audit = pu.audit(program, data, protected="z", epsilon=0)
     >>> test = next(d for d in audit.decompositions if d.term == "age <= 30")
-    >>> moved_by_group(audit, test, np.array([0, 0, 1, 1])).shares.tolist(), test.influence
+    >>> influence_by_group(audit, test, np.array([0, 0, 1, 1])).shares.tolist(), test.influence
     ([0.25, 0.0], 0.125)
     """
     population = audit.population
-    known = audit.changed_by_row(decomposition)
-    if known is not None:
-        moved = np.bincount(groups, population.weights * known)
-        return Moved(moved / np.bincount(groups, population.weights))
+    changed = audit.changed_by_row(decomposition)
+    if changed is not None:
+        masses = np.bincount(groups, population.weights * changed)
+        return GroupInfluence(masses / np.bincount(groups, population.weights))
     context = _Context(audit, decomposition)
     support = support_of(context.values, population.n_rows, signed_zero=True)
     n_groups = int(groups.max()) + 1
@@ -73,20 +75,20 @@ def moved_by_group(audit: Audited, decomposition: Decomposition, groups: Array) 
     if len(support) * population.n_rows * points <= MOST_WORK:
         weights = population.weights
         actual = context.decisions(context.values)
-        mass_that_moves = np.zeros(population.n_rows)
+        changing_mass = np.zeros(population.n_rows)
         for index, mass in enumerate(support.masses(weights)):
             other = context.decisions(support.values[index : index + 1])
-            mass_that_moves += mass * differ(actual, other)
-        moved = np.bincount(groups, weights * mass_that_moves, minlength=n_groups)
-        return Moved(moved / np.bincount(groups, weights) / population.total)
+            changing_mass += mass * differ(actual, other)
+        masses = np.bincount(groups, weights * changing_mass, minlength=n_groups)
+        return GroupInfluence(masses / np.bincount(groups, weights) / population.total)
     affordable = int(MOST_WORK / (2 * n_groups * points))
     pairs = min(max(affordable, FEWEST_PAIRS), MOST_PAIRS)
     within = math.sqrt(math.log(2 / BETA) / (2 * pairs))
-    return Moved(_estimates(context, population.weights, groups, pairs), pairs, within)
+    return GroupInfluence(_estimates(context, population.weights, groups, pairs), pairs, within)
 
 
 class _Context:
-    """The program with a hole where a computation was."""
+    """The program with a hole in place of a computation."""
 
     def __init__(self, audit: Audited, decomposition: Decomposition) -> None:
         program = audit.program
@@ -98,7 +100,7 @@ class _Context:
         self.values = np.broadcast_to(values, (self._n_rows, *values.shape[1:]))
 
     def decisions(self, values: Array, rows: Array | None = None) -> Array:
-        """The output of the program for all or some rows, with values in the hole."""
+        """The outputs of all rows, or of some, with these values in the hole."""
         arrays = self._frame.arrays
         if rows is not None:
             arrays = {name: column[rows] for name, column in arrays.items()}
@@ -108,7 +110,7 @@ class _Context:
 
 
 def _estimates(context: _Context, weights: Array, groups: Array, pairs: int) -> Array:
-    """The share of sampled pairs whose decisions differ, by group."""
+    """The share of sampled pairs whose decisions differ, per group."""
     generator = np.random.default_rng(0)
     members = [np.where(groups == group, weights, 0.0) for group in range(int(groups.max()) + 1)]
     rows = np.concatenate(
@@ -122,13 +124,13 @@ def _estimates(context: _Context, weights: Array, groups: Array, pairs: int) -> 
 
 
 def coarse(share: float, rows: float, min_cell: int) -> str:
-    """A share of some rows, rounded to at least `min_cell` of them.
+    """A share of some rows, no finer than `min_cell` of them.
 
     Parameters
     ----------
     share : from 0 to 1.
-    rows : the number of rows; with weights, their total weight divided by the largest weight.
-    min_cell : smaller counts of rows are withheld.
+    rows : the number of rows; if weights differ, their sum divided by the largest.
+    min_cell : numbers of rows below this are withheld.
 
     Examples
     --------
