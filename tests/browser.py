@@ -1,9 +1,8 @@
 """Pages in a real browser, for tests: Debian's chromium, driven by Playwright.
 
-A test that takes `opened` opens HTML from a file and works with it. When it ends, nothing may have
-been said on the console that is a warning or an error, and nothing may have been asked of any
-network. Where there is no chromium or no Playwright such tests are left out and say so; in CI,
-where the variable ``CI`` is set, they fail.
+A test that takes `opened` opens HTML from a file and works with it. The test fails if the page logs
+a warning or an error, or sends a network request. Without chromium or Playwright, these tests are
+skipped; in CI, where the variable ``CI`` is set, they fail.
 
 Use it as ``from tests.browser import chromium_browser, opened_page  # noqa: F401``.
 """
@@ -27,12 +26,12 @@ CHROMIUM = "/usr/bin/chromium"
 
 @dataclass
 class Opened:
-    """Opens pages, and records what they say and ask for.
+    """Opens pages, and records their console messages and requests.
 
     Attributes
     ----------
-    messages : warnings and errors on the console, and errors that nobody caught.
-    requests : addresses that were asked for, other than the pages' own files and ``data:``.
+    messages : warnings and errors on the console, and uncaught errors.
+    requests : requested addresses, other than the pages' own files and ``data:``.
     """
 
     browser: Browser
@@ -46,17 +45,17 @@ class Opened:
         path.write_text(html, encoding="utf-8")
         context = self.browser.new_context(viewport={"width": width, "height": height}, **options)
         page = context.new_page()
-        page.on("console", lambda said: self._said(said.type, said.text))
-        page.on("pageerror", lambda error: self._said("error", str(error)))
-        page.on("request", lambda request: self._asked(request.url, path))
+        page.on("console", lambda message: self._log(message.type, message.text))
+        page.on("pageerror", lambda error: self._log("error", str(error)))
+        page.on("request", lambda request: self._request(request.url, path))
         page.goto(path.as_uri())
         return page
 
-    def _said(self, kind: str, text: str) -> None:
+    def _log(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
             self.messages.append(f"{kind}: {text}")
 
-    def _asked(self, address: str, own: Path) -> None:
+    def _request(self, address: str, own: Path) -> None:
         if not address.startswith((own.as_uri(), "data:")):
             self.requests.append(address)
 

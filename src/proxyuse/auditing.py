@@ -58,16 +58,16 @@ class Audit:
     population : the rows, weights and protected attributes.
     epsilon, delta : the thresholds. A witness has association >= epsilon and influence > delta.
     decompositions : every measured decomposition.
-    witnesses : those above both thresholds, for one protected attribute each, in groups of nested
-        ones: the group of the strongest witness first, and in each group first the witness with
-        no other one inside it.
+    witnesses : the decompositions above both thresholds, one entry per protected attribute. Nested
+        witnesses form a group; the group with the strongest witness comes first. Within a group,
+        the witness that contains no other comes first.
     unsettled : decompositions that were not measured and may be witnesses.
-    bounded : what was not measured because a bound shows that it is no witness; None if
-        everything was measured.
-    notes : what was left out, binned, sampled or dropped, and how influence was found.
-    measures : the names of the association and the influence that were measured.
-    settings : what else was asked for.
-    validity : whether the witnesses would be there in the population too; None if not asked.
+    bounded : what was not measured because a bound rules it out as a witness; None if everything
+        was measured.
+    notes : what was dropped, binned, sampled or not searched, and how influence was computed.
+    measures : the names of the association measure and the influence measure.
+    settings : the other options of the audit.
+    validity : whether each witness exists in the population; None if not tested.
     """
 
     program: Program
@@ -118,7 +118,7 @@ class Audit:
         Parameters
         ----------
         oracle : callable, optional
-            Takes a witness and returns a `Judgment`, or None if it has none.
+            Takes a witness and returns a `Judgment`, or None for no judgment.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class Audit:
         return [Violation(w, j) for w, j in judged if j is None or not j.appropriate]
 
     def validated(self, validity: Methods) -> Audit:
-        """Return the same audit with a test of whether each witness is real.
+        """Return the same audit with tests of whether each witness exists in the population.
 
         Parameters
         ----------
@@ -203,29 +203,29 @@ class Audit:
         ax: Axes | None = None,
         repaired: Audit | None = None,
     ) -> Axes:
-        """Draw every computation as a point: association across, influence up.
+        """Plot association against influence, one point per computation.
 
-        The region of proxy use is shaded, the strongest witnesses are named, and a larger
-        computation has a larger marker. Computations whose influence was not needed are left out.
-        If validity was asked for with "confirm", the bounds of named witnesses are drawn.
+        The region of proxy use is shaded, the strongest witnesses are labeled, and larger
+        computations have larger markers. Computations without a measured influence are omitted.
+        With ``validity="confirm"``, labeled witnesses have confidence bounds.
 
         Parameters
         ----------
-        protected : a protected attribute; the first if not given.
-        ax : matplotlib axes to draw on; new ones if not given.
-        repaired : an audit of the repaired program, drawn over it.
+        protected : a protected attribute; the first one by default.
+        ax : the matplotlib axes to draw on; new axes by default.
+        repaired : an audit of the repaired program, drawn on top.
 
         Returns
         -------
         matplotlib.axes.Axes
-            Of a figure that `save_figure` writes so that the same audit gives the same bytes.
+            Pass them to `save_figure`, which writes the same bytes for the same audit.
         """
         from proxyuse.report.render.figure import draw
 
         return draw(self, protected, ax=ax, repaired=repaired)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the view in a notebook."""
         from proxyuse.report.render.notebook import audit_html
 
         return audit_html(self)
@@ -242,22 +242,22 @@ class Audit:
         return None if effects is None else effects.changed
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
-        """Write the report: one page for people, in one file that needs no network.
+        """Write an HTML report: one file that needs no network.
 
         Parameters
         ----------
-        path : where to; the file is written whole or not at all.
-        options : `oracle`, who judged the witnesses; `about`, what is known of model and data,
-            such as ``{"model": {"file": "model.skops"}}``; `min_cell`, below which numbers of
-            rows are not printed, 5 by default.
+        path : the file to write. It is written atomically.
+        options : `oracle`, which judges the witnesses; `about`, a description of model and data
+            such as ``{"model": {"file": "model.skops"}}``; `min_cell`, the smallest count of rows
+            that is printed, 5 by default.
 
         Examples
         --------
         >>> import proxyuse as pu, tempfile
         >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = found.to_html(f"{folder}/report.html").read_text("utf-8")
+        ...     page = audit.to_html(f"{folder}/report.html").read_text("utf-8")
         >>> page[:15]
         '<!doctype html>'
         """
@@ -297,7 +297,7 @@ def audit(
     X : data frame (pandas, polars, pyarrow), mapping of columns, or 2-D array
         The rows to measure on. Columns that the model does not use are ignored.
     protected : column name, several names, or a mapping from names to column names or values
-        The attributes that the model is not meant to use.
+        The attributes that the model must not use.
     {options}
 
     Examples

@@ -1,8 +1,7 @@
 """Every measured decomposition as a data frame.
 
-Columns are made from the arrays of `Decompositions`, without an object for each row. Only positions
-that appear in the frame are written out, and each computation is written once, however many
-positions it has.
+Columns are built from the arrays of `Decompositions`, without one object per row. Positions are
+converted to text only if they appear in the frame, and each computation is printed once.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_POSITIONS = 5
-"""Positions that are written out; of more, only the number."""
+"""The number of positions listed per row; the others are counted."""
 
 
 def frame_of(
-    found: Decompositions,
+    decompositions: Decompositions,
     witnesses: Mapping[tuple[str, str], Validity | None],
     *,
     full_terms: bool,
     validity: bool,
 ) -> pd.DataFrame:
-    """A row for each decomposition and protected attribute.
+    """Build a frame with one row per decomposition and protected attribute.
 
     Parameters
     ----------
-    found : the decompositions.
-    witnesses : by protected attribute and id, with what statistics say.
-    full_terms : whether computations are written in full.
-    validity : whether there are columns for what statistics say.
+    decompositions : the decompositions.
+    witnesses : the test results of each witness, by protected attribute and id.
+    full_terms : whether to print computations in full.
+    validity : whether to add columns for the test results.
     """
     try:
         import pandas as pd
@@ -48,31 +47,33 @@ def frame_of(
         raise DataError(
             "to_frame needs pandas, which is not installed: pip install 'proxyuse[pandas]'"
         ) from None
-    attributes = len(found.protected)
-    texts = _Paths(found.program.points)
-    terms, program = found.computations, found.program
+    attributes = len(decompositions.protected)
+    texts = _Paths(decompositions.program.points)
+    terms, program = decompositions.computations, decompositions.program
     written = _objects(
         [program.text_of(term) for term in terms] if full_terms else program.briefs(terms)
     )
     sizes = np.array([term.size for term in terms], dtype=np.int64)
-    ids = _ids(found, texts)
-    names = list(found.protected) * len(found)
+    ids = _ids(decompositions, texts)
+    names = list(decompositions.protected) * len(decompositions)
     witness = np.zeros(len(names), dtype=bool)
     chosen = {id for _, id in witnesses}
-    for place, id in enumerate(ids):
+    for index, id in enumerate(ids):
         if id in chosen:
-            for number, name in enumerate(found.protected):
-                witness[place * attributes + number] = (name, id) in witnesses
+            for number, name in enumerate(decompositions.protected):
+                witness[index * attributes + number] = (name, id) in witnesses
     columns: dict[str, Any] = {
         "protected": names,
         "id": np.repeat(_objects(ids), attributes),
-        "term": np.repeat(written[found.owners], attributes),
-        "positions": np.repeat(_objects([_listed(own, texts) for own in found.sites]), attributes),
-        "occurrences": np.repeat([len(own) for own in found.sites], attributes),
-        "association": found.associations.ravel(),
-        "influence": np.repeat(found.influences, attributes),
-        "reach": np.repeat(found.reaches, attributes),
-        "size": np.repeat(sizes[found.owners], attributes),
+        "term": np.repeat(written[decompositions.owners], attributes),
+        "positions": np.repeat(
+            _objects([_listed(own, texts) for own in decompositions.sites]), attributes
+        ),
+        "occurrences": np.repeat([len(own) for own in decompositions.sites], attributes),
+        "association": decompositions.associations.ravel(),
+        "influence": np.repeat(decompositions.influences, attributes),
+        "reach": np.repeat(decompositions.reaches, attributes),
+        "size": np.repeat(sizes[decompositions.owners], attributes),
         "witness": witness,
     }
     frame = pd.DataFrame(columns)
@@ -84,9 +85,9 @@ def frame_of(
 
 
 class _Paths(dict[int, str]):
-    """The paths of points as they are printed, made when they are asked for.
+    """The printed paths of points, computed on first use.
 
-    The path of a point continues that of the point above it, which is kept, too.
+    The path of a point extends the path of its parent, which is cached too.
     """
 
     def __init__(self, points: Points) -> None:
@@ -110,7 +111,7 @@ def _text(site: Site, texts: Mapping[int, str]) -> str:
 
 
 def _listed(sites: Sequence[Site], texts: Mapping[int, str]) -> str:
-    """The first positions, and how many more there are."""
+    """The first positions, and the number of others."""
     if len(sites) == 1:
         return _text(sites[0], texts)
     listed = "; ".join(_text(site, texts) for site in sites[:MOST_POSITIONS])
@@ -118,23 +119,23 @@ def _listed(sites: Sequence[Site], texts: Mapping[int, str]) -> str:
     return f"{listed}; ... ({more:,} more)" if more > 0 else listed
 
 
-def _ids(found: Decompositions, texts: Mapping[int, str]) -> list[str]:
+def _ids(decompositions: Decompositions, texts: Mapping[int, str]) -> list[str]:
     """The id of each decomposition; see `sites_id`."""
-    digests = [term.digest for term in found.computations]
+    digests = [term.digest for term in decompositions.computations]
     ids = []
-    for owner, sites in zip(found.owners.tolist(), found.sites, strict=True):
+    for owner, sites in zip(decompositions.owners.tolist(), decompositions.sites, strict=True):
         if len(sites) == 1:
             hasher = blake2b(digests[owner], digest_size=8)
             hasher.update(_text(sites[0], texts).encode() + b";")
             ids.append(hasher.hexdigest())
         else:
-            term = found.computations[owner]
-            ids.append(sites_id(term, found.program.points, sites))
+            term = decompositions.computations[owner]
+            ids.append(sites_id(term, decompositions.program.points, sites))
     return ids
 
 
 def _objects(values: Sequence[str]) -> Any:
-    """Strings as an array of objects, which pandas takes as it is."""
+    """Return strings as an object array, which pandas uses without conversion."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -1,7 +1,6 @@
-"""Hashes of a program, of data and of a document: the same on every machine.
+"""Hashes of programs, data and documents, the same on every machine.
 
-All are BLAKE2b. None can be turned back into what was hashed, but whoever can guess all of it can
-confirm the guess.
+All hashes are BLAKE2b. A hash does not reveal the content, but it confirms a correct guess.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def canonical_json(value: object) -> bytes:
-    """A value as JSON: keys sorted, no blanks, ASCII; equal values give equal bytes."""
+    """Encode a value as ASCII JSON, so that equal values give equal bytes."""
     return json.dumps(
         value, allow_nan=False, ensure_ascii=True, separators=(",", ":"), sort_keys=True
     ).encode("ascii")
 
 
 def content_hash(content: Mapping[str, Any]) -> str:
-    """The hash of a document, without the entry ``hash`` itself.
+    """Return the hash of a document, excluding its entry ``hash``.
 
     Examples
     --------
@@ -44,10 +43,10 @@ def content_hash(content: Mapping[str, Any]) -> str:
 
 
 def program_hash(program: Program) -> str:
-    """The hash of a program: of its inputs in order, and of its term.
+    """Return the hash of a program: of its inputs in order, and of its term.
 
-    The term enters as its own digest (16 bytes), which is that of equality: the written order of
-    the operands of ``+ * and or`` plays no part, and nothing else is left out.
+    The term is hashed through its digest (16 bytes), which also defines equality: only the written
+    order of the operands of ``+ * and or`` is ignored.
 
     Examples
     --------
@@ -62,12 +61,11 @@ def program_hash(program: Program) -> str:
 
 
 def data_hash(population: Population) -> str:
-    """The hash of the rows of a population: variables, protected attributes and weights.
+    """Return the hash of the rows of a population: variables, protected attributes and weights.
 
-    It is that of the values, however they are stored: as whole or broken numbers, in whichever
-    library or file format, with whatever order of categories. Missing is missing, 0 is -0. The
-    order of rows plays no part, as in every measure: they are hashed in an order that their
-    values decide, repeated rows as often as they are there.
+    It depends on the values only. Integers or floats, the data frame library, the file format and
+    the order of categories make no difference. All missing values are equal, and 0 equals -0. The
+    order of rows is ignored, as in every measure, but the number of equal rows is not.
 
     Examples
     --------
@@ -97,7 +95,7 @@ def data_hash(population: Population) -> str:
 
 
 def _written(column: Column) -> tuple[str, list[str], npt.NDArray[Any]]:
-    """A column's kind, its categories in order, and for each row a number of fixed width."""
+    """Return the kind of a column, its categories in order, and a fixed-width number per row."""
     if column.all_missing:
         return _MISSING, [], np.full(len(column), -1, dtype="<i4")
     if column.kind is not Kind.CATEGORY:
@@ -105,23 +103,23 @@ def _written(column: Column) -> tuple[str, list[str], npt.NDArray[Any]]:
     codes = column.values
     used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(column.categories)))
     words = sorted(column.categories[code] for code in used.tolist())
-    place = {word: number for number, word in enumerate(words)}
-    new = np.array([*(place.get(word, -1) for word in column.categories), -1], dtype="<i4")
+    codes_by_word = {word: code for code, word in enumerate(words)}
+    new = np.array([*(codes_by_word.get(word, -1) for word in column.categories), -1], dtype="<i4")
     return str(column.kind), words, new[codes]
 
 
 def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Numbers with one zero and one way to be missing."""
+    """Return numbers with a single zero and a single NaN."""
     numbers = values.astype("<f8") + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers
 
 
 def _order(columns: list[npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
-    """An order of rows that depends on their values alone; equal rows may stand either way.
+    """Return an order of rows that depends only on their values.
 
-    Rows are sorted by a number made of all their values, in one sort instead of one a column. The
-    hash does not rest on that number: rows that differ and share it are sorted by their values.
+    Rows are sorted once, by a number that mixes all their values, instead of once per column. If
+    different rows share that number, their values break the tie.
     """
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for bits in _bits(columns):

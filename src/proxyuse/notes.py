@@ -39,7 +39,7 @@ class RowCount:
     Attributes
     ----------
     rows : the number.
-    private : whether it is withheld however large it is, unless all counts are printed.
+    private : whether it is withheld at any size, unless all counts are printed.
     """
 
     rows: int
@@ -221,7 +221,7 @@ class NotListed:
     Attributes
     ----------
     what : occurrence sets, or partial sums.
-    number : how many there are: occurrences of which sets are formed, or partial sums.
+    number : the number of occurrences that form the sets, or of partial sums.
     """
 
     kind: ClassVar[NoteKind] = NoteKind.NOT_LISTED

@@ -130,8 +130,14 @@ class Option(msgspec.Struct, frozen=True):
         fitting = _fitting(self, value)
         if fitting is _UNFIT:
             hint = f"; pass for example {self.items.__name__}()" if self.items else ""
-            raise DataError(self.refusal(value, " or None" * self.optional) + hint)
+            raise DataError(self.refusal(value, self._or_none) + hint)
         return fitting
+
+    @property
+    def _or_none(self) -> str:
+        """The end of a list of expected values, if None is one of them."""
+        comma = "," * (" or " in self.expected)
+        return f"{comma} or None" * self.optional
 
     def refusal(self, value: object, alternative: str = "") -> str:
         """Say which value is wrong and what is expected."""

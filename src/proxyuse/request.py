@@ -112,7 +112,7 @@ def with_defined_influence(request: Request, program: Program, clock: Clock) -> 
 
 
 def _named(protected: object) -> set[str]:
-    """Return the columns that hold protected attributes, as far as they are named."""
+    """Return the columns that hold protected attributes; attributes passed as values have none."""
     if isinstance(protected, Mapping):
         return {name for value in protected.values() for name in _named(value)}
     if isinstance(protected, list | tuple):

@@ -1,6 +1,6 @@
-"""What statistics say of one witness: would it be there in the population too?
+"""Whether a witness exists in the population: the verdict and its figures.
 
-Only the words and numbers stand here; how they are found is the business of `validity`.
+This module only defines the types; `validity` computes them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 
 class Verdict(StrEnum):
-    """Whether a witness of the sample would be one in the population it was drawn from."""
+    """Whether a witness in the sample is also a witness in the population."""
 
     CONFIRMED = "confirmed"
     POSSIBLE = "possible"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 
 class VerdictCounts(Struct, frozen=True):
-    """How many witnesses got each verdict.
+    """The number of witnesses with each verdict.
 
     Examples
     --------
@@ -48,20 +48,20 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """What was found out about one witness; None where it was not asked for.
+    """The test results of one witness. A figure of a method that was not requested is None.
 
     Attributes
     ----------
-    verdict : confirmed if every way that was asked for confirms it; possible if only the
-        estimates in this sample pass the thresholds; undecided if there were too few
-        permutations for any answer.
-    p_value : of its association, under independence.
-    adjusted_p_value : the same, corrected for the number of tests.
-    association_interval, influence_interval : a lower and an upper bound, each by itself holding
-        for all tests at once with confidence 1 - alpha.
-    corrected_association : the association without what chance adds to it in a sample.
-    confirmations, splits : in how many splits of the rows it was found in both parts, and how
-        many splits there were.
+    verdict : confirmed if every requested method confirms it; possible if only the estimates in
+        this sample pass the thresholds; undecided if there were too few permutations for an
+        answer.
+    p_value : the p-value of its association, under independence.
+    adjusted_p_value : the p-value, corrected for the number of tests.
+    association_interval, influence_interval : a lower and an upper bound. Each bound holds for
+        all tests at once with confidence 1 - alpha.
+    corrected_association : the association minus the part that chance adds in a sample.
+    confirmations, splits : the number of splits in which both parts have the witness, and the
+        number of splits.
 
     Examples
     --------
@@ -80,5 +80,5 @@ class Validity:
 
     @property
     def confirmed(self) -> bool:
-        """Whether every way that was asked for confirms it."""
+        """Whether every requested method confirms it."""
         return self.verdict is Verdict.CONFIRMED

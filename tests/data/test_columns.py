@@ -93,9 +93,7 @@ def test_a_table_may_have_no_rows(make):
 @each_table
 def test_an_unknown_column_gets_a_suggestion(make):
     table = Table.of(make({"hours": [1], "sex": [1]}))
-    with pytest.raises(
-        DataError, match=r"has no column 'Hour'; columns: 'hours', 'sex'; did you mean 'hours'\?"
-    ):
+    with pytest.raises(DataError, match=r"has no column 'Hour'; did you mean 'hours'\?"):
         table.column("Hour")
     with pytest.raises(DataError, match=r"columns: 'hours', 'sex'$"):
         table.column("zzz")

@@ -485,3 +485,10 @@ def test_binary_json_is_read_strictly():
     for bad in (b"", b"[", b"[$d]", b"Q", b"Si\xff", b"{i\x01aZi\x01aZ}", b"ZZ", b"[$S#i\x01"):
         with pytest.raises(FileError):
             read_ubjson(bad)
+
+
+def test_a_data_file_is_not_a_model(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,country\n31,Trinidad&Tobago\n")
+    with pytest.raises(FileError, match=r"people\.csv is a data file, not a model; pass a model"):
+        load_model(path)

@@ -133,7 +133,7 @@ def verify(
     association, influence : the custom measures of the certificate, if it has any.
     sample, seed : the number of decompositions to recompute from the definition, and the seed of
         that sample. Witnesses and the strongest pairs are always recomputed.
-    everything : whether to recompute all decompositions, whatever it costs.
+    everything : whether to recompute all decompositions, regardless of cost.
     threads : the number of threads, one per core by default.
     progress : callable, optional
         Called with a `Progress` a few times per second; return False to cancel.

@@ -90,7 +90,7 @@ def load_data(
         Joins the rows of the two files. Keys are compared as written: ``007`` is not ``7``. They
         are unique in `protected_data`. Several rows of `data` may have the same key, but every
         row needs a key that `protected_data` has.
-    text : columns that are text if `data` is a CSV file, whatever they look like. LightGBM
+    text : columns to read as text if `data` is a CSV file, even if they look numeric. LightGBM
         replaces spaces in names with ``_``, so such a name matches too.
 
     Raises

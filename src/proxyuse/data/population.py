@@ -223,7 +223,9 @@ def _attributes(table: Table, protected: object) -> Iterator[Protected]:
         else:
             yield Protected(name, table.beside(name, request), None)
     if not seen:
-        raise DataError("there is no protected attribute; name a column or pass values")
+        raise DataError(
+            "protected: expected at least one attribute, got none; name a column or pass values"
+        )
 
 
 def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
@@ -316,7 +318,7 @@ def _settle_missing(
         dropped = np.logical_or.reduce(list(gaps.values()))
         return keep & ~dropped, [MissingDropped(tuple(gaps), RowCount(int(dropped.sum())))]
     for name, missing in gaps.items():
-        # How many people have a protected value may identify them, however many they are.
+        # Even a large number of people with a protected value may identify them.
         notes.append(MissingCounted(name, RowCount(int(missing.sum()), private=True)))
     return keep, notes
 

@@ -81,7 +81,9 @@ class Table:
         if isinstance(X, np.ndarray):
             return cls._of_array(X, names)
         if X is None or isinstance(X, str | bytes | list | tuple | numbers.Number | np.generic):
-            raise DataError(f"X: expected a table, got {type(X).__name__}; pass {_ACCEPTED}")
+            raise DataError(
+                f"X: expected a table, got {type(X).__name__}; pass {_ACCEPTED}{_reader(X)}"
+            )
         table = cls._of_frame(X)
         return table._with_aliases(getattr(X, "columns", ()), names)
 
@@ -203,11 +205,12 @@ class Table:
         return [self.column(name) for name in names]
 
     def suggest(self, name: str) -> str:
-        """List the columns for an error message, and suggest those with a name like `name`."""
+        """Return the columns with a similar name, or all columns, for an error message."""
         folded = {column.casefold(): column for column in reversed(self.names)}
         close = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded)]
-        suggestion = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-        return f"columns: {_listed(self.names)}{suggestion}"
+        if close:
+            return f"did you mean {' or '.join(map(repr, close))}?"
+        return f"columns: {_listed(self.names)}"
 
     def beside(self, name: str, values: object) -> Column:
         """Convert values that are not in the table, but have one value per row of it."""
@@ -224,6 +227,11 @@ class Table:
                 "e.g. with z.loc[X.index] for values z and data X"
             )
         return column
+
+
+def _reader(X: object) -> str:
+    """Say how to read a file, if the path of one was passed."""
+    return ". To read a file, use proxyuse.io.table_files.read_table(path)" * isinstance(X, str)
 
 
 def _listed(names: Sequence[str]) -> str:

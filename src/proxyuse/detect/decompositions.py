@@ -200,7 +200,7 @@ class Decompositions(Sequence[Decomposition]):
 
     @property
     def computations(self) -> Sequence[Term]:
-        """The distinct computations. Each has one association, whatever its positions."""
+        """The distinct computations. Each has one association for all its positions."""
         return self._measures.terms
 
     @property

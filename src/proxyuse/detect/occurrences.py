@@ -236,7 +236,7 @@ def _climb(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A way to maximize over some occurrences; its depth is at most their number.
+    """A plan for maximizing over some occurrences; its depth is at most their number.
 
     Enumerates the sets in `guard`. For each, maximizes each of `branches` separately.
     """

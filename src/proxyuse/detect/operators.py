@@ -28,7 +28,7 @@ class SumBudget:
     measured : exhausting the subsets where no screen applies, and measuring those that a screen
         cannot exclude. A set takes 0.2 to 1 microseconds per row, including its influence.
     bounded : excluding sets of operands by monotone bounds.
-    listed : the most subsets listed if all are requested, whatever the number of rows.
+    listed : the largest number of subsets listed if all are requested, for any number of rows.
     searched : measuring candidates in a search, per protected attribute. When it is spent, the
         search reduces the witnesses it has and starts no new path.
     combined : adding up operands in a search, in operands times rows; about a second by default.

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, of which only the requested columns are read."""
+"""Parquet and Arrow files. Only the requested columns are read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ArrowSource:
         key: str | None = None,
         text: Collection[str] = (),
     ) -> Reading:
-        """Read columns and no others; the file states their types."""
+        """Read the requested columns. The file states their types."""
         require("pandas", "reading a table")
         selected = list(self.names if names is None else names)
         with self._reported_damage():

@@ -1,8 +1,7 @@
-"""Whether a JSON value fits a schema.
+"""Check a JSON value against a JSON Schema (2020-12).
 
-Schemas of documents are JSON Schemas (2020-12), for other programs too. Here they are read with the
-few keywords they use, so that a file from a stranger is looked at before anything relies on it, and
-no library is needed for it.
+Files are untrusted, so they are checked before use. This module supports only the keywords that our
+schemas use, and needs no library.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ KEYWORDS = frozenset(
     ["$schema", "$id", "$defs", "$ref", "title", "description", "type", "properties", "required",
      "items", "enum", "const", "anyOf", "minimum", "maximum", "minItems"]
 )  # fmt: skip
-"""What a schema here may use."""
+"""The supported keywords."""
 
 
 def first_mistake(value: object, whole: dict[str, Any]) -> str | None:
-    """Where and how a value does not fit a schema; None if it fits.
+    """Describe the first mismatch between a value and a schema; None if there is none.
 
     Examples
     --------
     >>> ages = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     >>> first_mistake({"age": 3}, ages), first_mistake({"age": "x"}, ages), first_mistake({}, ages)
-    (None, 'age is "x" where integer is wanted', 'age is missing')
+    (None, 'age: expected integer, got "x"', 'age is missing')
     """
     return _mistake(value, whole, whole, "")
 
@@ -42,20 +41,20 @@ def _mistake(value: Any, part: dict[str, Any], whole: dict[str, Any], at: str) -
     if "$ref" in part:
         part = whole["$defs"][part["$ref"].removeprefix("#/$defs/")]
     if "anyOf" in part:
-        found = [_mistake(value, choice, whole, at) for choice in part["anyOf"]]
-        return None if None in found else found[-1]
-    wrong = _wrong(value, part)
-    if wrong is not None:
-        return f"{at or 'the whole'} is {_brief(value)} where {wrong} is wanted"
+        mistakes = [_mistake(value, choice, whole, at) for choice in part["anyOf"]]
+        return None if None in mistakes else mistakes[-1]
+    expected = _expected(value, part)
+    if expected is not None:
+        return f"{at or 'document'}: expected {expected}, got {_brief(value)}"
     return _mistake_inside(value, part, whole, at)
 
 
-def _wrong(value: Any, part: dict[str, Any]) -> str | None:
-    """What is wanted instead of a value, looking at it from outside."""
+def _expected(value: Any, part: dict[str, Any]) -> str | None:
+    """What is expected instead of a value, apart from its items and properties; None if it fits."""
     if "type" in part:
-        wanted = part["type"] if isinstance(part["type"], list) else [part["type"]]
-        if not any(_is(value, name) for name in wanted):
-            return " or ".join(wanted)
+        types = part["type"] if isinstance(part["type"], list) else [part["type"]]
+        if not any(_is(value, name) for name in types):
+            return " or ".join(types)
     if "const" in part and value != part["const"]:
         return _brief(part["const"])
     if "enum" in part and value not in part["enum"]:
@@ -66,7 +65,7 @@ def _wrong(value: Any, part: dict[str, Any]) -> str | None:
         if value > part.get("maximum", value):
             return f"at most {part['maximum']}"
     if isinstance(value, list) and len(value) < part.get("minItems", 0):
-        return f"a list of {part['minItems']} or more"
+        return f"a list of {part['minItems']} or more items"
     return None
 
 
@@ -77,12 +76,12 @@ def _mistake_inside(value: Any, part: dict[str, Any], whole: dict[str, Any], at:
             if name not in value:
                 return f"{below}{name} is missing"
         for name, inner in part.get("properties", {}).items():
-            if name in value and (found := _mistake(value[name], inner, whole, f"{below}{name}")):
-                return found
+            if name in value and (mistake := _mistake(value[name], inner, whole, f"{below}{name}")):
+                return mistake
     if isinstance(value, list) and "items" in part:
-        for place, item in enumerate(value):
-            if found := _mistake(item, part["items"], whole, f"{at}[{place}]"):
-                return found
+        for index, item in enumerate(value):
+            if mistake := _mistake(item, part["items"], whole, f"{at}[{index}]"):
+                return mistake
     return None
 
 

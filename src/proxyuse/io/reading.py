@@ -80,7 +80,7 @@ class TableSource(Protocol):
         ----------
         names : the columns to read; all by default.
         key : a column to return as keys as well.
-        text : columns that a CSV file holds as text, whatever they look like. Ignored for files
+        text : columns to read as text from a CSV file, even if they look numeric. Ignored for files
             that store types.
         """
         ...

@@ -36,7 +36,7 @@ def read_table(path: str | Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     Parameters
     ----------
     path : the file.
-    text : columns that are text in a CSV file, whatever they look like.
+    text : columns to read as text from a CSV file, even if they look numeric.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def written(path: str | Path, content: str | bytes) -> Path:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raise the error that `written` would raise, as far as it can be predicted."""
+    """Raise the error that `written` would raise, if it can be predicted."""
     if str(path) == "-":
         raise FileError(
             "'-' does not stand for standard output here; pass a file (./- if that is its name)"

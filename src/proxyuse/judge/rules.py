@@ -89,7 +89,7 @@ Ids = Id | Annotated[tuple[Id, ...], _SEVERAL]
 
 
 class _Conditions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A mapping with optional keys, of which at least one is set."""
+    """A mapping with optional keys. At least one of them is set."""
 
     def __post_init__(self) -> None:
         values = asdict(self)
@@ -149,7 +149,7 @@ class Variables(_Conditions, frozen=True):
             raise ValueError("no variable is in both only and any, so the rule never matches")
 
     def match(self, term: Term) -> bool:
-        """Whether a computation reads such variables."""
+        """Whether the variables that a computation reads match."""
         read = set(variables(term))
         return (self.only is UNSET or read <= set(_several(self.only))) and (
             self.any is UNSET or not read.isdisjoint(_several(self.any))

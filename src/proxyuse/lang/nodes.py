@@ -273,7 +273,7 @@ class Ite(Node):
 
 @_node
 class Vector(Node):
-    """A vector of numbers, at least one of which is not constant."""
+    """A vector of numbers. At least one of them is not constant."""
 
     items: tuple[Term, ...]
     tag: ClassVar[str] = "vector"

@@ -1,4 +1,4 @@
-"""The canonical order of operands, in which equal terms look the same however they were written.
+"""The canonical order of operands, in which equal terms look the same.
 
 Operands are sorted by canonical text (prefix form, label by label). Equal sub-terms are skipped, so
 a comparison costs no more than the distance to the first difference.

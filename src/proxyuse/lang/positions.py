@@ -409,7 +409,7 @@ class Points:
 class Cover:
     """The points covered by a set of sites.
 
-    A query takes time linear in the depth of a point, however many sites there are.
+    A query takes time linear in the depth of a point, for any number of sites.
     """
 
     def __init__(self, points: Points, sites: Iterable[Site]) -> None:

@@ -117,7 +117,7 @@ class Variances(NamedTuple):
 
     Attributes
     ----------
-    sampling : the variance if each row is one observation, whatever its mass.
+    sampling : the variance if each row is one observation, regardless of its mass.
     counts : the variance if a row of mass m is m observations.
     """
 

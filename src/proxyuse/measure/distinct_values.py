@@ -27,7 +27,7 @@ from proxyuse.measure.row_effects import RowEffects, TriedValues
 from proxyuse.measure.sample import Sample
 
 FEW_CLASSES = 64
-"""Effects always try up to this many classes of values, whatever the cost."""
+"""Effects always try up to this many classes of values, regardless of cost."""
 
 MAX_WORK = 2**31
 """Limit on the values computed for the effects of one computation: a few seconds."""

@@ -133,7 +133,7 @@ ENGINES: tuple[type[Engine], ...] = (
 _VALUE_BY_VALUE: tuple[type[Engine], ...] = (SettledPairs, DistinctValues)
 
 CHEAP_WORK = 1 << 22
-"""The most work (see `exact_work`) for an influence that is not needed."""
+"""The limit of work (see `exact_work`) for an influence that is not needed."""
 
 SMALL = 1 << 13
 """The number of rows times points below which loading compiled loops does not pay off."""

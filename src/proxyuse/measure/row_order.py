@@ -52,7 +52,7 @@ def _ordered(sample: Sample) -> Array:
 
 
 def _bits(values: Array, vocabulary: Vocabulary) -> Array:
-    """Return 64 bits per value; equal values have equal bits, whatever their codes are."""
+    """Return 64 bits per value; equal values have equal bits, even with different codes."""
     if values.dtype == np.int32:
         words = [_word_bits(word) for word in vocabulary.words]
         return np.array([*words, _MISSING], dtype=np.uint64)[values]  # code -1 is missing

@@ -26,7 +26,7 @@ EXACT_WORK = 1 << 31
 """The budget of an audit for exact influences (see `exact_work`): several seconds."""
 
 LARGEST_WORK = 1 << 34
-"""The most work for an exact influence whose estimate stays close to the threshold."""
+"""The limit of work for an exact influence whose estimate stays close to the threshold."""
 
 MAX_PAIRS = 1 << 22
 

@@ -39,6 +39,7 @@ _DESCRIPTIONS = {
     "lightgbm": "a LightGBM model",
     "pickle": "a pickle",
 }
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 _SUFFIXES = {
     ".skops": "skops",
     ".json": "xgboost",
@@ -110,6 +111,8 @@ def load_model(path: str | Path, *, trust_pickle: bool = False) -> LoadedModel:
             f"{path} is corrupt (read as {_description(kind, path)}): {error}; save the model again"
         ) from None
     except FileError as error:
+        if path.suffix.lower() in _TABLES:
+            raise FileError(f"{path} is a data file, not a model; pass a model file") from None
         raise FileError(f"{path} (read as {_description(kind, path)}): {error}") from None
     except MemoryError:
         raise FileError(f"{path}: not enough memory to load the model") from None

@@ -2,7 +2,7 @@
 
 For each node, one small array holds the constant that each row gets when it starts at this node.
 The output with a different test or leaf then follows by walking up from the change to the root:
-O(n) per node on the path, whatever the size of the tree.
+O(n) per node on the path, for a tree of any size.
 """
 
 from __future__ import annotations

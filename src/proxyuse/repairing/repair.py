@@ -206,13 +206,13 @@ class Repair:
         return self.before.plot(protected, ax=ax, repaired=self.after)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the view in a notebook."""
         from proxyuse.report.render.notebook import repair_html
 
         return repair_html(self)
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
-        """Write the report of what was found, what was done about it and what that cost.
+        """Write an HTML report of the violations, the replacements and their cost.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Repair:
         return write_page(path, self.before, repair=self, **options)
 
     def story(self) -> dict[str, object]:
-        """What a certificate tells of the repair."""
+        """The description of the repair in a certificate."""
         losses = {"used": self.used, "holdout": self.holdout}
         return {
             "original_program_hash": program_hash(self.original),

@@ -67,7 +67,7 @@ def _on_population(
 def _answers(table: Table, y: object) -> Column:
     if is_name(y):
         if str(y) not in table:
-            raise DataError(f"y is not a column of the data: {str(y)!r}; {table.suggest(str(y))}")
+            raise DataError(f"y: the data has no column {str(y)!r}; {table.suggest(str(y))}")
         column = table.column(str(y))
     else:
         column = table.beside("y", y)

@@ -117,7 +117,7 @@ class SearchLimits(Protocol):
 
 
 class Certified(Protocol):
-    """A certificate, of which a report names the hash."""
+    """A certificate. A report shows its hash."""
 
     @property
     def hash(self) -> str: ...

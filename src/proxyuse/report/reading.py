@@ -41,13 +41,13 @@ from proxyuse.words import one_line, shortened
 
 MOST_DECIMALS = 17
 MOST_NODES = 200
-"""Of a larger computation only the start of the exact text is shown."""
+"""A larger computation is shown by the start of its exact text."""
 MOST_TEXT = 200
 WEIGHT_DIGITS = 3
 
 
 def reading(term: Term, columns: Mapping[str, Column]) -> Term:
-    """The term with thresholds in short numbers, true to all rows of the columns.
+    """Shorten the thresholds of a term; every row gets the same result.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def reading(term: Term, columns: Mapping[str, Column]) -> Term:
 
 
 def reading_text(term: Term, columns: Mapping[str, Column]) -> tuple[str, bool]:
-    """How a computation is shown on one line, and whether weights were rounded for it."""
+    """Return a computation on one line for display, and whether weights were rounded."""
     exact = reading(term, columns)
     shown = rewritten(exact, _with_short_weights)
     return term_text(shown, width=sys.maxsize), shown != exact
 
 
 def shown_text(term: Term, text: str, columns: Mapping[str, Column]) -> tuple[str, bool]:
-    """A computation as it is shown, shortened, and whether weights were rounded; `text` is exact.
+    """Return a computation for display, and whether weights were rounded; `text` is the exact text.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def shown_text(term: Term, text: str, columns: Mapping[str, Column]) -> tuple[st
 
 
 def shortest_between(value: float, low: float, high: float) -> float:
-    """The number with the fewest decimals in [low, high), of several the nearest to a value.
+    """Return the number in [low, high) with the fewest decimals; on a tie, the nearest to a value.
 
-    A value with one decimal or none is short enough and stays.
+    A value with at most one decimal is returned unchanged.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def _complete(name: str, columns: Mapping[str, Column]) -> bool:
 def _with_short_threshold(
     node: Compare, relation: Relation, limit: float, values: npt.NDArray[np.float64]
 ) -> Term:
-    """The comparison said in plain numbers: `float32(x) <= 37.500002` as `x <= 37`."""
+    """Simplify a comparison: `float32(x) <= 37.500002` becomes `x <= 37`."""
     known = values[~np.isnan(values)]
     with np.errstate(over="ignore"):
         compared = known.astype(node.precision.value).astype(np.float64)
@@ -143,16 +143,16 @@ def _with_short_threshold(
     if to_the_low_side:
         short = shortest_between(limit, low, high)
         fits = low <= short < high
-    else:  # values from the number on are on the high side: the mirror image
+    else:  # values at the limit are on the high side, so mirror everything
         short = -shortest_between(-limit, -high, -low)
         fits = low < short <= high
-    if not fits:  # the limit itself fits the rounded values only
+    if not fits:  # the limit splits only the float32 values, not the original ones
         return node
     return Compare(relation, node.left, Const(short + 0.0), Precision.FLOAT64, node.missing)
 
 
 def _with_short_weights(node: Term) -> Term:
-    """Factors and summands, entries of vectors and of tables with few digits."""
+    """Round factors, summands, and entries of vectors and lookups to few digits."""
     match node:
         case Add(operands) | Mul(operands):
             return type(node)(tuple(_short_constant(part) for part in operands))

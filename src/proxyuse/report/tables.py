@@ -1,8 +1,8 @@
-"""Joint tables as numbers of rows.
+"""Joint tables in counts of rows.
 
-An audit's tables hold masses, and a heavy row must not pass for many people: what may be printed
-is decided by how many rows there are. Labels of bins name the places where values were cut apart
-and not the smallest and largest value of each bin, which are the values of someone.
+The tables of an audit hold masses. A heavy row must not pass for many people, so the number of rows
+determines what may be printed. Labels of bins show the boundaries between bins, not the smallest
+and largest value of each bin, because those are values of individual people.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from proxyuse.report.result import ProtectedValue, Table
 
 
 class RowTables:
-    """The joint tables of one audit, counted in rows and fit to be printed."""
+    """The joint tables of one audit, in counts of rows that may be printed."""
 
     def __init__(self, audit: Audited, min_cell: int) -> None:
         self._audit = audit
@@ -49,7 +49,7 @@ class RowTables:
         return printed_table(self.counts(term, table), rows, side.labels, self._min_cell)
 
     def counts(self, term: Term, table: JointTable) -> Array:
-        """How many rows of the population are in each cell."""
+        """The number of rows in each cell."""
         if self._same:
             return np.asarray(np.rint(table.masses / self._weights[0]), dtype=np.int64)
         if term.digest not in self._counts:
@@ -60,19 +60,19 @@ class RowTables:
         return self._counts[term.digest][table.protected]
 
     def _codes(self, term: Term, table: JointTable) -> Array:
-        """In which row of its table each row of the population is."""
+        """The table row of each row of the population."""
         frame, n_rows = self._frame, self._audit.population.n_rows
         with np.errstate(all="ignore"):
             values = evaluate(term, frame.arrays, frame.vocabulary)
         if table.binned:
             return _bins(np.broadcast_to(values, (n_rows,)), table.rows)
         support = support_of(values, n_rows)
-        place = {label: row for row, label in enumerate(table.rows)}
+        index = {label: row for row, label in enumerate(table.rows)}
         labels = labels_of(support, frame.vocabulary)
-        return np.asarray(np.array([place[label] for label in labels])[support.codes])
+        return np.asarray(np.array([index[label] for label in labels])[support.codes])
 
     def values(self, protected: str) -> tuple[ProtectedValue, ...]:
-        """The values of a protected attribute: how many rows have each, and their weight."""
+        """The values of a protected attribute, with the number of rows and the weight of each."""
         side = self._sides[protected]
         size = len(side.labels)
         rows = np.bincount(side.codes, minlength=size)
@@ -88,17 +88,17 @@ class RowTables:
         )
 
     def groups(self, protected: str) -> Array:
-        """For each row, at which place of `values` its value of a protected attribute is."""
+        """The index in `values` of each row's value of a protected attribute."""
         side = self._sides[protected]
         rows = np.bincount(side.codes, minlength=len(side.labels))
-        place = np.empty(len(rows), dtype=np.intp)
+        index = np.empty(len(rows), dtype=np.intp)
         for number, line in enumerate(joined_lines(rows.tolist(), self._min_cell)):
-            place[line] = number
-        return np.asarray(place[side.codes])
+            index[line] = number
+        return np.asarray(index[side.codes])
 
 
 class _Side:
-    """The values of a protected attribute, as the tables of an audit have them."""
+    """The values of a protected attribute, grouped as in the tables of the audit."""
 
     def __init__(self, protected: Protected, audit: Audited) -> None:
         frame = Frame([protected.column])
@@ -112,9 +112,9 @@ class _Side:
 
     @staticmethod
     def _columns(name: str, audit: Audited) -> tuple[str, ...] | None:
-        """What the columns of the audit's tables are, if it has a table."""
-        found = audit.decompositions
-        return found[0].tables[name].columns if len(found) else None
+        """The column labels of the audit's tables; None if it has no table."""
+        decompositions = audit.decompositions
+        return decompositions[0].tables[name].columns if len(decompositions) else None
 
 
 def _counted(codes: Array, height: int, side: _Side) -> Array:
@@ -124,7 +124,7 @@ def _counted(codes: Array, height: int, side: _Side) -> Array:
 
 
 def _ends(label: str) -> tuple[float, float]:
-    """From where to where a bin reaches, of numbers; NaN for the bin of missing values."""
+    """The smallest and largest number of a bin; NaN for the bin of missing values."""
     if label == "missing":
         return math.nan, math.nan
     low, _, high = label.partition(" to ")
@@ -132,14 +132,14 @@ def _ends(label: str) -> tuple[float, float]:
 
 
 def _bins(values: Array, labels: Sequence[str]) -> Array:
-    """The bin of each number; that of missing ones is the last."""
+    """The bin of each number. Missing values are in the last bin."""
     lows = np.array([_ends(label)[0] for label in labels])
-    places = np.searchsorted(lows[~np.isnan(lows)], values, side="right") - 1
-    return np.where(np.isnan(values), len(lows) - 1, places)
+    bins = np.searchsorted(lows[~np.isnan(lows)], values, side="right") - 1
+    return np.where(np.isnan(values), len(lows) - 1, bins)
 
 
 def bin_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """Bins named by where they were cut apart.
+    """Label bins by the boundaries between them.
 
     Examples
     --------

@@ -61,12 +61,12 @@ class Pages:
     >>> import proxyuse as pu
     >>> from proxyuse.report.document import document
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-    >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
-    >>> pages = Pages(found, document(found))
-    >>> page = pages.page(found.witnesses[1], "Witness 2 of 3")
+    >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+    >>> pages = Pages(audit, document(audit))
+    >>> page = pages.page(audit.witnesses[1], "Witness 2 of 3")
     >>> "The model tests `vitamins == 1`." in page, "Inside it" in page
     (True, True)
-    >>> pages.whole_term(found.witnesses[1])
+    >>> pages.whole_term(audit.witnesses[1])
     'vitamins == 1'
     """
 
@@ -85,14 +85,14 @@ class Pages:
         similar: Sequence[Record] = (),
         oracle: Oracle | None = None,
     ) -> str:
-        """All there is to know of a witness.
+        """The page of one witness.
 
         Parameters
         ----------
-        witness : one of the audit.
-        head : what stands above it.
-        similar : what was decided on something similar; shown, never applied.
-        oracle : says what was decided on the witnesses inside it.
+        witness : a witness of the audit.
+        head : the heading.
+        similar : judgments of similar computations; they are shown, never applied.
+        oracle : judges the witnesses inside it.
         """
         parts = [
             [_RULE, head, ""],
@@ -105,11 +105,11 @@ class Pages:
         return "\n".join("\n".join(part) for part in parts if part)
 
     def line(self, witness: Witness) -> str:
-        """What a witness looks at, in a few words."""
+        """The computation of a witness, shortened to one line."""
         return self._brief(witness.expression)
 
     def whole_term(self, witness: Witness) -> str:
-        """The computation in full, on as many lines as it takes."""
+        """The computation of a witness in full, on several lines."""
         return term_text(witness.expression, self._audit.program.precision)
 
     # The witness itself
@@ -121,7 +121,7 @@ class Pages:
         return "\n".join([text, *more])
 
     def affected(self, witness: Witness) -> tuple[list[list[str]], GroupInfluence]:
-        """For each group its name, its rows and its share of decisions that change, in words."""
+        """The name, the rows and the share of changed decisions of each group, as text."""
         groups = self._tables.groups(witness.protected)
         by_group = influence_by_group(self._audit, witness.decomposition, groups)
         rows = [
@@ -179,7 +179,7 @@ class Pages:
         return ["", "Inside it", *text_table(heads, rows), *_more(found, MOST_INSIDE)]
 
     def _smaller(self, witness: Witness) -> list[Decomposition]:
-        """What stands inside a witness at each of its positions, strongest first, once a term."""
+        """The computations inside a witness, strongest first, one per term."""
         points = self._audit.program.points
         covered = [span for site in witness.decomposition.sites for span in points.covers(site)]
         starts, ends = self._hulls
@@ -196,7 +196,7 @@ class Pages:
 
     @cached_property
     def _hulls(self) -> tuple[Array, Array]:
-        """From which to which program point each decomposition reaches."""
+        """The first and last program point of each decomposition."""
         points = self._audit.program.points
         spans = [
             [span for site in found.sites for span in points.covers(site)]
@@ -239,7 +239,7 @@ class Pages:
         ]
 
     def _just_missing(self, protected: str) -> list[Decomposition]:
-        """Terms that are no witness and would be one at thresholds a fifth lower."""
+        """Terms that would be witnesses only if the thresholds were a fifth lower."""
         audit, measured = self._audit, self._audit.decompositions
         associations = measured.associations[:, measured.protected.index(protected)]
         near = (associations >= NEAR * audit.epsilon) & (measured.influences > NEAR * audit.delta)
@@ -252,7 +252,7 @@ class Pages:
                 kept.append(decomposition)
         return kept
 
-    # Words
+    # Text
 
     def _figures(self, found: Decomposition, protected: str) -> list[str]:
         influence = None if found.influence is None else figure(found.influence)
@@ -288,7 +288,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
-    """What was decided on something similar, and how that differs from this."""
+    """Earlier judgments of similar computations, and what has changed since."""
     if not records:
         return []
     lines = ["", judging.SIMILAR]
@@ -302,7 +302,7 @@ def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
 
 
 def what_moved(record: Record, witness: Witness) -> list[str]:
-    """How a witness differs from what was judged."""
+    """How a witness differs from the judged computation."""
     lines = [
         judging.then_and_now(
             record.association, witness.association, record.influence, witness.influence
@@ -317,7 +317,7 @@ def what_moved(record: Record, witness: Witness) -> list[str]:
 
 
 def moved_numbers(before: str, now: str) -> list[tuple[str, str]] | None:
-    """The numbers in which two texts differ; None if they differ in something else.
+    """The numbers that differ between two texts; None if anything else differs.
 
     Examples
     --------

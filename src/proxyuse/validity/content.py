@@ -26,62 +26,63 @@ def method_options(method: Method) -> dict[str, Any]:
     return options
 
 
-def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:
-    """What is known of one witness."""
-    said = found.of(witness)
+def validity_content(assessment: Assessment, witness: Witness) -> dict[str, Any]:
+    """The verdict and figures of one witness."""
+    validity = assessment.of(witness)
     return {
-        "verdict": said.verdict,
+        "verdict": validity.verdict,
         "by_method": {
             method.name: verdicts[witness.key]
-            for method, verdicts in zip(found.methods, found.verdicts, strict=True)
+            for method, verdicts in zip(assessment.methods, assessment.verdicts, strict=True)
         },
-        **figures(said),
+        **figures(validity),
     }
 
 
-def figures(said: Validity) -> dict[str, float | None]:
-    """The numbers of a verdict as they are printed.
+def figures(validity: Validity) -> dict[str, float | None]:
+    """The figures behind a verdict, rounded for printing.
 
     Examples
     --------
-    >>> found = figures(Validity(Verdict.CONFIRMED, 1 / 1001, association_interval=(0.12347, 0.2)))
-    >>> found["p_value"], found["association_low"], found["association_high"], found["splits"]
-    (0.001, 0.1234, 0.2, None)
+    >>> validity = Validity(Verdict.CONFIRMED, 1 / 1001, association_interval=(0.12347, 0.2))
+    >>> rounded = figures(validity)
+    >>> rounded["p_value"], rounded["association_low"], rounded["association_high"]
+    (0.001, 0.1234, 0.2)
     """
     return {
         name: None if value is None else _printed(name, value)
-        for name, value in numbers_of(said).items()
+        for name, value in numbers_of(validity).items()
     }
 
 
-def numbers_of(said: Validity) -> dict[str, float | None]:
-    """The numbers of a verdict, exactly, each in an entry of its own."""
-    association = said.association_interval or (None, None)
-    influence = said.influence_interval or (None, None)
+def numbers_of(validity: Validity) -> dict[str, float | None]:
+    """The exact figures behind a verdict, one per entry."""
+    association = validity.association_interval or (None, None)
+    influence = validity.influence_interval or (None, None)
     return {
-        "p_value": said.p_value,
-        "adjusted_p_value": said.adjusted_p_value,
+        "p_value": validity.p_value,
+        "adjusted_p_value": validity.adjusted_p_value,
         "association_low": association[0],
         "association_high": association[1],
         "influence_low": influence[0],
         "influence_high": influence[1],
-        "corrected_association": said.corrected_association,
-        "confirmations": said.confirmations,
-        "splits": said.splits,
+        "corrected_association": validity.corrected_association,
+        "confirmations": validity.confirmations,
+        "splits": validity.splits,
     }
 
 
 COLUMNS = ("verdict", *numbers_of(Validity(Verdict.POSSIBLE)))
-"""What tables call the verdict and its numbers."""
+"""The columns for the verdict and its figures in a table."""
 
 
-def columns_of(said: Validity | None) -> dict[str, object]:
-    """What is known of a witness, exactly, for a data frame; nothing where nothing is known."""
-    if said is None:
+def columns_of(validity: Validity | None) -> dict[str, object]:
+    """The verdict and exact figures of a witness, for a data frame; empty if it was not tested."""
+    if validity is None:
         return {}
-    known = numbers_of(said)
+    known = numbers_of(validity)
     return {
-        "verdict": str(said.verdict),
+        "verdict": str(validity.verdict),
         **{name: float("nan") if value is None else value for name, value in known.items()},
     }
 
@@ -93,5 +94,5 @@ def _printed(name: str, value: float) -> float:
         return float(_P_VALUES.create_decimal_from_float(float(value)))
     step = 10**DECIMALS
     whole = {"low": math.floor, "high": math.ceil}.get(name.rpartition("_")[2], round)
-    # What is a multiple of the step but for rounding stays itself.
+    # A multiple of the step stays as it is, despite rounding errors.
     return float(whole(round(float(value) * step, 6)) / step)

@@ -68,7 +68,7 @@ def expected_information(rows: Array, columns: Array, effective: float | None = 
 def expected_by_row(of_row: Array, columns: Array) -> Array:
     """Return the contribution of each row of a table to the mean information.
 
-    Measures many tables at once: equal rows are computed once, in whichever table they are. All
+    Measures many tables at once: equal rows are computed once, even in different tables. All
     margins are whole numbers.
 
     Examples

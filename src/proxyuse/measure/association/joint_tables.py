@@ -1,6 +1,6 @@
 """Joint tables of computations with the protected attributes, and their associations.
 
-Joint tables follow from the values of a term (`Sample.values`), whatever the program. Costs are for
+Joint tables follow from the values of a term (`Sample.values`) for any program. Costs are for
 n rows.
 """
 

@@ -207,7 +207,7 @@ class ContextAnalysis:
     ) -> Context:
         """Handle an operand of a sum or product of numbers, or a dividend.
 
-        If another operand is missing in a row, the result is missing whatever this operand is.
+        If another operand is missing in a row, the result is missing for any value of this operand.
         """
         n_rows, rows = self.sample.n_rows, context.rows
         other_form = replace(context, form=Form.OTHER, missing=None)

@@ -41,7 +41,7 @@ class Contexts:
 
     A position with only constants beside it acts through the one above, so the position above is
     measured instead. A category that a table turns into numbers therefore costs as much as the
-    numbers, however many levels it has.
+    numbers, at any number of levels.
 
     Declines several positions at once, most positions of the form OTHER, and every loss except
     quantitative input influence over all pairs. `SquaredShifts` answers for squared change.

@@ -175,7 +175,7 @@ def _location(artifacts: list[dict[str, Any]], position: str | None = None) -> d
 
 
 def _artifacts(about: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The model file, then the data files, as far as they are known."""
+    """The model file, then the data files; unknown files are omitted."""
     model, data = about.get("model"), about.get("data")
     artifacts = [_artifact(model, ["analysisTarget"])]
     files = data.get("files") if isinstance(data, Mapping) else None

@@ -23,7 +23,7 @@ from proxyuse.validity.permutations.westfall_young import westfall_young
 from proxyuse.validity.sample import Observed
 
 MOST_RECORDS = 1 << 26
-"""The most records that are permuted one by one, if weights are counts of records."""
+"""The largest number of records to permute one by one if weights are counts."""
 MOST_WEIGHTED = 8
 """The equivalent of `MOST_SETS` for rows with weights."""
 

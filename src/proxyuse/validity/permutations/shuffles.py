@@ -111,7 +111,7 @@ class Shuffles:
         ]
 
     def _packed(self, permuted: Iterable[Array]) -> list[Array]:
-        """Pack permutations, each of which has the combination of each row."""
+        """Pack permutations; each one holds the combination of every row."""
         parts: list[list[Array]] = [[] for _ in self.sizes]
         permutations = iter(permuted)
         while batch := list(islice(permutations, BATCH)):

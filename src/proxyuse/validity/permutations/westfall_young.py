@@ -162,7 +162,7 @@ class _Family:
         return zip(parts, results, strict=True)
 
     def _passed(self, maxima: Array) -> Array:
-        """The number of permutations whose maximum from a test's segment on reaches its score."""
+        """The number of permutations that reach each test's score in its segment or a later one."""
         from_here = np.maximum.accumulate(maxima[::-1])[::-1]
         segments, scores = self.segments.ravel(), self.scores.ravel()
         passed = np.empty(len(scores), dtype=np.int64)

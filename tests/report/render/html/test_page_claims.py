@@ -50,8 +50,11 @@ def test_its_figures_are_those_that_data_frames_give(kind: str) -> None:
     counts = pd.crosstab(frame["vitamins"], frame["pregnant"])
     section = next(s for s in content(found)["sections"] if s["term"] == "vitamins")
     assert section["influence"] == pytest.approx(moved.mean(), abs=1e-4)
-    for guessed in (counts.max(axis=1).sum(), counts.sum().max()):
-        assert figure(percent(guessed / 3_000), "guess") in section["evidence"]
+    guess = next(w for w in document(found).witnesses if w.term == "vitamins").guess
+    assert guess.informed == pytest.approx(counts.max(axis=1).sum() / 3_000, abs=1e-4)
+    assert guess.blind == pytest.approx(counts.sum().max() / 3_000, abs=1e-4)
+    assert figure(percent(guess.informed), "guess") in section["evidence"]
+    assert figure(percent(guess.blind), "guess") in section["evidence"]
     assert [list(line["cells"]) for line in section["joint"]["lines"]] == counts.to_numpy().tolist()
     widths = [[part["width"] for part in line["bar"]] for line in section["joint"]["lines"]]
     shown = 100 * counts.div(counts.sum(axis=1), axis=0)

@@ -23,7 +23,7 @@ class AdjustedMutualInformation:
     """``(I - E) / (N - E)``: mutual information minus what chance alone would show.
 
     E is the mean of I over all permutations of the sample. The measure is therefore 0 on average
-    for independent variables, however many values they have. It is 0 when one side is constant or
+    for independent variables with any number of values. It is 0 when one side is constant or
     when I is below E. It is 1 when each side determines the other and, except for ``min``, only
     then.
 

@@ -131,7 +131,7 @@ def _finding(
     finding = summary(audit, result, representative)
     others = group["witnesses"] - 1
     appropriate = group["witnesses"] - group["violations"] - is_settled(representative)
-    more = count(others, "more witness", "more witnesses") + " related to it"
+    more = count(others, "more related witness", "more related witnesses")
     if appropriate:
         more += f", {appropriate:,} judged appropriate"
     closer = strongest["association"] > representative["association"] + 0.01

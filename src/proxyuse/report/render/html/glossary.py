@@ -70,7 +70,7 @@ def _measured(document: Document) -> Iterator[Entry]:
         "Association",
         (
             "How close the computation is to being another name for the protected attribute: 0 if "
-            "it says nothing about it, 1 if each determines the other.",
+            "the two are independent, 1 if each determines the other.",
             _association(name),
             f"Computed on all {rows}, even those for which the model skips it.{weighted}",
         ),
@@ -183,8 +183,8 @@ def _counted(document: Document) -> Iterator[Entry]:
             "Every computation in the model was measured, or a bound proves that it is not a "
             "witness.",
             "Sums of some of the model's terms or trees are computations, too. The report lists "
-            "the smallest witnesses among them. If there are too many to try all, a note gives the "
-            "number that were tried.",
+            "the smallest witnesses among them. If there are too many to try all, a note says how "
+            "many were tried.",
             "If the search is incomplete, the report lists the undecided computations. There may "
             "be witnesses among them.",
         ),
@@ -244,8 +244,8 @@ def _statistics(document: Document) -> Iterator[Entry]:
             "verdict",
             "Not tested",
             (
-                "The figures hold for these rows. Whether they hold for other people was not "
-                "tested. To test it, repeat the audit with --validity confirm.",
+                "The figures hold for these rows. To test whether they hold in the population, "
+                "repeat the audit with --validity confirm.",
             ),
         )
         return
@@ -292,7 +292,7 @@ def _splits(method: Document) -> Entry:
     return Entry(
         "splits",
         "Cross-validation",
-        ("The rows were split. Witnesses were searched on one part and tested on the other.",),
+        ("The rows were split at random, several times. A witness must pass in both parts.",),
     )
 
 
@@ -317,7 +317,7 @@ def _repaired(repair: Document) -> Iterator[Entry]:
         "certificate",
         "Certificate",
         (
-            "A record that others can check with the model, the data and proxyuse verify. The hash "
-            "is that of its content.",
+            "A record that others can check with the model, the data and proxyuse verify. Its "
+            "hash covers all of its content.",
         ),
     )

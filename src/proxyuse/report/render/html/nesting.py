@@ -4,7 +4,7 @@ Sub-terms are ranges of program points that are nested or disjoint. The computat
 therefore form a stack with the widest at the bottom. One sweep over the points with a binary search
 in the stack finds the nearest one that contains all positions of a computation. For a subset of the
 operands of an operator, a listed subset with one more operand comes first. For N computations at
-one or a few positions this takes O(N log N), however deep the program is.
+one or a few positions this takes O(N log N) at any depth of the program.
 """
 
 from __future__ import annotations
