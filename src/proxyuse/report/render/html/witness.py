@@ -98,9 +98,9 @@ class Sections:
         """The changed decisions by group; None where estimating them takes too long."""
         if self._estimates == MOST_ESTIMATES:
             return None
-        rows, moved = self._pages.affected(witness)
-        self._estimates += moved.pairs is not None
-        explained = f"{DIRECTION} {estimated(moved.pairs, moved.within)}".rstrip()
+        rows, by_group = self._pages.affected(witness)
+        self._estimates += by_group.pairs is not None
+        explained = f"{DIRECTION} {estimated(by_group.pairs, by_group.within)}".rstrip()
         return {"rows": all_visible(rows), "explained": explained}
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
