@@ -218,7 +218,7 @@ def test_a_changed_product_of_columns_is_no_linear_model_any_more():
     assert write_back(model, whole, X[NUMBERS]).native
     half = write_back(model, program.replaced({Site(inside): Const(30.0)}), X[NUMBERS])
     assert not half.native
-    assert "neither as it was nor a constant" in half.why
+    assert "neither unchanged nor a constant" in half.why
 
 
 # Tests that were changed
@@ -358,12 +358,12 @@ def test_a_model_behind_an_opaque_step():
         (SVC(kernel="linear"), "support vectors"),
         (AdaBoostClassifier(n_estimators=3, random_state=0), "replace a prediction"),
         (VotingClassifier([("a", DecisionTreeClassifier(max_depth=2))]), "combines the outputs"),
-        (BaggingClassifier(LogisticRegression(), 2, random_state=0), "made of LogisticRegression"),
+        (BaggingClassifier(LogisticRegression(), 2, random_state=0), "of type LogisticRegression"),
         (
             GradientBoostingClassifier(
                 n_estimators=2, max_depth=2, init=DecisionTreeClassifier(max_depth=1)
             ),
-            "constant starts",
+            "only constant initial scores",
         ),
         (GaussianNB(), "cannot edit this class"),
     ],
