@@ -240,18 +240,18 @@ class Audit:
 
         Parameters
         ----------
-        path : where to; the file is written whole or not at all.
-        options : `oracle`, who judged the witnesses; `about`, what is known of model and data,
-            such as ``{"model": {"file": "model.skops"}}``; `min_cell`, below which numbers of
-            rows are not printed, 5 by default.
+        path : the file to write. It is written completely or not at all.
+        options : `oracle`, who judged the witnesses; `about`, facts about the model and the data,
+            such as ``{"model": {"file": "model.skops"}}``; `min_cell`, the smallest number of rows
+            that is printed (default 5).
 
         Examples
         --------
         >>> import proxyuse as pu, tempfile
         >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
-        >>> found = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
+        >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = found.to_html(f"{folder}/report.html").read_text("utf-8")
+        ...     page = audit.to_html(f"{folder}/report.html").read_text("utf-8")
         >>> page[:15]
         '<!doctype html>'
         """

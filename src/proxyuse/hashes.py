@@ -1,6 +1,6 @@
-"""Hashes of a program, of data and of a document: the same on every machine.
+"""Hashes of programs, data and documents, identical on every machine.
 
-All are BLAKE2b. None can be turned back into what was hashed, but whoever can guess all of it can
+All hashes are BLAKE2b. A hash does not reveal its input, but anyone who guesses the whole input can
 confirm the guess.
 """
 
@@ -24,14 +24,14 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def canonical_json(value: object) -> bytes:
-    """A value as JSON: keys sorted, no blanks, ASCII; equal values give equal bytes."""
+    """A value as ASCII JSON with sorted keys and no spaces; equal values give equal bytes."""
     return json.dumps(
         value, allow_nan=False, ensure_ascii=True, separators=(",", ":"), sort_keys=True
     ).encode("ascii")
 
 
 def content_hash(content: Mapping[str, Any]) -> str:
-    """The hash of a document, without the entry ``hash`` itself.
+    """The hash of a document, excluding its entry ``hash``.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def content_hash(content: Mapping[str, Any]) -> str:
 
 
 def program_hash(program: Program) -> str:
-    """The hash of a program: of its inputs in order, and of its term.
+    """The hash of a program: its inputs in order, and its term.
 
-    The term enters as its own digest (16 bytes), which is that of equality: the written order of
-    the operands of ``+ * and or`` plays no part, and nothing else is left out.
+    The term is hashed by its digest (16 bytes), which defines equality. It ignores the written
+    order of the operands of ``+ * and or``, and nothing else.
 
     Examples
     --------
@@ -64,10 +64,10 @@ def program_hash(program: Program) -> str:
 def data_hash(population: Population) -> str:
     """The hash of the rows of a population: variables, protected attributes and weights.
 
-    It is that of the values, however they are stored: as whole or broken numbers, in whichever
-    library or file format, with whatever order of categories. Missing is missing, 0 is -0. The
-    order of rows plays no part, as in every measure: they are hashed in an order that their
-    values decide, repeated rows as often as they are there.
+    The hash depends only on the values. It ignores their storage: integers or floats, the library
+    or file format, the order of the categories. All missing values are the same, and so are 0 and
+    -0. The order of the rows does not matter, as in every measure. Rows are hashed in an order
+    determined by their values; repeated rows are hashed repeatedly.
 
     Examples
     --------
@@ -97,31 +97,31 @@ def data_hash(population: Population) -> str:
 
 
 def _written(column: Column) -> tuple[str, list[str], npt.NDArray[Any]]:
-    """A column's kind, its categories in order, and for each row a number of fixed width."""
+    """A column's kind, its sorted categories, and one fixed-width number per row."""
     if column.all_missing:
         return _MISSING, [], np.full(len(column), -1, dtype="<i4")
     if column.kind is not Kind.CATEGORY:
         return str(column.kind), [], _numbers(column.values)
     codes = column.values
     used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(column.categories)))
-    words = sorted(column.categories[code] for code in used.tolist())
-    place = {word: number for number, word in enumerate(words)}
-    new = np.array([*(place.get(word, -1) for word in column.categories), -1], dtype="<i4")
-    return str(column.kind), words, new[codes]
+    names = sorted(column.categories[code] for code in used.tolist())
+    index_of = {name: index for index, name in enumerate(names)}
+    new = np.array([*(index_of.get(name, -1) for name in column.categories), -1], dtype="<i4")
+    return str(column.kind), names, new[codes]
 
 
 def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Numbers with one zero and one way to be missing."""
+    """Numbers with a single zero and a single NaN."""
     numbers = values.astype("<f8") + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers
 
 
 def _order(columns: list[npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
-    """An order of rows that depends on their values alone; equal rows may stand either way.
+    """An order of the rows that depends only on their values; ties are equal rows.
 
-    Rows are sorted by a number made of all their values, in one sort instead of one a column. The
-    hash does not rest on that number: rows that differ and share it are sorted by their values.
+    Rows are sorted by a hash of their values, which takes one sort instead of one per column. If
+    different rows share a hash, the rows are sorted by hash and values.
     """
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     for bits in _bits(columns):

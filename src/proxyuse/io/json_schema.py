@@ -1,8 +1,7 @@
-"""Whether a JSON value fits a schema.
+"""Validates JSON values against a JSON Schema (2020-12).
 
-Schemas of documents are JSON Schemas (2020-12), for other programs too. Here they are read with the
-few keywords they use, so that a file from a stranger is looked at before anything relies on it, and
-no library is needed for it.
+Supports only the keywords that the schemas of this package use, so no library is needed. Files from
+untrusted sources are validated before anything else reads them.
 """
 
 from __future__ import annotations
@@ -23,39 +22,39 @@ KEYWORDS = frozenset(
     ["$schema", "$id", "$defs", "$ref", "title", "description", "type", "properties", "required",
      "items", "enum", "const", "anyOf", "minimum", "maximum", "minItems"]
 )  # fmt: skip
-"""What a schema here may use."""
+"""The supported keywords."""
 
 
-def first_mistake(value: object, whole: dict[str, Any]) -> str | None:
-    """Where and how a value does not fit a schema; None if it fits.
+def first_mistake(value: object, schema: dict[str, Any]) -> str | None:
+    """The first violation of a schema by a value, or None.
 
     Examples
     --------
     >>> ages = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     >>> first_mistake({"age": 3}, ages), first_mistake({"age": "x"}, ages), first_mistake({}, ages)
-    (None, 'age is "x" where integer is wanted', 'age is missing')
+    (None, 'age: expected integer, got "x"', 'age is missing')
     """
-    return _mistake(value, whole, whole, "")
+    return _mistake(value, schema, schema, "")
 
 
-def _mistake(value: Any, part: dict[str, Any], whole: dict[str, Any], at: str) -> str | None:
+def _mistake(value: Any, part: dict[str, Any], schema: dict[str, Any], path: str) -> str | None:
     if "$ref" in part:
-        part = whole["$defs"][part["$ref"].removeprefix("#/$defs/")]
+        part = schema["$defs"][part["$ref"].removeprefix("#/$defs/")]
     if "anyOf" in part:
-        found = [_mistake(value, choice, whole, at) for choice in part["anyOf"]]
-        return None if None in found else found[-1]
-    wrong = _wrong(value, part)
-    if wrong is not None:
-        return f"{at or 'the whole'} is {_brief(value)} where {wrong} is wanted"
-    return _mistake_inside(value, part, whole, at)
+        mistakes = [_mistake(value, choice, schema, path) for choice in part["anyOf"]]
+        return None if None in mistakes else mistakes[-1]
+    expected = _expected(value, part)
+    if expected is not None:
+        return f"{path}{': ' if path else ''}expected {expected}, got {_brief(value)}"
+    return _mistake_inside(value, part, schema, path)
 
 
-def _wrong(value: Any, part: dict[str, Any]) -> str | None:
-    """What is wanted instead of a value, looking at it from outside."""
+def _expected(value: Any, part: dict[str, Any]) -> str | None:
+    """What a schema expects instead of a value, or None; the items of the value are not checked."""
     if "type" in part:
-        wanted = part["type"] if isinstance(part["type"], list) else [part["type"]]
-        if not any(_is(value, name) for name in wanted):
-            return " or ".join(wanted)
+        types = part["type"] if isinstance(part["type"], list) else [part["type"]]
+        if not any(_is(value, name) for name in types):
+            return " or ".join(types)
     if "const" in part and value != part["const"]:
         return _brief(part["const"])
     if "enum" in part and value not in part["enum"]:
@@ -66,23 +65,27 @@ def _wrong(value: Any, part: dict[str, Any]) -> str | None:
         if value > part.get("maximum", value):
             return f"at most {part['maximum']}"
     if isinstance(value, list) and len(value) < part.get("minItems", 0):
-        return f"a list of {part['minItems']} or more"
+        return f"a list of {part['minItems']} or more items"
     return None
 
 
-def _mistake_inside(value: Any, part: dict[str, Any], whole: dict[str, Any], at: str) -> str | None:
-    below = f"{at}." if at else ""
+def _mistake_inside(
+    value: Any, part: dict[str, Any], schema: dict[str, Any], path: str
+) -> str | None:
+    prefix = f"{path}." if path else ""
     if isinstance(value, dict):
         for name in part.get("required", ()):
             if name not in value:
-                return f"{below}{name} is missing"
+                return f"{prefix}{name} is missing"
         for name, inner in part.get("properties", {}).items():
-            if name in value and (found := _mistake(value[name], inner, whole, f"{below}{name}")):
-                return found
+            if name in value:
+                mistake = _mistake(value[name], inner, schema, f"{prefix}{name}")
+                if mistake:
+                    return mistake
     if isinstance(value, list) and "items" in part:
-        for place, item in enumerate(value):
-            if found := _mistake(item, part["items"], whole, f"{at}[{place}]"):
-                return found
+        for index, item in enumerate(value):
+            if mistake := _mistake(item, part["items"], schema, f"{path}[{index}]"):
+                return mistake
     return None
 
 

@@ -21,68 +21,68 @@ _P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def method_options(method: Method) -> dict[str, Any]:
-    """The options of a method, in types that JSON knows."""
+    """The options of a method, as JSON types."""
     options: dict[str, Any] = msgspec.to_builtins(method)
     return options
 
 
-def validity_content(found: Assessment, witness: Witness) -> dict[str, Any]:
-    """What is known of one witness."""
-    said = found.of(witness)
+def validity_content(assessment: Assessment, witness: Witness) -> dict[str, Any]:
+    """The statistics of one witness."""
+    validity = assessment.of(witness)
     return {
-        "verdict": said.verdict,
+        "verdict": validity.verdict,
         "by_method": {
             method.name: verdicts[witness.key]
-            for method, verdicts in zip(found.methods, found.verdicts, strict=True)
+            for method, verdicts in zip(assessment.methods, assessment.verdicts, strict=True)
         },
-        **figures(said),
+        **figures(validity),
     }
 
 
-def figures(said: Validity) -> dict[str, float | None]:
-    """The numbers of a verdict as they are printed.
+def figures(validity: Validity) -> dict[str, float | None]:
+    """The numbers of a verdict, rounded for printing.
 
     Examples
     --------
-    >>> found = figures(Validity(Verdict.CONFIRMED, 1 / 1001, association_interval=(0.12347, 0.2)))
-    >>> found["p_value"], found["association_low"], found["association_high"], found["splits"]
-    (0.001, 0.1234, 0.2, None)
+    >>> shown = figures(Validity(Verdict.CONFIRMED, 1 / 1001, association_interval=(0.12347, 0.2)))
+    >>> shown["p_value"], shown["association_low"], shown["association_high"]
+    (0.001, 0.1234, 0.2)
     """
     return {
         name: None if value is None else _printed(name, value)
-        for name, value in numbers_of(said).items()
+        for name, value in numbers_of(validity).items()
     }
 
 
-def numbers_of(said: Validity) -> dict[str, float | None]:
-    """The numbers of a verdict, exactly, each in an entry of its own."""
-    association = said.association_interval or (None, None)
-    influence = said.influence_interval or (None, None)
+def numbers_of(validity: Validity) -> dict[str, float | None]:
+    """The exact numbers of a verdict, one per entry."""
+    association = validity.association_interval or (None, None)
+    influence = validity.influence_interval or (None, None)
     return {
-        "p_value": said.p_value,
-        "adjusted_p_value": said.adjusted_p_value,
+        "p_value": validity.p_value,
+        "adjusted_p_value": validity.adjusted_p_value,
         "association_low": association[0],
         "association_high": association[1],
         "influence_low": influence[0],
         "influence_high": influence[1],
-        "corrected_association": said.corrected_association,
-        "confirmations": said.confirmations,
-        "splits": said.splits,
+        "corrected_association": validity.corrected_association,
+        "confirmations": validity.confirmations,
+        "splits": validity.splits,
     }
 
 
 COLUMNS = ("verdict", *numbers_of(Validity(Verdict.POSSIBLE)))
-"""What tables call the verdict and its numbers."""
+"""The names of the columns for a verdict and its numbers."""
 
 
-def columns_of(said: Validity | None) -> dict[str, object]:
-    """What is known of a witness, exactly, for a data frame; nothing where nothing is known."""
-    if said is None:
+def columns_of(validity: Validity | None) -> dict[str, object]:
+    """The verdict and its exact numbers for a data frame; empty without a verdict."""
+    if validity is None:
         return {}
-    known = numbers_of(said)
+    numbers = numbers_of(validity)
     return {
-        "verdict": str(said.verdict),
-        **{name: float("nan") if value is None else value for name, value in known.items()},
+        "verdict": str(validity.verdict),
+        **{name: float("nan") if value is None else value for name, value in numbers.items()},
     }
 
 
@@ -92,6 +92,6 @@ def _printed(name: str, value: float) -> float:
     if name.endswith("p_value"):
         return float(_P_VALUES.create_decimal_from_float(float(value)))
     step = 10**DECIMALS
-    whole = {"low": math.floor, "high": math.ceil}.get(name.rpartition("_")[2], round)
-    # What is a multiple of the step but for rounding stays itself.
-    return float(whole(round(float(value) * step, 6)) / step)
+    rounded = {"low": math.floor, "high": math.ceil}.get(name.rpartition("_")[2], round)
+    # The inner round keeps multiples of the step that floating point has shifted.
+    return float(rounded(round(float(value) * step, 6)) / step)
