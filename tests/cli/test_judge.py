@@ -24,7 +24,7 @@ import proxyuse as pu
 from proxyuse.cli.main import main
 from proxyuse.judge.records import Records
 from proxyuse.models.files import load_model
-from proxyuse.report import moved
+from proxyuse.report import influence_by_group
 from proxyuse.report.document import document
 from proxyuse.report.tables import RowTables
 from proxyuse.report.witness_page import Pages
@@ -260,7 +260,7 @@ def copied(found):
 @pytest.mark.parametrize("weights", [None, RNG.integers(1, 9, N)], ids=["equal", "weighted"])
 @pytest.mark.parametrize("way", ["by row", "by value", "drawn"])
 def test_the_shares_of_groups_make_up_the_influence(weights, way, monkeypatch):
-    monkeypatch.setattr(moved, "MOST_WORK", 0 if way == "drawn" else 1e9)
+    monkeypatch.setattr(influence_by_group, "MOST_WORK", 0 if way == "drawn" else 1e9)
     program = pu.Program.parse(
         "ite(score > 45 and hours > 30, 1, ite(score + hours > 90, 1, ite(score <= 20, 2, 0)))"
     )
@@ -269,7 +269,7 @@ def test_the_shares_of_groups_make_up_the_influence(weights, way, monkeypatch):
     groups = RowTables(found, 5).groups("married")
     shares = np.bincount(groups, found.population.weights) / found.population.total
     for decomposition in found.decompositions:
-        split = moved.moved_by_group(found, decomposition, groups)
+        split = influence_by_group.influence_by_group(found, decomposition, groups)
         error = split.within or 1e-12
         assert (split.within is None) == (way != "drawn")
         assert shares @ split.shares == pytest.approx(decomposition.influence, abs=error)
@@ -279,7 +279,9 @@ def test_a_share_of_a_group_is_that_of_all_its_pairs():
     program = pu.Program.parse("ite(score > 45 and hours > 30, 1, 0)")
     found = pu.audit(program, PEOPLE, "married", epsilon=0)
     test = next(d for d in found.decompositions if d.term == "score > 45")
-    split = moved.moved_by_group(found, test, RowTables(found, 5).groups("married"))
+    split = influence_by_group.influence_by_group(
+        found, test, RowTables(found, 5).groups("married")
+    )
     holds, late = PEOPLE["score"] > 45, PEOPLE["hours"] > 30
     for share, (_, rows) in zip(split.shares, PEOPLE.groupby("married"), strict=True):
         changes = [late[row] * (holds != holds[row]).mean() for row in rows.index]
@@ -287,7 +289,7 @@ def test_a_share_of_a_group_is_that_of_all_its_pairs():
 
 
 def test_an_estimate_is_called_one(monkeypatch):
-    monkeypatch.setattr(moved, "MOST_WORK", 0)
+    monkeypatch.setattr(influence_by_group, "MOST_WORK", 0)
     found = copied(pu.audit(pu.Program.parse("ite(score > 45, 1, 0)"), PEOPLE, "married"))
     page = Pages(found, document(found)).page(found.witnesses[0], "1 of 1")
     assert "Estimated from 1,000 drawn pairs" in page

@@ -7,8 +7,6 @@ import os
 import re
 import sys
 
-import msgspec
-
 # Unprintable characters, except line ends and the bold of headings.
 _CONTROL = re.compile(
     r"(?!\x1b\[[01]m)[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
@@ -35,5 +33,11 @@ def harmless(text: str) -> str:
 def print_json(value: object) -> None:
     """Print JSON, with escapes if the output is not Unicode."""
     ascii_only = not sys.stdout.encoding.lower().startswith("utf")
-    plain = msgspec.to_builtins(value)
-    print(json.dumps(plain, allow_nan=False, ensure_ascii=ascii_only, indent=1))
+    print(json.dumps(value, allow_nan=False, ensure_ascii=ascii_only, indent=1, default=_plain))
+
+
+def _plain(value: object) -> object:
+    """Return a struct as JSON values."""
+    import msgspec  # not at the top, because `doctor` runs without it
+
+    return msgspec.to_builtins(value)

@@ -2,7 +2,8 @@
 
 The page shows what the witness computes and where, its figures and its table, whose decisions
 depend on it, the smaller computations inside it, computations that just miss a threshold, and
-earlier judgments on similar computations. Counts are printed as `disclosure` and `moved` allow.
+earlier judgments on similar computations. `disclosure` and `influence_by_group` withhold small
+counts.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.report.document import figure
 from proxyuse.report.findings import judging
 from proxyuse.report.findings.witness import measured, shortfall
+from proxyuse.report.influence_by_group import GroupInfluence, coarse, influence_by_group
 from proxyuse.report.inputs import Audited
-from proxyuse.report.moved import Moved, coarse, moved_by_group
 from proxyuse.report.reading import MOST_NODES, shown_text
 from proxyuse.report.render.text import text_table, witness_text
 from proxyuse.report.result import AuditResult
@@ -119,37 +120,37 @@ class Pages:
         more = [judging.long_term(entry.term_length)] if entry.term_length > MOST_TERM else []
         return "\n".join([text, *more])
 
-    def affected(self, witness: Witness) -> tuple[list[list[str]], Moved]:
+    def affected(self, witness: Witness) -> tuple[list[list[str]], GroupInfluence]:
         """For each group its name, its rows and its share of decisions that change, in words."""
         groups = self._tables.groups(witness.protected)
-        moved = moved_by_group(self._audit, witness.decomposition, groups)
+        by_group = influence_by_group(self._audit, witness.decomposition, groups)
         rows = [
             [one_line(value.value), f"{value.rows:,}", coarse(share, room, self._min_cell)]
             for value, share, room in zip(
                 self._tables.values(witness.protected),
-                moved.shares.tolist(),
-                self._rooms(groups),
+                by_group.shares.tolist(),
+                self._effective_rows(groups),
                 strict=True,
             )
         ]
-        return rows, moved
+        return rows, by_group
 
     def _affected(self, witness: Witness) -> list[str]:
         name = one_line(witness.protected)
         entry = self._entries[witness.key]
-        rows, moved = self.affected(witness)
+        rows, by_group = self.affected(witness)
         counted = self._result.measures.influence == QuantitativeInputInfluence().name
         return [
             "",
             "Who is affected",
             *_indented(judging.affected(entry, counted, self._result.weighted)),
             *text_table([name, "rows", "decisions that change"], rows),
-            *_indented(judging.estimated(moved.pairs, moved.within)),
+            *_indented(judging.estimated(by_group.pairs, by_group.within)),
             *_indented(judging.DIRECTION),
         ]
 
-    def _rooms(self, groups: Array) -> list[float]:
-        """How many of the heaviest row of each group make up the group: its rows, if all alike."""
+    def _effective_rows(self, groups: Array) -> list[float]:
+        """The weight of each group over that of its heaviest row: its rows, if all are equal."""
         weights = self._audit.population.weights
         heaviest = np.zeros(int(groups.max()) + 1)
         np.maximum.at(heaviest, groups, weights)

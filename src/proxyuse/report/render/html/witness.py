@@ -98,10 +98,10 @@ class Sections:
         """The changed decisions by group; None where estimating them takes too long."""
         if self._estimates == MOST_ESTIMATES:
             return None
-        rows, moved = self._pages.affected(witness)
-        self._estimates += moved.pairs is not None
-        within = None if moved.within is None else f"{100 * moved.within:.1f}"
-        return {"rows": all_visible(rows), "pairs": moved.pairs, "within": within}
+        rows, by_group = self._pages.affected(witness)
+        self._estimates += by_group.pairs is not None
+        within = None if by_group.within is None else f"{100 * by_group.within:.1f}"
+        return {"rows": all_visible(rows), "pairs": by_group.pairs, "within": within}
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
         """Links to the witnesses inside and around this one, and the number of equal ones."""

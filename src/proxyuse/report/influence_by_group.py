@@ -1,13 +1,12 @@
-"""Whose decisions a computation moves: influence, told apart by groups of people.
+"""The influence of a computation, split by group: who is affected.
 
-Influence is one number for all rows. Here it is split by group: of the rows of a group, the share
-whose decision comes out differently if the computation's value is drawn from another row, which
-may be of any group. The mean of these shares, by the weight of the groups, is the influence.
+Influence is one number for all rows. Here it is split: the share of a group's rows whose decision
+changes if the computation takes its value from another row, of any group. The mean of these shares,
+weighted by group, is the influence.
 
-It is exact where the audit's engine knows what each row undergoes, or where all pairs of rows are
-counted quickly; else it is estimated from drawn pairs. What may
-be printed of it is no finer than the smallest count that may be: a share of a group tells how many
-people there are.
+The split is exact if the audit's engine knows the effect on each row, or if all pairs of rows can
+be counted quickly. Otherwise it is estimated from sampled pairs. Shares are printed no finer than
+`min_cell` rows, because the share of a group reveals a number of people.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """The share of each group whose decisions come out differently.
+class GroupInfluence:
+    """The share of each group whose decisions change.
 
     Attributes
     ----------
-    shares : by group.
-    pairs, within : for an estimate, how many pairs were drawn for each group, and how far each
-        share is from the exact one at most, with probability 0.95; else None.
+    shares : one share per group.
+    pairs, within : for an estimate, the number of sampled pairs per group, and the largest error
+        of a share with probability 0.95; None if the shares are exact.
     """
 
     shares: Array
@@ -49,8 +48,10 @@ class Moved:
     within: float | None = None
 
 
-def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved:
-    """Split the influence of a computation by groups, given as a number from 0 on for each row.
+def influence_by_group(
+    audit: Audited, decomposition: Decomposition, groups: Array
+) -> GroupInfluence:
+    """Split the influence of a computation by group; `groups` has one number from 0 per row.
 
     Examples
     --------
@@ -58,58 +59,58 @@ def moved_by_group(audit: Audited, found: Decomposition, groups: Array) -> Moved
     >>> program = pu.Program.parse("ite(age <= 30 and member == 1, 'a', 'b')")
     >>> data = {"age": [20, 20, 50, 50], "member": [1, 0, 0, 0], "z": list("ppqq")}
     >>> audit = pu.audit(program, data, protected="z", epsilon=0)
-    >>> found = next(d for d in audit.decompositions if d.term == "age <= 30")
-    >>> moved_by_group(audit, found, np.array([0, 0, 1, 1])).shares.tolist(), found.influence
+    >>> test = next(d for d in audit.decompositions if d.term == "age <= 30")
+    >>> influence_by_group(audit, test, np.array([0, 0, 1, 1])).shares.tolist(), test.influence
     ([0.25, 0.0], 0.125)
     """
     population = audit.population
-    known = audit.changed_by_row(found)
-    if known is not None:
-        moved = np.bincount(groups, population.weights * known)
-        return Moved(moved / np.bincount(groups, population.weights))
-    context = _Context(audit, found)
+    changed = audit.changed_by_row(decomposition)
+    if changed is not None:
+        masses = np.bincount(groups, population.weights * changed)
+        return GroupInfluence(masses / np.bincount(groups, population.weights))
+    context = _Context(audit, decomposition)
     support = support_of(context.values, population.n_rows, signed_zero=True)
     n_groups = int(groups.max()) + 1
     points = audit.program.term.points
     if len(support) * population.n_rows * points <= MOST_WORK:
         weights = population.weights
         actual = context.decisions(context.values)
-        mass_that_moves = np.zeros(population.n_rows)
-        for place, mass in enumerate(support.masses(weights)):
-            other = context.decisions(support.values[place : place + 1])
-            mass_that_moves += mass * differ(actual, other)
-        moved = np.bincount(groups, weights * mass_that_moves, minlength=n_groups)
-        return Moved(moved / np.bincount(groups, weights) / population.total)
+        changing_mass = np.zeros(population.n_rows)
+        for index, mass in enumerate(support.masses(weights)):
+            other = context.decisions(support.values[index : index + 1])
+            changing_mass += mass * differ(actual, other)
+        masses = np.bincount(groups, weights * changing_mass, minlength=n_groups)
+        return GroupInfluence(masses / np.bincount(groups, weights) / population.total)
     affordable = int(MOST_WORK / (2 * n_groups * points))
     pairs = min(max(affordable, FEWEST_PAIRS), MOST_PAIRS)
     within = math.sqrt(math.log(2 / BETA) / (2 * pairs))
-    return Moved(_estimates(context, population.weights, groups, pairs), pairs, within)
+    return GroupInfluence(_estimates(context, population.weights, groups, pairs), pairs, within)
 
 
 class _Context:
-    """The program with a hole where a computation was."""
+    """The program with a hole in place of a computation."""
 
-    def __init__(self, audit: Audited, found: Decomposition) -> None:
+    def __init__(self, audit: Audited, decomposition: Decomposition) -> None:
         program = audit.program
         self._n_rows = audit.population.n_rows
         self._frame = Frame(audit.population.columns[name] for name in program.variables)
         self._hole = Var("u" + "'" * (1 + max(map(len, program.inputs), default=0)))
-        self._term = program.points.replace(dict.fromkeys(found.sites, self._hole))
-        values = evaluate(found.expression, self._frame.arrays, self._frame.vocabulary)
+        self._term = program.points.replace(dict.fromkeys(decomposition.sites, self._hole))
+        values = evaluate(decomposition.expression, self._frame.arrays, self._frame.vocabulary)
         self.values = np.broadcast_to(values, (self._n_rows, *values.shape[1:]))
 
     def decisions(self, values: Array, rows: Array | None = None) -> Array:
-        """What the program says, of all rows or of some, with values in the hole."""
+        """The outputs of all rows, or of some, with these values in the hole."""
         arrays = self._frame.arrays
         if rows is not None:
             arrays = {name: column[rows] for name, column in arrays.items()}
-        found = evaluate(self._term, {**arrays, self._hole.name: values}, self._frame.vocabulary)
+        outputs = evaluate(self._term, {**arrays, self._hole.name: values}, self._frame.vocabulary)
         height = self._n_rows if rows is None else len(rows)
-        return np.broadcast_to(found, (height, *found.shape[1:]))
+        return np.broadcast_to(outputs, (height, *outputs.shape[1:]))
 
 
 def _estimates(context: _Context, weights: Array, groups: Array, pairs: int) -> Array:
-    """For each group, the share of drawn pairs whose decisions differ."""
+    """The share of sampled pairs whose decisions differ, per group."""
     generator = np.random.default_rng(0)
     members = [np.where(groups == group, weights, 0.0) for group in range(int(groups.max()) + 1)]
     rows = np.concatenate(
@@ -128,8 +129,8 @@ def coarse(share: float, rows: float, min_cell: int) -> str:
     Parameters
     ----------
     share : from 0 to 1.
-    rows : how many rows there are; where weights differ, how many of the heaviest make up all.
-    min_cell : numbers of rows below this are not told.
+    rows : the number of rows; if weights differ, their sum divided by the largest.
+    min_cell : numbers of rows below this are withheld.
 
     Examples
     --------
