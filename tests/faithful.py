@@ -15,7 +15,7 @@ def encoded(frame):
     return frame.apply(lambda c: c if c.dtype.kind in "if" else pd.factorize(c, sort=True)[0])
 
 
-def says_the_same(model, X, program=None):
+def predicts_the_same(model, X, program=None):
     program = program or translate(model)
     expected, found = model.predict(X), program.predict(X)
     assert found.tolist() == expected.tolist()

@@ -273,7 +273,7 @@ OF_OTHERS = {
     "bagged logistic": Case(
         BaggingClassifier(LogisticRegression(**NEWTON), 2, **SEED),
         TWO,
-        why="is made of LogisticRegression",
+        why="of type LogisticRegression",
         slow=True,
     ),
     "votes": Case(VotingClassifier(MEMBERS), TWO, why=COMBINES),

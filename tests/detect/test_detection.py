@@ -67,13 +67,15 @@ def sites_of(points: Points, places: Iterable[Place]) -> list[Site]:
     return sorted(sites)
 
 
-def places_of(found: pu.Decomposition) -> frozenset[Place]:
-    points = found.program.points
-    return frozenset(place_of(points, points.site(position)) for position in found.positions)
+def places_of(decomposition: pu.Decomposition) -> frozenset[Place]:
+    points = decomposition.program.points
+    return frozenset(
+        place_of(points, points.site(position)) for position in decomposition.positions
+    )
 
 
-def as_pair(found: pu.Decomposition) -> tuple[str, frozenset[Place]]:
-    return form(found.expression), places_of(found)
+def as_pair(decomposition: pu.Decomposition) -> tuple[str, frozenset[Place]]:
+    return form(decomposition.expression), places_of(decomposition)
 
 
 class Truth:
@@ -162,20 +164,20 @@ def decoded(case: Case, wanted: list[Any]) -> list[Any]:
     return [missing if w == ("missing", None) else codes.get(w, w) for w in wanted]
 
 
-def same(found: Any, wanted: Any) -> bool:
+def same(value: Any, expected: Any) -> bool:
     """Whether an engine's value is the wanted key, up to the rounding of exp."""
-    if hasattr(found, "tolist"):
-        found = found.tolist()
-    if isinstance(found, list):
-        return all(map(same, found, wanted))
-    held = key(found)
-    if "number" not in (held[0], wanted[0]) or held[0] != wanted[0]:
-        return bool(held == wanted)
-    return math.isclose(held[1], wanted[1], rel_tol=1e-14)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list):
+        return all(map(same, value, expected))
+    held = key(value)
+    if "number" not in (held[0], expected[0]) or held[0] != expected[0]:
+        return bool(held == expected)
+    return math.isclose(held[1], expected[1], rel_tol=1e-14)
 
 
 @given(cases())
-def test_a_program_says_on_every_row_what_the_interpreter_says(case):
+def test_a_program_predicts_what_the_interpreter_computes(case):
     check_meaning(case)
 
 
@@ -186,12 +188,12 @@ def check_all_sets(case: Case) -> None:
     truth = Truth(case)
     audit = audited(case, all_sets=True)
     assert audit.complete
-    found = {as_pair(d): d for d in audit.decompositions}
-    assert len(found) == len(audit.decompositions)
-    wanted = {(name, some) for name, sets in truth.influences.items() for some in sets}
-    assert found.keys() == wanted
+    listed = {as_pair(d): d for d in audit.decompositions}
+    assert len(listed) == len(audit.decompositions)
+    expected = {(name, some) for name, sets in truth.influences.items() for some in sets}
+    assert listed.keys() == expected
     total = truth.sample.total
-    for (name, places), d in found.items():
+    for (name, places), d in listed.items():
         assert d.influence is not None
         assert d.influence * total**2 == pytest.approx(round(d.influence * total**2), abs=1e-9)
         assert round(d.influence * total**2) == truth.influences[name][places] * total**2
@@ -212,8 +214,8 @@ def test_long_numbers_are_cut_into_bins_by_mass_for_association(case, max_suppor
     audit = audited(case, max_support=max_support, bins=bins)
     for d in audit.decompositions:
         for z, association in d.associations.items():
-            wanted = case.sample.association(d.expression, z, bins, max_support)
-            assert association == pytest.approx(wanted, rel=0, abs=1e-12)
+            expected = case.sample.association(d.expression, z, bins, max_support)
+            assert association == pytest.approx(expected, rel=0, abs=1e-12)
 
 
 def test_no_decomposition_of_a_constant_program_exists():
@@ -229,10 +231,10 @@ def check_listing(case: Case, epsilon: float, delta: Fraction) -> None:
     truth = Truth(case)
     audit = audited(case, epsilon=epsilon, delta=float(delta))
     assert audit.complete
-    found, wanted = witnesses_by_term(audit), truth.witnesses(epsilon, delta)
-    assert found <= wanted
-    assert written(truth, found) == written(truth, wanted)
-    assert not missing_sums(truth, audit, wanted) or audit.searched
+    witnesses, expected = witnesses_by_term(audit), truth.witnesses(epsilon, delta)
+    assert witnesses <= expected
+    assert written(truth, witnesses) == written(truth, expected)
+    assert not missing_sums(truth, audit, expected) or audit.searched
     listed: dict[str, dict[frozenset[Place], float]] = {}
     for d in audit.decompositions:
         sets = listed.setdefault(form(d.expression), {})
@@ -276,17 +278,20 @@ def check_needed(case: Case, epsilon: float, delta: Fraction) -> None:
         places = places_by_name[form(d.expression)]
         return places_of(d) <= places and d.occurrences in (1, len(places))
 
-    def told(audit: pu.Audit) -> dict[tuple[str, str], pu.Witness]:
+    def by_name(audit: pu.Audit) -> dict[tuple[str, str], pu.Witness]:
         return {(w.protected, w.id): w for w in audit.witnesses if stands(w.decomposition)}
 
     def grouped(audit: pu.Audit) -> set[tuple[str, str, int]]:
         return {(w.protected, form(w.expression), w.group) for w in audit.witnesses}
 
-    assert told(quick).keys() == told(full).keys()
-    for name, witness in told(full).items():
-        found = told(quick)[name]
-        assert (found.influence, found.explicit) == (witness.influence, witness.explicit)
-        assert found.association == pytest.approx(witness.association, rel=0, abs=1e-12)
+    assert by_name(quick).keys() == by_name(full).keys()
+    for name, witness in by_name(full).items():
+        quick_witness = by_name(quick)[name]
+        assert (quick_witness.influence, quick_witness.explicit) == (
+            witness.influence,
+            witness.explicit,
+        )
+        assert quick_witness.association == pytest.approx(witness.association, rel=0, abs=1e-12)
     if not quick.searched:  # then no computation can be a witness that is not one here
         assert grouped(quick) == grouped(full)
     measured = {d.id: d.influence for d in quick.decompositions}
@@ -325,10 +330,10 @@ def check_budget(case: Case, epsilon: float, delta: Fraction, budget: pu.Budget)
     audit = audited(case, epsilon=epsilon, delta=float(delta), budget=budget)
     for d in audit.decompositions:
         assert d.influence == float(truth.influences[form(d.expression)][places_of(d)])
-    found, wanted = witnesses_by_term(audit), truth.witnesses(epsilon, delta)
-    assert found <= wanted
-    assert written(truth, found) == written(truth, wanted) or audit.unsettled
-    assert not missing_sums(truth, audit, wanted) or audit.searched
+    witnesses, expected = witnesses_by_term(audit), truth.witnesses(epsilon, delta)
+    assert witnesses <= expected
+    assert written(truth, witnesses) == written(truth, expected) or audit.unsettled
+    assert not missing_sums(truth, audit, expected) or audit.searched
     assert audit.complete == (not audit.unsettled)
     pairs = [as_pair(d) for d in audit.decompositions]
     assert len(set(pairs)) == len(pairs)
@@ -340,14 +345,14 @@ def test_a_small_budget_never_truncates_silently(case, epsilon, delta, budget):
 
 
 @given(cases(), epsilons, shares, budgets)
-def test_all_sets_on_a_small_budget_are_all_there_or_named(case, epsilon, delta, budget):
+def test_all_sets_on_a_small_budget_are_listed_or_reported(case, epsilon, delta, budget):
     truth = Truth(case)
     audit = audited(case, epsilon=epsilon, delta=float(delta), budget=budget, all_sets=True)
-    found = {as_pair(d) for d in audit.decompositions}
-    wanted = {(name, some) for name, sets in truth.influences.items() for some in sets}
-    assert found <= wanted
+    listed = {as_pair(d) for d in audit.decompositions}
+    expected = {(name, some) for name, sets in truth.influences.items() for some in sets}
+    assert listed <= expected
     named = pu.NoteKind.NOT_LISTED in {note.kind for note in audit.notes}
-    assert found == wanted or audit.unsettled or named
+    assert listed == expected or audit.unsettled or named
 
 
 # Bounds
@@ -372,7 +377,7 @@ def check_bounds(case: Case) -> None:
 
 
 @given(cases())
-def test_bounds_lie_above_every_set_they_speak_of(case):
+def test_bounds_are_at_least_the_influence_of_every_set(case):
     check_bounds(case)
 
 
@@ -440,20 +445,20 @@ def check_order(case: Case, epsilon: float, delta: Fraction, all_sets: bool) -> 
         assert numbers == set(range(len(numbers)))
         for group in numbers:
             members = [w for w in mine if w.group == group]
-            front = min(members, key=lambda w: w.size)
-            fronts = [w for w in mine if w.expression == front.expression]
-            assert all(w.group == group for w in fronts)
+            representative = min(members, key=lambda w: w.size)
+            representatives = [w for w in mine if w.expression == representative.expression]
+            assert all(w.group == group for w in representatives)
             for other in mine:
-                if other.expression != front.expression:
-                    assert not any(holds(w, other) for w in fronts)
+                if other.expression != representative.expression:
+                    assert not any(holds(w, other) for w in representatives)
             for other in members:
-                if other.expression != front.expression:
+                if other.expression != representative.expression:
                     alike = [w for w in mine if w.expression == other.expression]
-                    assert any(holds(outer, inner) for outer in alike for inner in fronts)
+                    assert any(holds(outer, inner) for outer in alike for inner in representatives)
 
 
 @given(cases(), epsilons, shares, st.booleans())
-def test_witnesses_are_ordered_and_the_front_of_a_group_holds_no_other(
+def test_witnesses_are_ordered_and_a_representative_contains_no_other(
     case, epsilon, delta, all_sets
 ):
     check_order(case, epsilon, delta, all_sets)
@@ -485,7 +490,7 @@ def measures(d: pu.Decomposition) -> tuple[Any, ...]:
 
 
 @given(cases())
-def test_squared_change_is_its_definition(case):
+def test_squared_change_matches_its_definition(case):
     outputs = [interpret(case.term, row) for row in case.sample.rows]
     assume(all(isinstance(v, float | bool) and math.isfinite(v) for v in outputs))
     truth = Truth(case)
@@ -501,8 +506,8 @@ def test_squared_change_is_its_definition(case):
         assert len(set(outputs)) == 1 or any(not math.isfinite(new) for new in changes)
         return
     for d in audit.decompositions:
-        wanted = case.sample.squared_change(truth.tree, places_of(d))
-        assert d.influence == pytest.approx(float(wanted), rel=1e-12, abs=1e-12)
+        expected = case.sample.squared_change(truth.tree, places_of(d))
+        assert d.influence == pytest.approx(float(expected), rel=1e-12, abs=1e-12)
 
 
 @given(cases(), shares, budgets)
@@ -526,9 +531,9 @@ def test_squared_change_on_a_small_budget_never_truncates_silently(case, delta, 
     possible = {name for name, most in strongest.items() if most > delta - 1e-9}
     certain = {name for name, most in strongest.items() if most > delta + 1e-9}
     terms = {form(term) for term in truth.tree.terms}
-    found = {form(w.expression) for w in audit.witnesses}
-    assert found <= possible
-    assert certain & terms <= found or audit.unsettled
+    witnesses = {form(w.expression) for w in audit.witnesses}
+    assert witnesses <= possible
+    assert certain & terms <= witnesses or audit.unsettled
     everywhere = {(z, name) for z in case.protected for name in certain}
     assert not missing_sums(truth, audit, everywhere) or audit.searched
 
@@ -548,7 +553,7 @@ def test_sampled_influence_is_mostly_within_its_error(case, seed):
 # The facts of the design page
 
 
-def test_a_masked_proxy_is_found_though_the_output_tells_nothing():
+def test_a_masked_proxy_is_found_although_the_output_is_independent():
     program = Program.parse("ite(vitamins, ite(engaged, 'ad1', 'ad2'), ite(engaged, 'ad2', 'ad1'))")
     data = {
         "vitamins": [True, True, False, False],
@@ -568,14 +573,14 @@ def test_four_products_have_the_numbers_of_the_design_page():
     program = Program.parse("ite(purchase == 'a1' or purchase == 'n1', 'ads', 'none')")
     data = {"purchase": ["a1", "a2", "n1", "n2"], "pregnant": [True, True, False, False]}
     audit = pu.audit(program, data, protected="pregnant", all_sets=True)
-    found = {(d.term, d.occurrences): d for d in audit.decompositions}
-    whole = found[str(program), 1]
-    guard = found["purchase == 'a1' or purchase == 'n1'", 1]
+    by_term = {(d.term, d.occurrences): d for d in audit.decompositions}
+    whole = by_term[str(program), 1]
+    guard = by_term["purchase == 'a1' or purchase == 'n1'", 1]
     for d in (whole, guard):
         assert d.associations["pregnant"] == 0
         assert d.influence == 0.5
-    assert found["purchase", 2].associations["pregnant"] == 0.5
-    one = found["purchase == 'a1'", 1]
+    assert by_term["purchase", 2].associations["pregnant"] == 0.5
+    one = by_term["purchase == 'a1'", 1]
     assert one.associations["pregnant"] == pytest.approx(0.2075, abs=5e-5)
     assert one.influence == 0.3125
 
@@ -627,7 +632,7 @@ def test_a_bound_on_moved_rows_excludes_nothing_by_squared_change():
         assert "100 * x + 100 * y" in {w.term for w in audit.witnesses} or not audit.complete
 
 
-def test_the_sign_of_zero_counts_where_the_program_tells_it():
+def test_the_sign_of_zero_matters_if_the_program_reads_it():
     """``div`` tells 0 from -0; one must not stand for the other in the sum over pairs."""
     program = Program.parse("div(1, x * y) > 0")
     influences = set()
@@ -673,7 +678,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_detection_agrees_with_brute_force_on_examples_that_are_seldom_drawn(text):
+def test_detection_agrees_with_brute_force_on_rare_examples(text):
     case = Case(Program.parse(text).term, GRID, [1.0, 2.0, 1.0, 1.0, 3.0, 1.0], {"z": [*"ppqqrr"]})
     check_meaning(case)
     check_all_sets(case)
@@ -686,8 +691,8 @@ def test_the_strongest_set_may_be_neither_one_occurrence_nor_all():
     program = Program.parse("ite(h, ite(g, 1, 0), ite(g, 1, 0) - ite(g, 1, 0))")
     data = {"g": [True, False] * 2, "h": [True, True, False, False], "z": [*"pqpq"]}
     audit = pu.audit(program, data, protected="z", epsilon=1, delta=0.3)
-    found = {d.occurrences: d.influence for d in audit.decompositions if d.term == "g"}
-    assert found == {1: 0.25, 2: 0.5, 3: 0.25}
+    influences = {d.occurrences: d.influence for d in audit.decompositions if d.term == "g"}
+    assert influences == {1: 0.25, 2: 0.5, 3: 0.25}
     assert [w.occurrences for w in audit.witnesses if w.term == "g"] == [2]
 
 

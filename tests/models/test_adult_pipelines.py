@@ -92,7 +92,7 @@ def test_the_program_predicts_what_the_pipeline_predicts_on_every_row(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_program_names_raw_columns_only_and_asks_of_words_for_their_values(name):
+def test_the_program_reads_only_raw_columns_and_tests_categories_by_name(name):
     program = pu.translate(pipeline(name))
     assert set(program.variables) <= set(X)
     spoken_of = set()
@@ -141,7 +141,9 @@ HUSBAND = "relationship == 'Husband'"
         ),
     ],
 )
-def test_the_strongest_witness_reads_in_raw_columns(name, protected, term, association, influence):
+def test_the_strongest_witness_is_printed_in_raw_columns(
+    name, protected, term, association, influence
+):
     witnesses = [w for w in audited(name).witnesses if w.protected == protected]
     most = max(w.association for w in witnesses)
     as_strong = [w for w in witnesses if w.association > most - 1e-9]
@@ -152,40 +154,40 @@ def test_the_strongest_witness_reads_in_raw_columns(name, protected, term, assoc
 
 
 @pytest.mark.parametrize("name", AUDITED)
-def test_every_witness_names_raw_columns_only(name):
+def test_every_witness_reads_only_raw_columns(name):
     for witness in audited(name).witnesses:
         assert set(pu.Program.parse(witness.term).variables) <= set(X), witness.term
 
 
 @pytest.mark.parametrize("name", AUDITED)
-def test_measures_of_the_column_are_those_counted_by_hand(name):
-    found = of_all_places(audited(name), "relationship")
+def test_the_measures_of_a_column_match_a_direct_count(name):
+    witnesses = of_all_places(audited(name), "relationship")
     changed = share_changed(pipeline(name).predict, X, "relationship")
-    assert set(found) == {"married", "marital_status"}
-    for protected, witness in found.items():
-        told = normalized_information(X["relationship"], ADULT[protected])
-        assert witness.association == pytest.approx(told, abs=1e-9)
+    assert set(witnesses) == {"married", "marital_status"}
+    for protected, witness in witnesses.items():
+        expected = normalized_information(X["relationship"], ADULT[protected])
+        assert witness.association == pytest.approx(expected, abs=1e-9)
         assert witness.influence == pytest.approx(changed, abs=1e-9)
 
 
 @pytest.mark.slow
-def test_measures_of_a_question_are_those_counted_by_hand():
+def test_the_measures_of_a_test_match_a_direct_count():
     result = audited("boosted")
-    asked = ADULT.assign(husband=ADULT["relationship"] == "Husband")
+    rows = ADULT.assign(husband=ADULT["relationship"] == "Husband")
     text = str(result.program.term)
     assert HUSBAND in text
     rest = pu.Program.parse(text.replace(HUSBAND, "husband"))
-    changed = share_changed(rest.predict, asked, "husband")
-    found = of_all_places(result, HUSBAND)
+    changed = share_changed(rest.predict, rows, "husband")
+    witnesses = of_all_places(result, HUSBAND)
     for protected in ("married", "marital_status"):
-        told = normalized_information(asked["husband"], ADULT[protected])
-        assert found[protected].association == pytest.approx(told, abs=1e-9)
-        assert found[protected].influence == pytest.approx(changed, abs=1e-9)
+        expected = normalized_information(rows["husband"], ADULT[protected])
+        assert witnesses[protected].association == pytest.approx(expected, abs=1e-9)
+        assert witnesses[protected].influence == pytest.approx(changed, abs=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_the_strongest_witness_is_as_strong_by_the_definition(name):
+def test_the_strongest_witness_matches_the_definition(name):
     some = ADULT.sample(250, random_state=0)
     result = pu.audit(pipeline(name), some, "married", budget=ONLY_SINGLE_PARTS)
     strongest = max(result.witnesses, key=lambda w: w.association)
@@ -196,7 +198,7 @@ def test_the_strongest_witness_is_as_strong_by_the_definition(name):
 
 
 @pytest.mark.slow
-def test_an_audit_says_which_witness_of_a_group_is_the_strongest():
-    said = str(audited("boosted"))
-    assert "The model looks at the value of relationship" in said
-    assert "The strongest of them is whether relationship is 'Husband'" in said
+def test_an_audit_names_the_strongest_witness_of_a_group():
+    text = str(audited("boosted"))
+    assert "The model looks at the value of relationship" in text
+    assert "The strongest of them is whether relationship is 'Husband'" in text

@@ -71,7 +71,7 @@ def test_lightgbm_keeps_other_characters(name):
     assert (program.predict(X) == model.predict(X)).all()
 
 
-def test_two_columns_that_lightgbm_would_call_the_same_are_an_error():
+def test_two_columns_that_lightgbm_would_rename_alike_are_an_error():
     X = pd.DataFrame(RANDOM.normal(size=(ROWS, 2)), columns=["worst area", "size"])
     model = lgb.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
     model.fit(X, X["worst area"] > 0)

@@ -48,10 +48,10 @@ def test_a_threshold_decides_as_predict_proba_does(model: Any, threshold: float)
 
 def test_a_threshold_on_a_forest_is_counted_as_a_sum_of_trees() -> None:
     model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, Y)
-    found = pu.audit(model, X, Z, decision=pu.Threshold(0.37), budget=pu.Budget(subsets=0))
-    (sentence,) = found.note_sentences(NoteKind.METHOD)
+    audit = pu.audit(model, X, Z, decision=pu.Threshold(0.37), budget=pu.Budget(subsets=0))
+    (sentence,) = audit.note_sentences(NoteKind.METHOD)
     assert "from counts of the trees" in sentence
-    origins = [found.program.origin(str(d.positions[0])) for d in found.decompositions]
+    origins = [audit.program.origin(str(d.positions[0])) for d in audit.decompositions]
     trees = {origin.tree for origin in origins if origin is not None}
     assert trees == {None, 0, 1, 2, 3, 4}  # of the whole, and of each tree
 
@@ -71,15 +71,15 @@ def test_one_class_of_many_against_the_others() -> None:
 @pytest.mark.parametrize("k", [1, 20, 300])
 def test_the_best_k_are_those_with_the_largest_scores(k: int) -> None:
     model = RandomForestClassifier(7, max_depth=4, random_state=0).fit(X, Y)
-    found = pu.audit(model, X, Z, decision=pu.TopK(k), budget=pu.Budget(subsets=0))
+    audit = pu.audit(model, X, Z, decision=pu.TopK(k), budget=pu.Budget(subsets=0))
     scores = model.predict_proba(X)[:, 1]
-    assert found.program.predict(X).tolist() == (scores >= np.sort(scores)[-k]).tolist()
+    assert audit.program.predict(X).tolist() == (scores >= np.sort(scores)[-k]).tolist()
     regressor = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, X["a"] + X["c"])
-    found = pu.audit(regressor, X, Z, decision=pu.TopK(k), budget=pu.Budget(subsets=0))
+    audit = pu.audit(regressor, X, Z, decision=pu.TopK(k), budget=pu.Budget(subsets=0))
     scores = regressor.predict(X)
     expected = scores >= np.sort(scores)[-k]
     near = np.abs(scores - np.sort(scores)[-k]) <= 1e-9
-    assert (found.program.predict(X) == expected)[~near].all()
+    assert (audit.program.predict(X) == expected)[~near].all()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_best_k_are_those_with_the_largest_scores(k: int) -> None:
         (DecisionTreeClassifier(), pu.TopK(3), "pass it to audit"),
     ],
 )
-def test_decisions_that_cannot_be_made(model: Any, decision: Any, message: str) -> None:
+def test_invalid_decisions_are_refused(model: Any, decision: Any, message: str) -> None:
     with pytest.raises(pu.TranslationError, match=message):
         pu.translate(model.fit(X, Y), decision=decision)
 
@@ -107,9 +107,9 @@ def test_a_number_is_at_least_a_threshold() -> None:
         assert (program.predict(X) == (regressor.predict(X) >= threshold)).all()
 
 
-def test_more_decisions_that_cannot_be_made() -> None:
+def test_decisions_that_do_not_fit_the_model_are_refused() -> None:
     tree = DecisionTreeClassifier(max_depth=2).fit(X, Y)
-    with pytest.raises(pu.TranslationError, match="k between 1"):
+    with pytest.raises(pu.TranslationError, match="from 1 to the number of rows"):
         pu.audit(tree, X, Z, decision=pu.TopK(301))
     regressor = DecisionTreeRegressor(max_depth=2).fit(X, X["a"])
     with pytest.raises(pu.TranslationError, match="no classes"):
@@ -124,31 +124,31 @@ def test_more_decisions_that_cannot_be_made() -> None:
 @pytest.mark.parametrize(
     ("model", "best", "message"),
     [
-        (DecisionTreeClassifier(max_depth=2), pu.TopK(2.5), "pass a whole k between 1"),  # type: ignore[arg-type]
+        (DecisionTreeClassifier(max_depth=2), pu.TopK(2.5), "expected an integer from 1"),  # type: ignore[arg-type]
         (DecisionTreeClassifier(max_depth=2), pu.TopK(3, "maybe"), "not a class of the model"),
         (LinearSVC(), pu.TopK(3), "the model has no probabilities"),
     ],
 )
-def test_the_best_that_cannot_be_found(model: Any, best: pu.TopK, message: str) -> None:
+def test_an_invalid_top_k_is_refused(model: Any, best: pu.TopK, message: str) -> None:
     with pytest.raises(pu.TranslationError, match=message):
         pu.audit(model.fit(X, Y), X, Z, decision=best)
 
 
 @pytest.mark.parametrize("classes", [1, 3])
-def test_the_best_of_a_native_booster(classes: int) -> None:
+def test_top_k_of_a_native_booster(classes: int) -> None:
     xgb = pytest.importorskip("xgboost")
     options = {"objective": "reg:squarederror", "nthread": 1}
     if classes > 1:
         options |= {"objective": "multi:softprob", "num_class": classes}
     booster = xgb.train(options, xgb.DMatrix(X, X["b"] % classes if classes > 1 else X["a"]), 2)
     if classes > 1:
-        with pytest.raises(pu.TranslationError, match="found by one number"):
+        with pytest.raises(pu.TranslationError, match="one score per row"):
             audited_model(booster, X, set(), pu.TopK(9), opaque=False)
         return
-    found = audited_model(booster, X, set(), pu.TopK(9), opaque=False)
+    audited = audited_model(booster, X, set(), pu.TopK(9), opaque=False)
     scores = booster.predict(xgb.DMatrix(X))
-    assert found.expected is not None
-    assert found.expected.tolist() == (scores >= np.sort(scores)[-9]).tolist()
+    assert audited.expected is not None
+    assert audited.expected.tolist() == (scores >= np.sort(scores)[-9]).tolist()
 
 
 class Stubborn:
@@ -170,7 +170,7 @@ def translate_stubborn(model: Stubborn, inputs: Any) -> Translation:
     return Translation(test, ("low", "high"))
 
 
-def test_an_audit_refuses_a_program_that_says_something_else_than_its_model() -> None:
+def test_an_audit_refuses_a_program_that_differs_from_its_model() -> None:
     rows = pd.DataFrame({"x": [0.1, 0.45, 0.7, 0.2]})
     with pytest.raises(pu.TranslationError, match=r"Stubborn in 1 of 4 rows \(row 1,"):
         pu.audit(Stubborn(0.4), rows, {"z": [0, 1, 0, 1]})
@@ -178,14 +178,14 @@ def test_an_audit_refuses_a_program_that_says_something_else_than_its_model() ->
 
 def test_rows_decided_by_rounding_are_counted() -> None:
     rows = pd.DataFrame({"x": [0.1, 0.5, 0.7, 0.2]})
-    found = pu.audit(Stubborn(0.5 - 1e-12), rows, {"z": [0, 1, 0, 1]})
-    assert RoundedDecisions(RowCount(1), 4) in found.notes
+    audit = pu.audit(Stubborn(0.5 - 1e-12), rows, {"z": [0, 1, 0, 1]})
+    assert RoundedDecisions(RowCount(1), 4) in audit.notes
 
 
 def test_rows_that_are_dropped_are_not_compared() -> None:
     rows = pd.DataFrame({"x": [0.1, 0.45, 0.7, 0.2]})
-    found = pu.audit(Stubborn(0.4), rows, {"z": [0, 1, 0, 1]}, weights=[1, 0, 1, 1])
-    assert found.population.n_rows == 3
+    audit = pu.audit(Stubborn(0.4), rows, {"z": [0, 1, 0, 1]}, weights=[1, 0, 1, 1])
+    assert audit.population.n_rows == 3
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda m: type(m).__name__)
@@ -195,13 +195,13 @@ def test_the_suite_for_translators_passes(model: Any) -> None:
     checks.check_translation(model.fit(X.to_numpy(), Y), X.to_numpy())
 
 
-def test_the_suite_for_translators_finds_a_wrong_one() -> None:
+def test_the_suite_for_translators_rejects_an_incorrect_one() -> None:
     rows = pd.DataFrame({"x": [0.1, 0.45, 0.7, 0.2]})
     with pytest.raises(pu.TranslationError, match="in 1 of 4 rows"):
         checks.check_translation(Stubborn(0.4), rows, ["x"])
 
 
-def test_data_without_a_column_of_the_model_is_refused_with_its_name() -> None:
+def test_the_error_names_the_column_that_the_data_lack() -> None:
     tree = DecisionTreeClassifier(max_depth=2).fit(X, Y)
     with pytest.raises(pu.DataError, match="which the DecisionTreeClassifier reads"):
         pu.audit(tree, X.rename(columns={"a": "A"}), Z)
@@ -215,7 +215,7 @@ def test_a_model_that_cannot_predict_is_refused_by_an_audit() -> None:
         pu.audit(Mute(0.5), pd.DataFrame({"x": [0.1, 0.9]}), {"z": [0, 1]})
 
 
-def test_a_body_can_be_asked_for_by_itself() -> None:
+def test_a_translation_can_be_requested_alone() -> None:
     model = DecisionTreeClassifier(max_depth=1).fit(X, Y)
     body = translation_of(model, ["a", "b", "c"])
     assert body.classes == ("no", "yes")

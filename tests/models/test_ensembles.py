@@ -91,23 +91,23 @@ def svc():
     return LinearSVC(random_state=0)
 
 
-def says_the_same(model, X):
+def predicts_the_same(model, X):
     """The same labels, and the same probabilities and scores where the model has them."""
     names = input_names(model, None)
     body = translate_part(model, Inputs.raw(names))
     program = Program.traced(body.output, names, body.origins)
     for rows in (X, at_thresholds(program, X)):
-        expected, found = model.predict(rows), program.predict(rows)
+        expected, predicted = model.predict(rows), program.predict(rows)
         if hasattr(model, "classes_"):
-            assert found.tolist() == expected.tolist()
+            assert predicted.tolist() == expected.tolist()
         else:
-            np.testing.assert_allclose(found, expected, rtol=1e-9)
-    asked: dict[str, Any] = {"predict_proba": body.probabilities, "decision_function": body.scores}
-    for method, term in asked.items():
+            np.testing.assert_allclose(predicted, expected, rtol=1e-9)
+    terms: dict[str, Any] = {"predict_proba": body.probabilities, "decision_function": body.scores}
+    for method, term in terms.items():
         if hasattr(model, method):
-            found = Program(term, names).predict(X)
+            predicted = Program(term, names).predict(X)
             np.testing.assert_allclose(
-                found, getattr(model, method)(X), rtol=1e-9, atol=body.tolerance
+                predicted, getattr(model, method)(X), rtol=1e-9, atol=body.tolerance
             )
         else:
             assert term is None
@@ -181,7 +181,7 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("data", ["two classes", "three classes"])
 def test_classifiers_on_the_bundled_data(name, data):
     X, y = ROWS[data]
-    says_the_same(CLASSIFIERS[name].fit(X, y), X)
+    predicts_the_same(CLASSIFIERS[name].fit(X, y), X)
 
 
 THRESHOLDS = {
@@ -202,11 +202,11 @@ THRESHOLDS = {
 @pytest.mark.parametrize("name", THRESHOLDS)
 def test_thresholds(name):
     X, y = ROWS["two classes"]
-    says_the_same(THRESHOLDS[name].fit(X, y), X)
+    predicts_the_same(THRESHOLDS[name].fit(X, y), X)
 
 
 @pytest.mark.parametrize(("gap", "tolerance"), [(1e-3, 1e-9), (1e-6, 1e-8), (4e-15, None)])
-def test_steep_interpolations_are_tolerated_and_those_of_rounding_alone_refused(gap, tolerance):
+def test_steep_interpolations_are_tolerated_unless_they_are_only_rounding(gap, tolerance):
     X, y = ROWS["two classes"]
     model = CalibratedClassifierCV(GaussianNB(), cv=2, method="isotonic").fit(X[:200], y[:200])
     for member in model.calibrated_classifiers_:
@@ -215,7 +215,7 @@ def test_steep_interpolations_are_tolerated_and_those_of_rounding_alone_refused(
         with pytest.raises(TranslationError, match="differ only by rounding; calibrate with"):
             translate(model)
     else:
-        program = says_the_same(model, X)
+        program = predicts_the_same(model, X)
         body = translate_part(model, Inputs.raw(program.inputs))
         assert tolerance / 10 < body.tolerance <= tolerance
 
@@ -224,7 +224,7 @@ def test_a_row_at_the_threshold_is_positive():
     model = DecisionTreeClassifier(max_depth=1).fit([[0]] * 4 + [[1]] * 4, [0, 0, 0, 1, 1, 1, 1, 1])
     fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.25)
     X = np.array([[0.0], [1.0]])
-    program = says_the_same(fixed.fit([[0], [1]], [0, 1]), X)
+    program = predicts_the_same(fixed.fit([[0], [1]], [0, 1]), X)
     assert program.predict(X).tolist() == [1, 1]
 
 
@@ -263,7 +263,7 @@ REGRESSORS = {
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_regressors_on_the_bundled_data(name):
     X, y = ROWS["numbers"]
-    says_the_same(REGRESSORS[name].fit(X, y), X)
+    predicts_the_same(REGRESSORS[name].fit(X, y), X)
 
 
 # Classes
@@ -286,7 +286,7 @@ def test_classes_of_any_type(model, classes):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(90, 3))
     y = np.array(classes)[rng.integers(0, len(classes), 90)]
-    says_the_same(model.fit(X, y), X)
+    predicts_the_same(model.fit(X, y), X)
 
 
 @pytest.mark.parametrize("member", [tree(), LogisticRegression(), forest(), GaussianNB()])
@@ -305,7 +305,7 @@ def test_members_of_a_bag_that_never_saw_a_class(member):
     np.testing.assert_allclose(shares, model.predict_proba(X), rtol=0, atol=1e-12)
 
 
-def test_a_class_that_is_in_no_row_or_all_rows_of_a_label():
+def test_a_class_that_no_row_or_every_row_has():
     X = np.arange(6.0)[:, None]
     y = np.array([0, 0, 1, 1, 2, 2])
     model = OneVsRestClassifier(tree()).fit(X, y)
@@ -322,7 +322,7 @@ def test_a_class_that_is_in_no_row_or_all_rows_of_a_label():
     "model", [AdaBoostClassifier(n_estimators=2), RidgeClassifier(), OneVsRestClassifier(tree()),
               HistGradientBoostingClassifier(max_iter=2)],
 )  # fmt: skip
-def test_a_model_of_one_class_says_that(model):
+def test_a_model_of_one_class_predicts_that_class(model):
     X = np.arange(6.0)[:, None]
     program = translate(model.fit(X, ["a"] * 6))
     assert isinstance(program.term, Const)
@@ -331,10 +331,10 @@ def test_a_model_of_one_class_says_that(model):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("member", [Ridge(), DecisionTreeRegressor(max_depth=3)])
-def test_regressors_of_pairs_vote_where_they_say_the_very_number(member, classes):
+def test_pairwise_regressors_that_predict_an_exact_label_vote(member, classes):
     X, y = np.arange(24.0)[:, None], np.arange(24) * classes // 24
     y[5] = classes - 1
-    says_the_same(OneVsOneClassifier(member).fit(X, y), X)
+    predicts_the_same(OneVsOneClassifier(member).fit(X, y), X)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -346,7 +346,7 @@ def test_a_weighted_median_of_trees_is_the_same_to_the_last_bit(seed):
     assert program.predict(X).tolist() == model.predict(X).tolist()
 
 
-def test_a_weighted_median_reads_as_one():
+def test_a_weighted_median_is_printed_as_a_median():
     X = np.arange(8.0)[:, None]
     stump = DecisionTreeRegressor(max_depth=1)
     model = AdaBoostRegressor(stump, n_estimators=3, random_state=0).fit(
@@ -365,7 +365,7 @@ def test_a_weighted_median_reads_as_one():
 def test_a_constant_dummy():
     X = np.arange(4.0)[:, None]
     model = DummyClassifier(strategy="constant", constant="b").fit(X, ["a", "a", "b", "a"])
-    assert says_the_same(model, X).predict(X).tolist() == ["b"] * 4
+    assert predicts_the_same(model, X).predict(X).tolist() == ["b"] * 4
 
 
 # Ties
@@ -376,7 +376,7 @@ def test_a_tied_vote_goes_to_the_first_class():
     trees = [tree().fit(X, y) for y in ([0, 1], [1, 0])]
     model = VotingClassifier([("a", tree()), ("b", tree())]).fit(X, ["x", "y"])
     model.estimators_ = trees
-    assert says_the_same(model, X).predict(X).tolist() == ["x", "x"]
+    assert predicts_the_same(model, X).predict(X).tolist() == ["x", "x"]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -387,10 +387,10 @@ def test_ties_of_weights_and_of_many_classes(seed):
     members = [(str(i), tree(i + 1).set_params(max_features=1, random_state=i)) for i in range(4)]
     for voting in ("hard", "soft"):
         model = VotingClassifier(members, voting=voting, weights=[0.1, 0.2, 0.3, 0.3])
-        says_the_same(model.fit(X, y), X)
-    says_the_same(AdaBoostClassifier(n_estimators=6, random_state=seed).fit(X, y), X)
-    says_the_same(BaggingClassifier(tree(2), 5, random_state=seed).fit(X, y), X)
-    says_the_same(OneVsOneClassifier(tree(2)).fit(X, y), X)
+        predicts_the_same(model.fit(X, y), X)
+    predicts_the_same(AdaBoostClassifier(n_estimators=6, random_state=seed).fit(X, y), X)
+    predicts_the_same(BaggingClassifier(tree(2), 5, random_state=seed).fit(X, y), X)
+    predicts_the_same(OneVsOneClassifier(tree(2)).fit(X, y), X)
 
 
 # Form and origins
@@ -401,7 +401,7 @@ def test_ties_of_weights_and_of_many_classes(seed):
     ["AdaBoost of stumps", "bagging trees", "isotonic in a tree's shares", "grid"],
 )
 @pytest.mark.parametrize("data", ["two classes", "three classes"])
-def test_the_fast_engine_knows_ensembles_of_trees(name, data):
+def test_the_fast_engine_supports_ensembles_of_trees(name, data):
     X, y = ROWS[data]
     program = translate(CLASSIFIERS[name].fit(X, y))
     if name.startswith("isotonic") and data == "three classes":
@@ -432,19 +432,19 @@ def test_a_threshold_on_a_forest_is_a_sum_of_trees_as_well():
                            "stack > calibrated > calibrated_classifiers_[0]"}),
     ],
 )  # fmt: skip
-def test_every_part_knows_the_member_it_came_from(name, steps, data):
+def test_every_part_has_its_member_as_origin(name, steps, data):
     X, y = ROWS[data]
     program = translate(CLASSIFIERS[name].fit(X, y))
-    found = set()
+    origins = set()
     for point in range(len(program.points.terms)):
         origin = program.origin(program.points.position(Site(point)))
         assert origin is not None
-        found.add(origin.step)
-    assert steps <= found
+        origins.add(origin.step)
+    assert steps <= origins
 
 
 @pytest.mark.parametrize("name", ["voting softly", "bagging lines", "stacking", "one against one"])
-def test_a_part_with_an_origin_stands_at_one_place(name):
+def test_a_part_with_an_origin_has_one_position(name):
     X, y = ROWS["three classes"]
     model = CLASSIFIERS[name].fit(X, y)
     body = translate_part(model, Inputs.raw(input_names(model, None)))
@@ -487,12 +487,12 @@ def fitted(model, data="three classes"):
          "(not fitted|has no fitted model; search with refit=True)"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_said_is_refused(model, message):
+def test_models_without_a_translation_are_refused(model, message):
     with pytest.raises(TranslationError, match=message):
         translate(model())
 
 
-def test_several_labels_a_row_are_refused():
+def test_several_labels_per_row_are_refused():
     X, y = ROWS["three classes"]
     several = np.column_stack([y == 1, y == 2]).astype(int)
     with pytest.raises(TranslationError, match="several labels per row"):

@@ -71,11 +71,11 @@ def test_each_supported_class_of_scikit_learn_loads_from_skops(name, tmp_path):
     model, rows = fitted(name)
     path = written(tmp_path, skops.io.dumps(model))
     loaded = load_model(path)
-    found: Any = loaded.model
+    model_loaded: Any = loaded.model
     assert loaded.kind == "skops"
     assert loaded.saved_with == f"scikit-learn {import_module('sklearn').__version__}"
-    assert type(found) is type(model)
-    assert found.predict(rows).tolist() == model.predict(rows).tolist()
+    assert type(model_loaded) is type(model)
+    assert model_loaded.predict(rows).tolist() == model.predict(rows).tolist()
 
 
 def test_histogram_boosting_with_categories_loads_from_skops(tmp_path):
@@ -104,19 +104,19 @@ def filled_and_encoded() -> tuple[Any, Any]:
     return model.fit(rows, Y), rows
 
 
-def test_a_pipeline_that_fills_missing_words_loads_from_skops(tmp_path):
+def test_a_pipeline_that_imputes_strings_loads_from_skops(tmp_path):
     model, rows = filled_and_encoded()
     loaded: Any = load_model(written(tmp_path, skops.io.dumps(model))).model
     assert loaded.predict_proba(rows).tolist() == model.predict_proba(rows).tolist()
     assert pu.translate(loaded) == pu.translate(model)
 
 
-def test_the_type_of_objects_is_told_by_an_empty_array_alone(tmp_path):
+def test_only_an_empty_array_may_state_the_object_dtype(tmp_path):
     filler = SimpleImputer(strategy="most_frequent").fit(filled_and_encoded()[1][["k"]])
     description, members = hostile_models.unzipped(skops.io.dumps(filler))
-    told = hostile_models.fields(description, "SimpleImputer")["_fit_dtype"]["content"]
-    assert told["content"] == []
-    told["content"] = [hostile_models.said("x")]
+    dtype = hostile_models.fields(description, "SimpleImputer")["_fit_dtype"]["content"]
+    assert dtype["content"] == []
+    dtype["content"] = [hostile_models.said("x")]
     with pytest.raises(FileError, match="not an array of numbers"):
         load_model(written(tmp_path, hostile_models.zipped(description, members)))
 
@@ -142,7 +142,7 @@ def xgboost_models():
 
 
 @pytest.mark.parametrize("suffix", ["json", "ubj"])
-def test_xgboost_models_load_as_what_was_saved(suffix, tmp_path):
+def test_xgboost_models_load_with_the_class_they_were_saved_with(suffix, tmp_path):
     import xgboost
 
     for name, model in xgboost_models().items():
@@ -161,7 +161,7 @@ def test_xgboost_models_load_as_what_was_saved(suffix, tmp_path):
         assert raw[0] == raw[1]
 
 
-def test_both_formats_of_xgboost_say_the_same():
+def test_both_formats_of_xgboost_load_equal_models():
     a, b = (read_document(real_file(f"xgboost-{form}")) for form in ("json", "ubj"))
     assert a == b
 
@@ -178,12 +178,19 @@ def test_both_formats_of_xgboost_say_the_same():
     ],
 )
 @pytest.mark.parametrize("categories", [False, True])
-def test_lightgbm_models_load_as_what_was_saved(settings, target, categories, tmp_path):
+def test_lightgbm_models_load_with_the_class_they_were_saved_with(
+    settings, target, categories, tmp_path
+):
     import lightgbm
 
     rows = WITH_CATEGORIES if categories and "monotone_constraints" not in settings else X
-    given = {"verbose": -1, "num_threads": 1, "num_leaves": 5, "min_data_in_leaf": 5} | settings
-    model: Any = lightgbm.train(given, lightgbm.Dataset(rows, target), num_boost_round=3)
+    options = {
+        "verbose": -1,
+        "num_threads": 1,
+        "num_leaves": 5,
+        "min_data_in_leaf": 5,
+    } | settings
+    model: Any = lightgbm.train(options, lightgbm.Dataset(rows, target), num_boost_round=3)
     model.save_model(tmp_path / "model.txt")
     loaded: Any = load_model(tmp_path / "model.txt")
     assert (loaded.kind, loaded.saved_with) == ("lightgbm", "LightGBM, format v4")
@@ -191,7 +198,7 @@ def test_lightgbm_models_load_as_what_was_saved(settings, target, categories, tm
     assert pu.translate(loaded.model) == pu.translate(model)
 
 
-def test_lightgbm_is_given_no_sizes_and_no_settings():
+def test_sizes_and_settings_are_removed_before_lightgbm_loads_a_file():
     text, version = checked_text(real_file("lightgbm").decode().replace("\n", "\r\n"))
     assert version == "v4"
     assert "tree_sizes" not in text
@@ -249,7 +256,7 @@ def test_recognizing_a_pickle_runs_nothing(protocol, tmp_path):
     assert mark.exists()
 
 
-def test_a_trusted_pickle_that_cannot_be_read_is_an_error_of_ours(tmp_path):
+def test_a_trusted_pickle_that_cannot_be_read_is_a_file_error(tmp_path):
     path = written(tmp_path, pickle.dumps(X)[:-20])
     with pytest.raises(FileError, match="cannot be loaded"):
         load_model(path, trust_pickle=True)
@@ -304,7 +311,7 @@ def resolved(name: str) -> Any:
     return getattr(import_module(module), kind, None)
 
 
-def test_everything_on_the_list_is_of_few_libraries_and_python():
+def test_every_allowed_name_belongs_to_a_known_library():
     own = {name for name in TRUSTED if name.startswith("proxyuse.")}
     estimators = ("ProgramClassifier", "ProgramRegressor")
     assert own == {f"proxyuse.models.program_estimator.{name}" for name in estimators}
@@ -314,7 +321,7 @@ def test_everything_on_the_list_is_of_few_libraries_and_python():
     assert not forbidden & set(TRUSTED)
 
 
-def test_no_class_on_the_list_has_a_way_to_be_built_that_was_not_read():
+def test_no_allowed_class_has_an_unreviewed_constructor():
     """If this fails, read the new ``__setstate__`` or ``__reduce__`` before adding it here."""
     known = {"BaseEstimator", "IsotonicRegression", "TreePredictor", "object"}
     known |= {"PassiveAggressiveClassifier", "PassiveAggressiveRegressor"}  # warn: deprecated
@@ -328,18 +335,18 @@ def test_no_class_on_the_list_has_a_way_to_be_built_that_was_not_read():
             assert owner.__name__ in known or compiled, (name, method)
 
 
-def test_functions_on_the_list_only_score():
+def test_allowed_functions_only_compute_scores():
     for name in ALLOWED["FunctionNode"]:
         assert name.split(".")[1] in ("feature_selection", "metrics", "utils"), name
 
 
-def test_what_is_not_on_the_list_is_named(tmp_path):
+def test_the_error_names_what_is_not_allowed(tmp_path):
     model = make_pipeline(FunctionTransformer(os.path.basename), DecisionTreeClassifier())
     with pytest.raises(FileError, match=r"not on the list of safe types: posixpath\.basename"):
         load_model(written(tmp_path, skops.io.dumps(model)))
 
 
-def test_random_generators_are_left_out(tmp_path):
+def test_random_generators_are_dropped(tmp_path):
     forest = RandomForestClassifier(2, random_state=np.random.RandomState(3)).fit(X, Y)
     loaded: Any = load_model(written(tmp_path, skops.io.dumps(forest))).model
     assert loaded.random_state is None
@@ -393,12 +400,12 @@ def test_files_that_cannot_be_read(tmp_path):
         load_model(tmp_path / ("long" * 1000))
 
 
-def test_a_message_says_what_the_name_promised(tmp_path):
+def test_the_message_mentions_a_misleading_extension(tmp_path):
     with pytest.raises(FileError, match=r"read as a program despite its name 'model\.skops'"):
         load_model(written(tmp_path, b"no program", "model.skops"))
 
 
-# Files that mean harm: read in a process of their own, as they would take it with them
+# Malicious files, loaded in a separate process, which they could crash
 
 
 def run(folder: Path) -> dict[str, str]:
@@ -411,8 +418,8 @@ def run(folder: Path) -> dict[str, str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    outcomes: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return outcomes
 
 
 @pytest.fixture(scope="module")
@@ -457,16 +464,16 @@ def test_a_hostile_file_is_refused(name, outcomes):
         ("lightgbm-objective-unknown", "the objective 'unheard-of sigmoid:1' is not supported"),
     ],
 )
-def test_the_message_says_why(name, why, outcomes):
+def test_the_message_states_the_reason(name, why, outcomes):
     assert re.search(why, outcomes[name]), outcomes[name]
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_the_files_they_were_made_from_load(name, outcomes):
+def test_the_original_files_load(name, outcomes):
     assert outcomes[f"real-{name}"].startswith("loaded: ")
 
 
-def test_a_stolen_id_does_not_change_what_is_loaded(tmp_path):
+def test_a_duplicate_id_does_not_change_what_is_loaded(tmp_path):
     path = written(tmp_path, hostile_models.with_stolen_id(real_file("tree")))
     loaded: Any = load_model(path).model
     assert loaded.tree_.children_left.max() < 100
@@ -474,8 +481,8 @@ def test_a_stolen_id_does_not_change_what_is_loaded(tmp_path):
 
 @pytest.mark.parametrize("name", REAL)
 def test_damaged_files_load_or_are_refused(name, outcomes):
-    found = {outcomes[f"damaged-{name}-{seed}"].split(":")[0] for seed in range(DAMAGES)}
-    assert found == {"loaded", "refused"}
+    results = {outcomes[f"damaged-{name}-{seed}"].split(":")[0] for seed in range(DAMAGES)}
+    assert results == {"loaded", "refused"}
 
 
 def test_binary_json_is_read_strictly():

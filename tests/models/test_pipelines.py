@@ -1,4 +1,4 @@
-"""Pipelines predict the same when said in raw columns."""
+"""Programs of pipelines read raw columns and make the same predictions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from proxyuse.lang.positions import Position, Site
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
-from tests.faithful import says_the_same
+from tests.faithful import predicts_the_same
 from tests.feature_cases import (
     BINS,
     ENCODERS,
@@ -72,12 +72,12 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
-def test_columns_are_sent_to_transformers(columns):
+def test_a_column_transformer_selects_columns(columns):
     has_the_same_features(ColumnTransformer(columns).fit(MIXED), unseen(MIXED))
 
 
 @pytest.mark.parametrize("remainder", ["drop", "passthrough", MinMaxScaler(), SCALED])
-def test_what_remains_comes_last(remainder):
+def test_the_remainder_comes_last(remainder):
     columns = [("a", FILLED, ["job", "size", "town"]), ("b", "passthrough", ["rate"])]
     made = ColumnTransformer(columns, remainder=remainder).fit(MIXED)
     has_the_same_features(made, unseen(MIXED))
@@ -115,7 +115,7 @@ def test_the_identity():
 
 def test_arrays_have_numbered_columns():
     pipe = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3))
-    program = says_the_same(pipe.fit(NUMBERS.to_numpy(), Y), NUMBERS.to_numpy())
+    program = predicts_the_same(pipe.fit(NUMBERS.to_numpy(), Y), NUMBERS.to_numpy())
     assert program.inputs == ("x0", "x1", "x2", "x3")
     assert translate(pipe, list("abcd")).inputs == tuple("abcd")
 
@@ -147,13 +147,13 @@ def near_thresholds(program, X, most=150):
         and isinstance(node.right, Const)
         and isinstance(node.right.value, float)
     }
-    found = []
+    tables = []
     for i, (name, number) in enumerate(sorted(tests)[:most]):
         single = float(np.float32(number))
         ends = [np.nextafter(n, s) for n in (number, single) for s in (-np.inf, np.inf)]
         rows = pd.concat([X.iloc[[i]]] * 6, ignore_index=True)
-        found.append(rows.astype({name: float}).assign(**{name: [number, single, *ends]}))
-    return pd.concat(found, ignore_index=True) if found else X[:0]
+        tables.append(rows.astype({name: float}).assign(**{name: [number, single, *ends]}))
+    return pd.concat(tables, ignore_index=True) if tables else X[:0]
 
 
 MODELS = [
@@ -168,40 +168,40 @@ MODELS = [
 def test_trees_on_adult(model, scaler):
     pipe = usual(model, scaler=scaler).fit(LOST_ADULT[:6000], TARGET[:6000])
     rows = LOST_ADULT if isinstance(scaler, StandardScaler) else LOST_ADULT[::5]
-    program = says_the_same(pipe, rows)
-    says_the_same(pipe, near_thresholds(program, LOST_ADULT), program)
-    says_the_same(pipe, unseen(LOST_ADULT[:2000]), program)
+    program = predicts_the_same(pipe, rows)
+    predicts_the_same(pipe, near_thresholds(program, LOST_ADULT), program)
+    predicts_the_same(pipe, unseen(LOST_ADULT[:2000]), program)
     shares = translate_part(pipe, Inputs.raw([*ADULT.columns])).probabilities
     assert shares is not None
-    said = Program(shares, [*ADULT.columns]).predict(LOST_ADULT[:2000])
-    np.testing.assert_allclose(said, pipe.predict_proba(LOST_ADULT[:2000]), atol=1e-9)
+    predicted = Program(shares, [*ADULT.columns]).predict(LOST_ADULT[:2000])
+    np.testing.assert_allclose(predicted, pipe.predict_proba(LOST_ADULT[:2000]), atol=1e-9)
 
 
 @pytest.mark.parametrize("encoder", [ENCODERS[4], ENCODERS[8], ENCODERS[11]], ids=str)
-def test_trees_of_other_codes_of_adult(encoder):
+def test_trees_of_other_encodings_of_adult(encoder):
     pipe = usual(MODELS[1], encoder=encoder).fit(LOST_ADULT[:6000], TARGET[:6000])
-    program = says_the_same(pipe, LOST_ADULT[::6])
-    says_the_same(pipe, unseen(LOST_ADULT[:500]), program)
+    program = predicts_the_same(pipe, LOST_ADULT[::6])
+    predicts_the_same(pipe, unseen(LOST_ADULT[:500]), program)
 
 
 @pytest.mark.parametrize("binning", BINS[:2], ids=str)
 def test_trees_of_bins(binning):
     pipe = make_pipeline(SimpleImputer(), clone(binning), MODELS[1])
     X = LOST_ADULT[["age", "hours_per_week", "education_num"]]
-    program = says_the_same(pipe.fit(X, TARGET), X)
-    says_the_same(pipe, near_thresholds(program, X), program)
+    program = predicts_the_same(pipe.fit(X, TARGET), X)
+    predicts_the_same(pipe, near_thresholds(program, X), program)
 
 
 def test_trees_of_products():
     pipe = make_pipeline(StandardScaler(), PolynomialFeatures(3), MODELS[0])
     X = ADULT[NUMERIC][:4000]
-    says_the_same(pipe.fit(X, TARGET[:4000]), X)
+    predicts_the_same(pipe.fit(X, TARGET[:4000]), X)
 
 
 @pytest.mark.parametrize("model", [DecisionTreeRegressor(max_depth=6), RandomForestRegressor(5)])
 def test_regressors(model):
     pipe = usual(model, scaler=RobustScaler())
-    says_the_same(pipe.fit(LOST_ADULT[:900], ADULT["fnlwgt"][:900]), LOST_ADULT[:9000])
+    predicts_the_same(pipe.fit(LOST_ADULT[:900], ADULT["fnlwgt"][:900]), LOST_ADULT[:9000])
 
 
 @pytest.mark.parametrize("encoder", [HOT, ENCODERS[8], ENCODERS[11], ENCODERS[5]], ids=str)
@@ -210,12 +210,12 @@ def test_linear_models_on_adult(encoder, several):
     y = ADULT["race"] if several else TARGET
     model = LogisticRegression(max_iter=40, tol=0.1)
     pipe = usual(model, scaler=StandardScaler(), encoder=encoder)
-    program = says_the_same(pipe.fit(LOST_ADULT[:4000], y[:4000]), LOST_ADULT[:20000])
-    says_the_same(pipe, unseen(LOST_ADULT[:2000]), program)
+    program = predicts_the_same(pipe.fit(LOST_ADULT[:4000], y[:4000]), LOST_ADULT[:20000])
+    predicts_the_same(pipe, unseen(LOST_ADULT[:2000]), program)
     shares = translate_part(pipe, Inputs.raw([*ADULT.columns])).probabilities
     assert shares is not None
-    said = Program(shares, [*ADULT.columns]).predict(LOST_ADULT[:2000])
-    np.testing.assert_allclose(said, pipe.predict_proba(LOST_ADULT[:2000]), atol=1e-9)
+    predicted = Program(shares, [*ADULT.columns]).predict(LOST_ADULT[:2000])
+    np.testing.assert_allclose(predicted, pipe.predict_proba(LOST_ADULT[:2000]), atol=1e-9)
 
 
 def test_a_linear_model_weighs_raw_columns():
@@ -226,7 +226,7 @@ def test_a_linear_model_weighs_raw_columns():
     assert text.count("table(") == len(VERBAL)
 
 
-def test_guards_read_as_tests_of_raw_columns():
+def test_guards_are_tests_of_raw_columns():
     pipe = usual(MODELS[0], strategy="constant").fit(LOST_ADULT[:6000], TARGET[:6000])
     program = translate(pipe).without_missing(frozenset(ADULT.columns))
     guards = {program.text_of(node) for node in postorder(program.term) if node.tag == "compare"}
@@ -236,7 +236,7 @@ def test_guards_read_as_tests_of_raw_columns():
     assert Program.parse(str(program)) == program
 
 
-def test_every_part_knows_its_step():
+def test_every_part_has_its_step_as_origin():
     pipe = usual(MODELS[1], scaler=StandardScaler()).fit(LOST_ADULT[:900], TARGET[:900])
     program = translate(pipe)
     assert program.origin(Position(())) == Origin("model")
@@ -255,29 +255,29 @@ def test_a_pipeline_is_audited_on_the_raw_frame():
     pipe = make_pipeline(prep, DecisionTreeClassifier(max_leaf_nodes=30, random_state=0))
     pipe.fit(inputs, TARGET[:8000])
     married = ADULT["marital_status"][:8000].str.startswith("Married-c")
-    found = pu.audit(pipe, frame, protected={"married": married}, epsilon=0.1, delta=0.02)
-    assert found.complete
-    assert "relationship == 'Husband'" in {witness.term for witness in found.witnesses}
+    audit = pu.audit(pipe, frame, protected={"married": married}, epsilon=0.1, delta=0.02)
+    assert audit.complete
+    assert "relationship == 'Husband'" in {witness.term for witness in audit.witnesses}
     by_name = pu.audit(pipe, frame.assign(marital_status=married), protected="marital_status")
-    assert {w.id for w in by_name.witnesses} <= {w.id for w in found.witnesses}
+    assert {w.id for w in by_name.witnesses} <= {w.id for w in audit.witnesses}
 
 
 # Steps that do nothing, and what is refused
 
 
 @pytest.mark.parametrize("nothing", [None, "passthrough", FunctionTransformer()])
-def test_steps_that_do_nothing(nothing):
+def test_passthrough_steps_are_translated(nothing):
     tree = DecisionTreeClassifier(max_depth=4)
     pipe = Pipeline([("a", nothing), ("b", StandardScaler()), ("c", nothing), ("d", tree)])
-    assert says_the_same(pipe.fit(NUMBERS, Y), NUMBERS).inputs == (*NUMBERS.columns,)
+    assert predicts_the_same(pipe.fit(NUMBERS, Y), NUMBERS).inputs == (*NUMBERS.columns,)
     alone = Pipeline([("a", nothing), ("d", tree)])
-    assert "age" in says_the_same(alone.fit(NUMBERS, Y), NUMBERS).variables
+    assert "age" in predicts_the_same(alone.fit(NUMBERS, Y), NUMBERS).variables
 
 
 def test_a_pipeline_in_a_pipeline():
     inner = make_pipeline(StandardScaler(), MODELS[0])
     outer = Pipeline([("fill", SimpleImputer()), ("inner", inner)]).fit(HOLES, Y)
-    program = says_the_same(outer, HOLES)
+    program = predicts_the_same(outer, HOLES)
     assert program.origin(Position(())) == Origin("inner > decisiontreeclassifier", 0, 0)
 
 
@@ -301,7 +301,7 @@ OPAQUE = [
 
 
 @pytest.mark.parametrize(("transformer", "named"), OPAQUE, ids=["pca", "power", "function"])
-def test_what_is_not_supported_is_named_with_its_step(transformer, named):
+def test_the_error_names_the_unsupported_class_and_its_step(transformer, named):
     prep = ColumnTransformer([("odd", transformer, ["age", "gain"])])
     pipe = Pipeline([("prep", prep), ("tree", MODELS[0])]).fit(NUMBERS, Y)
     with pytest.raises(TranslationError, match="prep > odd") as caught:
@@ -344,10 +344,10 @@ def test_an_opaque_step_of_a_pipeline():
 def test_forty_trees_on_every_row_of_adult(scaler):
     forest = RandomForestClassifier(40, max_depth=9, random_state=0)
     pipe = usual(forest, scaler=scaler).fit(LOST_ADULT, TARGET)
-    says_the_same(pipe, LOST_ADULT)
+    predicts_the_same(pipe, LOST_ADULT)
 
 
-# What models are given in audits
+# Rows passed to models in audits
 
 PROTECTED = {"z": np.arange(len(NUMBERS)) % 2}
 
@@ -361,14 +361,14 @@ PROTECTED = {"z": np.arange(len(NUMBERS)) % 2}
         make_pipeline("passthrough", FunctionTransformer()),
     ],
 )
-def test_names_are_those_of_the_first_part_that_does_something(first):
+def test_names_come_from_the_first_part_that_is_not_a_passthrough(first):
     columns = ColumnTransformer([("a", StandardScaler(), [0, 1])], remainder="passthrough")
     pipe = make_pipeline(first, columns, clone(MODELS[0])).fit(NUMBERS, Y)
-    assert says_the_same(pipe, NUMBERS).inputs == (*NUMBERS.columns,)
+    assert predicts_the_same(pipe, NUMBERS).inputs == (*NUMBERS.columns,)
     assert pu.audit(pipe, NUMBERS, PROTECTED).complete
 
 
-def test_columns_that_are_chosen_by_name_after_a_step_that_does_nothing():
+def test_columns_can_be_selected_by_name_after_a_passthrough():
     columns = ColumnTransformer([("a", StandardScaler(), ["age", "gain"])])
     pipe = make_pipeline("passthrough", columns, clone(MODELS[0])).fit(NUMBERS, Y)
     assert pu.audit(pipe, NUMBERS[NUMBERS.columns[::-1]].assign(more=1), PROTECTED).complete
@@ -384,23 +384,23 @@ def test_columns_that_are_chosen_by_name_after_a_step_that_does_nothing():
     ],
     ids=["missing", "infinite", "words", "dates"],
 )
-def test_rows_that_the_model_itself_refuses(rows, why):
+def test_the_error_of_a_model_that_rejects_the_rows_is_reported(rows, why):
     pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(NUMBERS, Y)
     for decision in (None, pu.Threshold(0.3), pu.Positive(1), pu.TopK(3)):
         with pytest.raises(DataError, match=f"the Pipeline cannot predict these rows .*{why}"):
             pu.audit(pipe, rows, PROTECTED, decision=decision)
 
 
-def test_an_unsupported_class_is_refused_in_a_few_lines():
+def test_the_error_for_an_unsupported_class_is_short():
     pipe = make_pipeline(PCA(2), clone(MODELS[0])).fit(NUMBERS, Y)
     with pytest.raises(TranslationError) as caught:
         translate(pipe)
-    said = str(caught.value)
-    assert said.startswith("cannot translate a sklearn.decomposition._pca.PCA (step 'pca') as a")
-    assert "trees, forests, linear models," in said
-    assert "proxyuse.models.supported_table()" in said
-    assert said.endswith("or pass opaque=True and its outputs as columns")
-    assert len(said) < 500
+    message = str(caught.value)
+    assert message.startswith("cannot translate a sklearn.decomposition._pca.PCA (step 'pca') as a")
+    assert "trees, forests, linear models," in message
+    assert "proxyuse.models.supported_table()" in message
+    assert message.endswith("or pass opaque=True and its outputs as columns")
+    assert len(message) < 500
 
 
 @pytest.mark.parametrize("transformer", [StandardScaler(), ColumnTransformer([("a", HOT, [0])])])

@@ -73,18 +73,18 @@ def made(target="two words", rows=X):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_labels_are_the_models_own(target):
+def test_labels_keep_the_type_of_the_model(target):
     model, estimator = made(target)
     assert isinstance(estimator, ProgramClassifier)
     assert estimator.classes_.dtype == model.classes_.dtype
     assert estimator.classes_.tolist() == model.classes_.tolist()
-    found = estimator.predict(X)
-    assert found.dtype == model.predict(X).dtype
-    assert found.tolist() == model.predict(X).tolist()
+    predicted = estimator.predict(X)
+    assert predicted.dtype == model.predict(X).dtype
+    assert predicted.tolist() == model.predict(X).tolist()
     assert estimator.score(X, TARGETS[target]) == model.score(X, TARGETS[target])
 
 
-def test_a_regressor_says_float64():
+def test_a_regressor_predicts_float64():
     model = DecisionTreeRegressor(max_depth=3).fit(X, GROUPS)  # leaves may be whole numbers
     estimator = program_estimator(translate(model), model)
     assert isinstance(estimator, ProgramRegressor)
@@ -114,7 +114,7 @@ def test_a_regressor_says_float64():
         ("[x, 1]", None),
     ],
 )
-def test_without_a_model_the_program_tells_what_it_is(text, classes):
+def test_without_a_model_the_program_determines_the_kind_of_estimator(text, classes):
     estimator = program_estimator(Program.parse(text))
     assert is_classifier(estimator) == (classes is not None)
     assert is_regressor(estimator) == (classes is None)
@@ -123,8 +123,8 @@ def test_without_a_model_the_program_tells_what_it_is(text, classes):
         assert [type(label) for label in estimator.classes_.tolist()] == [type(c) for c in classes]
 
 
-def test_words_that_only_the_data_knows_are_refused():
-    with pytest.raises(LanguageError, match="depends on the data"):
+def test_categories_that_depend_on_the_data_are_refused():
+    with pytest.raises(LanguageError, match="depend on the data"):
         program_estimator(Program.parse("ite(x <= 1, 'a', job)"))
     assert possible_outputs(Program.parse("ite(x <= 1, 'a', job)").term) is None
 
@@ -138,10 +138,10 @@ def test_a_decision_has_its_own_labels(decision):
     assert len(estimator.classes_) == 2
 
 
-def test_an_output_that_is_no_class_is_an_error_that_names_the_row():
+def test_the_error_for_an_output_that_is_not_a_class_names_the_row():
     estimator = program_estimator(Program.parse("ite(x <= 1, 'b', missing)"))
     assert estimator.predict({"x": [0, 1]}).tolist() == ["b", "b"]
-    with pytest.raises(DataError, match=r"row 1 .* says missing, .* classes 'b'"):
+    with pytest.raises(DataError, match=r"row 1 .* classes 'b', got missing"):
         estimator.predict({"x": [0, 2, 3]})
     assert not hasattr(estimator, "predict_proba")
 
@@ -155,10 +155,10 @@ def test_random_programs(term, data):
     except LanguageError:
         return
     if any(isinstance(value, str) for value in expected) and is_regressor(estimator):
-        return  # a column of words alone
-    lost = [value is None or value != value for value in expected]
-    if is_classifier(estimator) and any(lost):
-        with pytest.raises(DataError, match="says missing"):
+        return  # a column that contains only strings
+    missing = [value is None or value != value for value in expected]
+    if is_classifier(estimator) and any(missing):
+        with pytest.raises(DataError, match="got missing"):
             estimator.predict(data)
     else:
         np.testing.assert_array_equal(np.array(expected), np.asarray(estimator.predict(data)))
@@ -167,7 +167,7 @@ def test_random_programs(term, data):
 # Rows
 
 
-def test_rows_of_every_kind():
+def test_rows_can_come_from_any_library():
     model, estimator = made()
     expected = model.predict(X).tolist()
     assert estimator.predict(X[["gain", "age", "hours per week"]]).tolist() == expected
@@ -179,14 +179,14 @@ def test_rows_of_every_kind():
     assert estimator.predict(X.iloc[:0]).tolist() == []
 
 
-def test_a_model_that_saw_no_names():
+def test_a_model_fitted_without_names():
     model, estimator = made(rows=X.to_numpy())
     expected = model.predict(X.to_numpy()).tolist()
     assert not hasattr(estimator, "feature_names_in_")
     assert estimator.n_features_in_ == 3
     assert estimator.predict(X.to_numpy()).tolist() == expected
     assert estimator.predict(X.to_numpy().tolist()).tolist() == expected
-    assert estimator.predict(X).tolist() == expected  # by place
+    assert estimator.predict(X).tolist() == expected  # by position
     with pytest.raises(DataError, match="has no column"):
         estimator.predict(X[["age", "gain"]])
 
@@ -200,7 +200,7 @@ def test_rows_of_mixed_kinds():
     assert estimator.predict(np.array(rows, dtype=object)).tolist() == expected
 
 
-def test_rows_that_do_not_fit():
+def test_rows_with_the_wrong_columns_are_refused():
     _, estimator = made(rows=X.to_numpy())
     with pytest.raises(ValueError, match="X has 2 features, but ProgramClassifier is expecting 3"):
         estimator.predict(X.to_numpy()[:, :2])
@@ -213,7 +213,7 @@ def test_rows_that_do_not_fit():
         named.fit(X.drop(columns="age"))
 
 
-# As scikit-learn wants it
+# The scikit-learn interface
 
 
 @pytest.mark.parametrize("kind", [ProgramClassifier, ProgramRegressor])
@@ -267,11 +267,11 @@ def test_pipelines_and_cross_validation():
 
 def test_permutation_importance():
     _, estimator = made()
-    found = permutation_importance(
+    importances = permutation_importance(
         estimator, X, TARGETS["two words"], n_repeats=2, random_state=0
     ).importances_mean
-    assert found[0] > 0
-    assert found[1] < found[0]
+    assert importances[0] > 0
+    assert importances[1] < importances[0]
 
 
 ARRAY = X.to_numpy()
@@ -291,7 +291,7 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", [ProgramClassifier, ProgramRegressor])
-def test_checks_of_scikit_learn(check, kind):
+def test_the_estimator_checks_of_scikit_learn_pass(check, kind):
     check(kind.__name__, kind())
 
 
@@ -326,7 +326,7 @@ def test_pickles_hold_text_and_skops_files_load(target, tmp_path):
         {"more": 1},
     ],
 )
-def test_a_file_that_is_no_estimator_is_refused(changed, tmp_path):
+def test_an_inconsistent_file_is_refused(changed, tmp_path):
     _, estimator = made()
     estimator.__dict__.update(changed)
     skops.io.dump(estimator, tmp_path / "model.skops")
@@ -385,11 +385,11 @@ def test_it_is_translated_to_its_program(target):
 def test_it_is_audited_like_the_model():
     forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, TARGETS["two words"])
     data = X.assign(old=X["age"] > 50)
-    found = [
+    audits = [
         pu.audit(audited, data, "old", epsilon=0.1, delta=0.01)
         for audited in (forest, program_estimator(translate(forest), forest))
     ]
-    ids = [[witness.id for witness in audit.witnesses] for audit in found]
+    ids = [[witness.id for witness in audit.witnesses] for audit in audits]
     assert ids[0]
     assert ids[0] == ids[1]
 
@@ -405,6 +405,6 @@ def test_it_is_translated_inside_a_pipeline_and_without_names():
     assert translate(pipeline[-1], ["a", "b", "c"]).inputs == ("a", "b", "c")
 
 
-def test_a_wrong_text_is_told():
+def test_the_error_shows_what_is_wrong_in_the_text():
     with pytest.raises(Exception, match="expected"):
         translate(ProgramRegressor("1 +"))

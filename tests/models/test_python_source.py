@@ -1,4 +1,4 @@
-"""The Python source of a program says, row by row, what the program says."""
+"""The Python source of a program predicts what the program predicts, row by row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from tests.strategies import columns, terms
 
 
 def run(program, rows, name="predict"):
-    """What the source says of each row."""
+    """The prediction of the source for each row."""
     module: dict[str, Any] = {}
     exec(compile(python_source(program, name), "<source>", "exec"), module)
     return [module[name](row) for row in rows]
@@ -68,17 +68,17 @@ def missing(value):
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def same(said, expected, *, exactly):
+def same(value, expected, *, exactly):
     """Whether two outputs are one; numbers behind exponentials to the last bits."""
     if isinstance(expected, list):
-        return len(said) == len(expected) and all(
-            same(a, b, exactly=exactly) for a, b in zip(said, expected, strict=True)
+        return len(value) == len(expected) and all(
+            same(a, b, exactly=exactly) for a, b in zip(value, expected, strict=True)
         )
-    if missing(said) or missing(expected):
-        return missing(said) and missing(expected)
+    if missing(value) or missing(expected):
+        return missing(value) and missing(expected)
     if isinstance(expected, float) and not exactly:
-        return math.isclose(said, expected, rel_tol=1e-12, abs_tol=1e-300)
-    return said == expected
+        return math.isclose(value, expected, rel_tol=1e-12, abs_tol=1e-300)
+    return value == expected
 
 
 INEXACT = {Function.EXP, Function.LOG, Function.SIGMOID, Function.SOFTMAX}
@@ -89,12 +89,12 @@ def agrees(program, data, rows=None):
     exactly = not any(
         isinstance(term, Call) and term.function in INEXACT for term in program.points.terms
     )
-    found = run(program, rows_of(data) if rows is None else rows)
+    outputs = run(program, rows_of(data) if rows is None else rows)
     expected = program.predict(data).tolist()
-    assert len(found) == len(expected)
+    assert len(outputs) == len(expected)
     wrong = [
         (number, a, b)
-        for number, (a, b) in enumerate(zip(found, expected, strict=True))
+        for number, (a, b) in enumerate(zip(outputs, expected, strict=True))
         if not same(a, b, exactly=exactly)
     ]
     assert not wrong, wrong[:5]
@@ -163,11 +163,11 @@ EDGES = {
         *(f"float32: x {relation} 0.1" for relation in Relation),
     ],
 )
-def test_edges_of_every_operator(text):
+def test_edge_cases_of_every_operator(text):
     agrees(Program.parse(text), EDGES)
 
 
-def test_missing_words_compared_in_float32():
+def test_missing_strings_can_be_compared_in_float32():
     term = Compare(Relation.EQ, Var("word"), Var("word"), precision=Precision.FLOAT32)
     agrees(Program(term), EDGES)
 
@@ -206,7 +206,7 @@ def test_models(name, classes):
     rows = np.vstack([X.to_numpy()[:200], *near_thresholds(program, X)[:600]])
     if name not in ("histogram boosting", "tree", "forest"):
         rows = rows[~np.isnan(rows).any(axis=1)]
-    data = {name: rows[:, place] for place, name in enumerate(program.inputs)}
+    data = {name: rows[:, column] for column, name in enumerate(program.inputs)}
     agrees(program, data)
 
 
@@ -260,7 +260,7 @@ def test_deep_programs(shape):
     agrees(program, {name: DEEP_DATA[name] for name in ("x", "y")})
 
 
-def test_a_deep_tree_is_indented_only_so_far():
+def test_the_indentation_of_a_deep_tree_is_limited():
     rng = np.random.default_rng(0)
     X = np.exp(rng.normal(size=(3000, 2)) * 5)
     model = DecisionTreeClassifier(random_state=0, splitter="random").fit(
@@ -299,8 +299,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_names_and_words_are_quoted(text):
-    said = lookup(Var("other"), [(text, text)], "no")
+def test_names_and_categories_are_quoted(text):
+    table = lookup(Var("other"), [(text, text)], "no")
     tests: list[Term] = [
         Compare(Relation.EQ, Var("other"), Const(text)),
         member(Var("other"), [text]),
@@ -309,9 +309,9 @@ def test_names_and_words_are_quoted(text):
     ]
     data = {text: [0.0, 2.0, math.nan], "other": [text, "b", None]}
     rows = rows_of(data)
-    for term in [said, *tests, Argmax(vector(Var(text), Const(1.0)), (text, "no"))]:
+    for term in [table, *tests, Argmax(vector(Var(text), Const(1.0)), (text, "no"))]:
         program = Program(term)
-        found = run(program, rows)
+        outputs = run(program, rows)
         tree = ast.parse(python_source(program))
         called = {
             n.func.id
@@ -322,30 +322,30 @@ def test_names_and_words_are_quoted(text):
         assert [n.names[0].name for n in ast.walk(tree) if isinstance(n, ast.Import)] == ["math"]
         if text != "\ud800" or term in tests:
             expected = program.predict({k: data[k] for k in program.variables}).tolist()
-            assert found == expected
+            assert outputs == expected
 
 
 @given(st.text(max_size=8), st.text(max_size=8))
-def test_any_names(name, word):
+def test_any_name_and_category_can_be_quoted(name, word):
     term = Compare(Relation.NE, Var(name), Const(word))
-    (found,) = run(Program(term), [{name: word + "!"}])
-    assert found is True
+    (output,) = run(Program(term), [{name: word + "!"}])
+    assert output is True
 
 
 @pytest.mark.parametrize("name", ["", "a b", "class", "_row", "float", "math", "x\n", "1x", "f()"])
-def test_names_of_functions_are_checked(name):
+def test_the_name_of_the_function_is_checked(name):
     with pytest.raises(LanguageError, match="cannot be called"):
         python_source(Program.parse("x"), name)
 
 
-def test_another_name():
+def test_the_function_can_have_another_name():
     assert run(Program.parse("x + 1"), [{"x": 1}], name="score") == [2.0]
 
 
 # The module
 
 
-def test_a_module_stands_alone(tmp_path):
+def test_a_module_needs_only_the_standard_library(tmp_path):
     X, y = sample("contraceptive", 300)
     program = translate(RandomForestClassifier(5, random_state=0).fit(X, y))
     (tmp_path / "model.py").write_text(python_source(program), encoding="utf-8")
@@ -364,7 +364,7 @@ def test_a_module_stands_alone(tmp_path):
     assert json.loads(done.stdout) == program.predict(X).tolist()
 
 
-def test_the_source_is_the_same_each_time_and_says_what_it_was_made_of():
+def test_the_source_is_deterministic_and_describes_its_program():
     program = Program.parse("ite(age <= 30, 0, 1)")
     text = python_source(program)
     assert text == python_source(Program.parse(str(program)))
@@ -385,17 +385,17 @@ def test_a_forest_has_a_function_for_each_tree():
     assert len(functions) == 7
 
 
-@pytest.mark.parametrize("gone", [None, math.nan, pd.NA, np.float32("nan")])
-def test_all_missing_values_are_one(gone):
+@pytest.mark.parametrize("absent", [None, math.nan, pd.NA, np.float32("nan")])
+def test_all_missing_values_are_the_same(absent):
     program = Program.parse("ite(x <=? 1, 'yes', 'no')")
-    assert run(program, [{"x": gone}, {"x": np.float32(2)}, {"x": 1}]) == ["yes", "no", "yes"]
+    assert run(program, [{"x": absent}, {"x": np.float32(2)}, {"x": 1}]) == ["yes", "no", "yes"]
 
 
-def test_truths_of_numpy():
+def test_booleans_of_numpy_are_accepted():
     program = Program.parse("ite(flag, 'yes', 'no')")
     assert run(program, [{"flag": np.True_}, {"flag": np.False_}]) == ["yes", "no"]
 
 
-def test_a_column_that_is_not_there():
+def test_a_missing_column_is_a_key_error():
     with pytest.raises(KeyError, match="x"):
         run(Program.parse("x + 1"), [{"y": 1}])

@@ -15,7 +15,7 @@ from proxyuse.lang.positions import Site
 from proxyuse.models.features import Coded, Computed, Feature, Fixed, Inputs, Mapped
 from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
-from tests.faithful import DATA, says_the_same
+from tests.faithful import DATA, predicts_the_same
 
 imodels = pytest.importorskip("imodels")
 
@@ -39,7 +39,7 @@ def bayesian(X, y, **options):
 
 
 def says_all_the_same(model, X):
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     assert Program.parse(str(program)) == program
     body = translate_part(model, Inputs.raw(program.inputs))
     assert body.probabilities is not None
@@ -71,7 +71,7 @@ def test_a_bayesian_list_on_the_bundled_data(data):
 
 
 @given(st.integers(0, 2**31), st.sampled_from(OF_THRESHOLDS), st.integers(1, 4), st.booleans())
-def test_values_at_and_next_to_a_cutoff_go_the_same_way(seed, kind, features, close):
+def test_values_at_and_next_to_a_cutoff_satisfy_the_same_rules(seed, kind, features, close):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(30, features)) * (0.1 + 1e-9 * close)
     y = rng.permutation(np.arange(30) % 2)
@@ -90,7 +90,7 @@ def test_values_at_and_next_to_a_cutoff_go_the_same_way(seed, kind, features, cl
             row[rule["index_col"]] = value
             rows.append(row)
     if rows:
-        says_the_same(model, np.array(rows), program)
+        predicts_the_same(model, np.array(rows), program)
 
 
 @given(st.integers(0, 2**31), st.integers(1, 3))
@@ -106,7 +106,7 @@ def test_features_of_0_and_1(seed, width):
     says_all_the_same(model, rows)
 
 
-def test_other_numbers_than_1_do_not_fulfil_a_rule():
+def test_only_1_satisfies_a_rule():
     X, y = two_classes("contraceptive", 300)
     X = (X.median() < X).astype(float)
     model = bayesian(X, y)
@@ -134,7 +134,7 @@ def test_classes_of_any_type(kind, classes):
     assert program.predict(X).dtype.kind == {"U": "O", "b": "b"}.get(y.dtype.kind, "f")
 
 
-def test_names_given_to_fit_are_for_printing_only():
+def test_names_passed_to_fit_are_only_for_printing():
     rng = np.random.default_rng(1)
     X = (rng.random((90, 2)) < 0.5).astype(float)
     for model in (GREEDY(), BAYESIAN(max_iter=300, n_chains=1)):
@@ -146,7 +146,7 @@ def test_names_given_to_fit_are_for_printing_only():
 # Form
 
 
-def test_rules_stand_in_the_order_of_the_list():
+def test_rules_keep_the_order_of_the_list():
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, dtype=float)
     y = [0, 1, 1, 1] * 5
     model = GREEDY(max_depth=2).fit(X, y)
@@ -174,7 +174,7 @@ def test_features_of_one_rule_are_joined():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_part_knows_its_rule(kind):
+def test_every_part_has_its_rule_as_origin(kind):
     X, y = two_classes("contraceptive", 400)
     if kind is BAYESIAN:
         X = (X.median() < X).astype(float)
@@ -215,7 +215,7 @@ COLUMNS = np.column_stack([
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
-def test_features_are_said_in_the_columns_they_come_from(kind, seed):
+def test_features_are_expressed_in_raw_columns(kind, seed):
     rng = np.random.default_rng(seed)
     chosen = [0, 1, 2, 4, 5] if kind is BAYESIAN else [0, 1, 2, 3, 4, 5]
     X, features = COLUMNS[:, chosen], tuple(FEATURES[i] for i in chosen)

@@ -149,6 +149,6 @@ def test_each_supported_class_is_translated(name: str) -> None:
     assert program.origins
 
 
-def test_the_page_shows_the_table_as_it_is() -> None:
+def test_the_documentation_shows_the_current_table() -> None:
     page = Path(__file__).parents[2] / "docs" / "models.md"
     assert supported_table() in page.read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def stump(**options):
         ({"members": {0: ("a",)}}, "ite(x == 'a', 1, 2)"),
     ],
 )
-def test_what_a_node_asks(options, text):
+def test_the_test_of_each_node(options, text):
     table = stump(**options)
     table.check(1)
     (term,), _ = packed_trees([table], [Raw("x")], "t", [4])
@@ -55,7 +55,7 @@ def test_what_a_node_asks(options, text):
         ({0: ()}, "has no categories"),
     ],
 )
-def test_categories_in_the_wrong_place_are_refused(members, message):
+def test_categories_at_the_wrong_node_are_refused(members, message):
     with pytest.raises(TranslationError, match=message):
         stump(members=members).check(1)
 
@@ -75,11 +75,11 @@ def test_categories_in_the_wrong_place_are_refused(members, message):
 def test_categories_of_any_feature(feature, codes, true_for, missing):
     test = among(feature, codes, missing)
     jobs = ["clerk", "cook", "judge", "unseen", None]
-    found = Program(test.term, ["job"]).predict({"job": jobs}) != test.opposite
-    assert found.tolist() == [job in true_for if job else missing for job in jobs]
+    answers = Program(test.term, ["job"]).predict({"job": jobs}) != test.opposite
+    assert answers.tolist() == [job in true_for if job else missing for job in jobs]
 
 
-def test_a_constant_is_among_some_values_or_not():
+def test_membership_of_a_constant_is_a_constant():
     assert among(Fixed(2.0), (1.0, 2.0), False).term == Const(True)
     assert among(Fixed(3.0), (1.0, 2.0), True).term == Const(False)
     assert among(Fixed(math.nan), (1.0, 2.0), True).term == Const(True)
@@ -88,14 +88,14 @@ def test_a_constant_is_among_some_values_or_not():
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize("threshold", [-2.0, -1.0, -0.5, 0.0, 1.0, 3.0])
 @pytest.mark.parametrize("strict", [True, False])
-def test_numbers_that_stand_for_missing_ones_go_their_way(missing, threshold, strict):
+def test_markers_of_missing_values_follow_their_direction(missing, threshold, strict):
     feature = TreatedAsMissing(Raw("x"), -1.0, 1.0)
     test = feature.at_most(threshold, Precision.FLOAT64, missing, strict=strict)
     numbers = np.array([-9.0, -2.0, -1.0, -0.5, 0.0, 1.0, 1.5, 3.0, 9.0, np.nan])
-    lost = np.isnan(numbers) | (np.abs(numbers) <= 1)
+    marked = np.isnan(numbers) | (np.abs(numbers) <= 1)
     below = numbers < threshold if strict else numbers <= threshold
-    found = Program(test.term, ["x"]).predict({"x": numbers}) != test.opposite
-    assert found.tolist() == np.where(lost, missing, below).tolist()
+    answers = Program(test.term, ["x"]).predict({"x": numbers}) != test.opposite
+    assert answers.tolist() == np.where(marked, missing, below).tolist()
 
 
 def test_a_probability_above_one_half_is_a_comparison_of_the_score():
@@ -105,6 +105,6 @@ def test_a_probability_above_one_half_is_a_comparison_of_the_score():
 
     test = above_one_half(Var("x"), probability)
     scores = np.array([-1.0, -1e-17, 0.0, 1e-17, 1e-16, 1e-15, 1.0])
-    found = Program(test, ["x"]).predict({"x": scores})
-    assert found.tolist() == (probability(scores) > 0.5).tolist()
-    assert not found[3]
+    answers = Program(test, ["x"]).predict({"x": scores})
+    assert answers.tolist() == (probability(scores) > 0.5).tolist()
+    assert not answers[3]

@@ -27,7 +27,7 @@ from proxyuse.models.features import Raw
 from proxyuse.models.registry import translate
 from proxyuse.models.tree_table import LEAF, TreeTable, packed_trees
 from proxyuse.program import Origin, Program
-from tests.faithful import DATA, says_the_same
+from tests.faithful import DATA, predicts_the_same
 
 CLASSIFIERS = [DecisionTreeClassifier, ExtraTreeClassifier]
 REGRESSORS = [DecisionTreeRegressor, ExtraTreeRegressor]
@@ -61,49 +61,49 @@ def near_thresholds(model, X):
 @pytest.mark.parametrize("data", DATA)
 def test_classifiers_on_the_bundled_data(kind, data):
     X, y = DATA[data]()
-    says_the_same(kind(max_leaf_nodes=200, random_state=0).fit(X, y), X)
+    predicts_the_same(kind(max_leaf_nodes=200, random_state=0).fit(X, y), X)
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
 def test_regressors_on_the_bundled_data(kind):
     X, y = DATA["student"]()
-    says_the_same(kind(random_state=0).fit(X, y), X)
+    predicts_the_same(kind(random_state=0).fit(X, y), X)
 
 
 SIZE = st.integers(1, 40)
 
 
 @given(st.integers(0, 2**32 - 1), SIZE, st.sampled_from(CLASSIFIERS + REGRESSORS), st.booleans())
-def test_values_at_and_next_to_a_threshold_go_the_same_way(seed, n, kind, close):
+def test_values_at_and_next_to_a_threshold_take_the_same_branch(seed, n, kind, close):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) * (1e-7 if close else 1.0) + (1.0 if close else 0.0)
     y = rng.integers(0, 3, n)
     model = kind(random_state=seed % 1000).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     if model.tree_.node_count > 1:
-        says_the_same(model, near_thresholds(model, X), program)
+        predicts_the_same(model, near_thresholds(model, X), program)
 
 
-def test_without_rounding_some_rows_would_go_the_other_way():
+def test_without_rounding_some_rows_would_take_the_other_branch():
     model = DecisionTreeClassifier().fit([[0.1], [0.2]], [0, 1])
     rows = near_thresholds(model, [[0.0]])
     exact = Program.parse(str(translate(model)).replace("float32: ", ""))
     assert (exact.predict(rows) != model.predict(rows)).any()
-    says_the_same(model, rows)
+    predicts_the_same(model, rows)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
 @pytest.mark.parametrize("seen", [True, False])
-def test_missing_values_go_the_way_the_tree_sends_them(kind, seen):
+def test_missing_values_follow_the_direction_of_each_node(kind, seen):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    lost = rng.random(X.shape) < 0.2
-    holes = np.where(lost, np.nan, X)
+    missing = rng.random(X.shape) < 0.2
+    holes = np.where(missing, np.nan, X)
     for seed in range(5):
         model = kind(random_state=seed, max_leaf_nodes=40).fit(holes if seen else X, y)
-        says_the_same(model, holes)
-        says_the_same(model, np.full((1, 4), np.nan))
+        predicts_the_same(model, holes)
+        predicts_the_same(model, np.full((1, 4), np.nan))
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_classes_of_any_type_and_number(kind, classes):
     X = rng.normal(size=(90, 3))
     y = np.array(classes)[rng.integers(0, len(classes), 90)]
     model = kind(random_state=0, max_depth=4).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     assert program.predict(X).dtype.kind == {"U": "O", "b": "b"}.get(y.dtype.kind, "f")
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
 def test_a_tree_of_a_single_node_is_a_constant(kind):
     model = kind().fit([[1.0], [2.0]], [1, 1])
-    program = says_the_same(model, np.array([[5.0], [np.inf - np.inf]]))
+    program = predicts_the_same(model, np.array([[5.0], [np.inf - np.inf]]))
     assert isinstance(program.term, Const)
     assert program.inputs == ("x0",)
     assert program.origin(Position(())) == Origin(kind.__name__, 0, 0)
@@ -132,7 +132,7 @@ def test_a_tree_of_a_single_node_is_a_constant(kind):
 
 def test_a_tie_in_a_leaf_goes_to_the_first_class():
     model = DecisionTreeClassifier(max_depth=1).fit([[0], [0], [1], [1]], ["b", "a", "b", "a"])
-    says_the_same(model, np.array([[0.0], [1.0]]))
+    predicts_the_same(model, np.array([[0.0], [1.0]]))
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_a_tie_in_a_leaf_goes_to_the_first_class():
         {"monotonic_cst": [1, 0, -1]}, {"splitter": "random"}, {"min_weight_fraction_leaf": 0.1},
     ],
 )  # fmt: skip
-def test_options_of_training_do_not_matter(options):
+def test_training_options_do_not_matter(options):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(200, 3))
     y = (X[:, 0] - X[:, 2] + rng.normal(size=200) > 0).astype(int)
-    says_the_same(DecisionTreeClassifier(random_state=0, **options).fit(X, y), X)
+    predicts_the_same(DecisionTreeClassifier(random_state=0, **options).fit(X, y), X)
 
 
 # Names
@@ -168,7 +168,7 @@ def test_names_come_from_the_data_frame_the_tree_was_fitted_on():
     assert program.predict(frame).tolist() == [0, 1, 0, 1]
 
 
-def test_a_tree_that_saw_no_names_has_x0_x1():
+def test_a_tree_fitted_without_names_has_inputs_x0_x1():
     program = translate(small(ARRAY))
     assert program.inputs == ("x0", "x1")
     assert program.predict(ARRAY).tolist() == [0, 1, 0, 1]
@@ -178,7 +178,7 @@ def test_a_tree_that_saw_no_names_has_x0_x1():
     "names", [["a", "b"], ("a", "b"), np.array(["a", "b"]), pd.Index(["a", "b"])]
 )
 @pytest.mark.parametrize("fitted", [None, ["age", "pay"]])
-def test_names_can_be_given(names, fitted):
+def test_the_caller_can_pass_names(names, fitted):
     assert translate(small(ARRAY, fitted), names).inputs == ("a", "b")
 
 
@@ -193,7 +193,7 @@ def test_two_equal_names_are_refused():
         translate(small(ARRAY), ["a", "a"])
 
 
-def test_a_program_is_handed_back():
+def test_translating_a_program_returns_it():
     program = Program.parse("x")
     assert translate(program) is program
 
@@ -201,7 +201,7 @@ def test_a_program_is_handed_back():
 # Origins
 
 
-def test_every_part_knows_its_node():
+def test_every_part_has_its_node_as_origin():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 3))
     model = DecisionTreeClassifier(random_state=0, max_depth=4).fit(X, X[:, 0] * X[:, 1] > 0)
@@ -239,7 +239,7 @@ def test_several_outputs_are_refused(kind):
     "model",
     [None, 3, b"x", len, KNeighborsClassifier(), MLPClassifier()],
 )  # fmt: skip
-def test_a_model_that_is_not_known_is_refused_with_those_that_are(model):
+def test_the_error_for_an_unknown_model_lists_the_supported_ones(model):
     with pytest.raises(TranslationError, match=r"cannot translate .* supported: trees, forests"):
         translate(model)
 
@@ -256,12 +256,12 @@ def test_text_is_refused_with_the_advice_to_parse_it():
 
 
 @pytest.mark.parametrize("names", ["ab", 3, iter(["a", "b"])])
-def test_names_that_are_no_sequence_are_refused(names):
+def test_names_must_be_a_sequence(names):
     with pytest.raises(TranslationError, match="expected a sequence of names"):
         translate(small(ARRAY), names)
 
 
-def test_classes_the_language_does_not_have_are_refused():
+def test_labels_of_unsupported_types_are_refused():
     with pytest.raises(LanguageError, match="not a constant"):
         translate(DecisionTreeClassifier().fit(ARRAY, np.array([b"a", b"b", b"a", b"b"])))
 
@@ -270,7 +270,7 @@ def test_a_subclass_is_translated_like_its_base():
     class Mine(DecisionTreeClassifier):  # type: ignore[misc]
         pass
 
-    says_the_same(Mine().fit(ARRAY, [0, 1, 0, 1]), ARRAY)
+    predicts_the_same(Mine().fit(ARRAY, [0, 1, 0, 1]), ARRAY)
 
 
 # Tree tables
@@ -289,7 +289,7 @@ def table(left, right, feature=None, threshold=None, leaves=None):
     )
 
 
-def test_a_sound_table_becomes_nested_ites():
+def test_a_valid_table_becomes_nested_ites():
     sound = table([1, LEAF, 3, LEAF, LEAF], [2, LEAF, 4, LEAF, LEAF], [0, 0, 1, 0, 0])
     sound.check(2)
     (term,), origins = packed_trees([sound], [Raw("a"), Raw("b")], "t", [7])
@@ -325,7 +325,7 @@ def test_a_table_that_is_not_a_tree_is_refused(bad, message):
         bad.check(2)
 
 
-def test_what_a_leaf_would_compare_does_not_matter():
+def test_the_feature_and_threshold_of_a_leaf_do_not_matter():
     table([1, LEAF, LEAF], [2, LEAF, LEAF], [0, -2, 99], [0.0, np.nan, np.inf]).check(1)
 
 
@@ -346,4 +346,4 @@ def test_importing_and_using_proxyuse_does_not_import_other_libraries():
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_a_large_tree_on_every_row_of_adult(kind):
     X, y = DATA["adult"]()
-    says_the_same(kind(max_leaf_nodes=2000, random_state=0).fit(X, y), X)
+    predicts_the_same(kind(max_leaf_nodes=2000, random_state=0).fit(X, y), X)

@@ -177,7 +177,7 @@ def saved(model):
 
 
 def constant_at(program, site, X, rng):
-    """What a part says of some row, or now and then the mean."""
+    """The value of a part for some row, or sometimes the mean."""
     values = Program(program.points.term_at(site), program.inputs).predict(X)
     labels = site == Site(0) and isinstance(program.term, Ite | Argmax)
     numbers = values.dtype == np.float64 and not labels and np.isfinite(values).all()
@@ -219,10 +219,10 @@ def sites(program, kind):
 def repaired(program, kind, X, rng, count):
     """The program with some repairs of one kind, one after the other."""
     for _ in range(count):
-        found = sites(program, kind)
-        if not found:
+        candidates = sites(program, kind)
+        if not candidates:
             break
-        site = found[rng.integers(len(found))]
+        site = candidates[rng.integers(len(candidates))]
         if kind == "operands":
             point, choices = site
             size = rng.integers(2, len(choices))
@@ -231,10 +231,10 @@ def repaired(program, kind, X, rng, count):
     return program
 
 
-# What is asked of a written model
+# Properties of a written model
 
 
-def says_what_the_program_says(model, program, X):
+def predicts_what_the_program_computes(model, program, X):
     tolerance = SINGLE if is_xgboost(model) else DOUBLE
     check_predictions(model, program, X, tolerance)
     again = translate(model, program.inputs)
@@ -245,12 +245,12 @@ def says_what_the_program_says(model, program, X):
             return
         shares = model.predict_proba(X)
         assert np.isfinite(shares).all()
-        said = np.asarray(model.classes_)[shares.argmax(axis=1)]
-        assert said.tolist() == model.predict(X).tolist()
+        labels = np.asarray(model.classes_)[shares.argmax(axis=1)]
+        assert labels.tolist() == model.predict(X).tolist()
 
 
 def survives(model, X, folder):
-    """It says the same after it was pickled, and saved and loaded as its library does it."""
+    """It predicts the same after pickling, and after saving and loading with its library."""
     expected = predictions(model, X)
     copies = [pickle.loads(pickle.dumps(model))]
     if is_xgboost(model):
@@ -275,14 +275,14 @@ REPAIRS = ["subtrees", "guards", "variables", "trees", "operands", "sums", "all"
 
 @pytest.mark.parametrize("kind", REPAIRS)
 @pytest.mark.parametrize("name", MODELS)
-def test_a_repaired_model_says_what_its_program_says(name, kind, tmp_path):
+def test_a_repaired_model_predicts_what_its_program_computes(name, kind, tmp_path):
     model, X = fitted(name)
     before, program = saved(model), translate(model)
     rng = np.random.default_rng([list(MODELS).index(name), REPAIRS.index(kind)])
     changed = repaired(program, kind, X, rng, rng.integers(1, 5))
     new = write(model, changed)
     assert type(new) is type(model)
-    says_what_the_program_says(new, changed, X)
+    predicts_what_the_program_computes(new, changed, X)
     survives(new, X, tmp_path)
     assert saved(model) == before
 
@@ -313,7 +313,7 @@ def test_trees_after_the_best_round_are_not_in_the_new_model(name):
         np.testing.assert_array_equal(new.booster_.predict(X), new.predict_proba(X))
 
 
-def test_what_a_wrapper_knows_stays():
+def test_the_attributes_of_a_wrapper_are_kept():
     model, X = fitted("lgb words")
     new = write(model, translate(model).replaced({Site(0): Const("perhaps")}))
     assert new.classes_.tolist() == ["no", "perhaps", "yes"]
@@ -352,18 +352,18 @@ def test_the_last_step_of_a_pipeline(name, kind):
     step, last = pipeline.steps[-1]
     family = xgboost_model if is_xgboost(model) else lightgbm_model
     new = make_pipeline(scaler, family.write(last, program, step))
-    says_what = new.predict(X).tolist()
-    assert says_what == program.predict(X).tolist()
+    predicted = new.predict(X).tolist()
+    assert predicted == program.predict(X).tolist()
 
 
 @pytest.mark.parametrize("name", ["xgb two classes", "xgb native two", "lgb native two"])
-@pytest.mark.parametrize("said", [True, False])
-def test_a_decision_that_is_always_the_same(name, said):
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_constant_decision_is_written_back(name, constant):
     model, X = fitted(name)
-    program = translate(model, decision=Threshold(0.9)).replaced({Site(0): Const(said)})
+    program = translate(model, decision=Threshold(0.9)).replaced({Site(0): Const(constant)})
     new = write(model, program)
     shares = new.predict_proba(X)[:, 1] if hasattr(new, "predict_proba") else predictions(new, X)
-    assert set((shares >= 0.9).tolist()) == {said}
+    assert set((shares >= 0.9).tolist()) == {constant}
 
 
 # What is refused
@@ -371,7 +371,7 @@ def test_a_decision_that_is_always_the_same(name, said):
 
 @pytest.mark.parametrize("name", ["xgb native numbers", "lgb native numbers"])
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-def test_a_leaf_says_a_finite_number(name, value):
+def test_a_leaf_needs_a_finite_number(name, value):
     model, _ = fitted(name)
     program = translate(model)
     (site, *_) = sites(program, "trees")
@@ -392,7 +392,7 @@ def test_a_leaf_says_a_finite_number(name, value):
         ("lgb native shares", 0.5, "predicts 3 numbers"),
     ],
 )
-def test_a_constant_that_the_model_cannot_say_is_refused(name, value, message):
+def test_a_constant_that_the_model_cannot_predict_is_refused(name, value, message):
     model, _ = fitted(name)
     with pytest.raises(CannotWriteBack, match=message):
         write(model, translate(model).replaced({Site(0): Const(value)}))
@@ -409,7 +409,7 @@ def test_the_program_of_another_step_is_refused(name):
         family.write(model, program.replaced({Site(0): Const(1.0)}), "other")
 
 
-def test_weights_in_place_of_trees_are_refused():
+def test_weights_instead_of_trees_are_refused():
     X, y = numbers(missing=False)
     model = xgb.XGBRegressor(n_estimators=3, booster="gblinear", n_jobs=1).fit(X, y)
     with pytest.raises(CannotWriteBack, match="weights of the booster gblinear"):

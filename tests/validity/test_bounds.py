@@ -43,10 +43,10 @@ from tests.measure.agreement import measured
 nmi = NormalizedMutualInformation()
 
 
-def of(asked: Any) -> Any:
-    """What statistics say of a witness or an audit of which it was asked."""
-    assert asked.validity is not None
-    return asked.validity
+def of(result: Any) -> Any:
+    """The validity of a witness or an audit."""
+    assert result.validity is not None
+    return result.validity
 
 
 tables = hnp.arrays(
@@ -64,18 +64,18 @@ def bounds_of(table, level=0.05):
 
 
 @given(tables)
-def test_information_and_entropy_are_those_of_the_measure_and_of_scipy(table):
-    found = _information(table)
-    assert found.information / found.entropy == pytest.approx(nmi(table), abs=1e-12)
-    assert found.entropy == pytest.approx(stats.entropy(table.ravel()), abs=1e-12)
+def test_information_and_entropy_match_the_measure_and_scipy(table):
+    information = _information(table)
+    assert information.information / information.entropy == pytest.approx(nmi(table), abs=1e-12)
+    assert information.entropy == pytest.approx(stats.entropy(table.ravel()), abs=1e-12)
     held = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     g = stats.chi2_contingency(held, correction=False, lambda_="log-likelihood").statistic
-    assert 2 * table.sum() * found.information == pytest.approx(g, abs=1e-9)
+    assert 2 * table.sum() * information.information == pytest.approx(g, abs=1e-9)
 
 
 @given(tables)
-def test_the_gradient_is_that_of_the_measure(table):
-    found = _information(table)
+def test_the_gradient_matches_the_measure(table):
+    information = _information(table)
     n, step = table.sum(), 1e-5
     for cell in zip(*np.nonzero(table), strict=True):
         mixed = table / n
@@ -83,17 +83,17 @@ def test_the_gradient_is_that_of_the_measure(table):
         moved[cell] += step
         if nmi(table) < 1:
             slope = (nmi(moved) - nmi(mixed)) / step
-            assert slope == pytest.approx(found.gradient[cell], abs=0.02, rel=0.02)
+            assert slope == pytest.approx(information.gradient[cell], abs=0.02, rel=0.02)
 
 
-def test_the_spread_is_that_of_the_bootstrap():
+def test_the_standard_error_matches_the_bootstrap():
     shares = np.array([[0.3, 0.1], [0.15, 0.2], [0.05, 0.2]])
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(3000, shares.ravel(), size=4000).reshape(-1, 3, 2).astype(float)
     table = drawn[0]
     gradient = _information(table).gradient
-    said = np.sqrt((table * gradient**2).sum()) / table.sum()
-    assert said == pytest.approx(nmi.many(drawn).std(), rel=0.05)
+    standard_error = np.sqrt((table * gradient**2).sum()) / table.sum()
+    assert standard_error == pytest.approx(nmi.many(drawn).std(), rel=0.05)
 
 
 @given(tables, st.sampled_from([0.2, 0.05, 1e-3, 1e-6]))
@@ -120,13 +120,13 @@ def test_names_and_empty_values_change_nothing(table, random):
 
 
 @pytest.mark.parametrize("n", [50, 1000, 48_842])
-def test_as_many_values_as_rows_tell_nothing(n):
+def test_as_many_values_as_rows_give_no_information(n):
     table = np.zeros((n, 2))
     table[np.arange(n), np.where(np.arange(n) % 3 == 0, 1, 0)] = 1
     assert nmi(table) > 0.05
-    found = bounds_of(table)
-    assert found.lower == 0
-    assert found.corrected == pytest.approx(0, abs=1e-9)
+    bounds = bounds_of(table)
+    assert bounds.lower == 0
+    assert bounds.corrected == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_a_long_tail_of_rare_values_makes_no_false_bound(n, mass, values):
         x = np.where(rng.random(n) < mass, 2 + rng.integers(0, values, n), z)
         table = np.zeros((n, 2))
         np.add.at(table, (np.unique(x, return_inverse=True)[1], z), 1)
-        found = bounds_of(table[table.sum(axis=1) > 0])
-        passed += found.lower > truth
-        assert found.lower > truth / 3
+        bounds = bounds_of(table[table.sum(axis=1) > 0])
+        passed += bounds.lower > truth
+        assert bounds.lower > truth / 3
     assert passed <= 4
 
 
@@ -205,15 +205,15 @@ def weighted_and_repeated():
 PROGRAM = "ite(x <= 2, ite(y <= 0.5, 0, 1), ite(x + y <= 4, 1, 2))"
 
 
-def intervals(found):
-    return {w.id: (*of(w).association_interval, *of(w).influence_interval) for w in found.witnesses}
+def intervals(audit):
+    return {w.id: (*of(w).association_interval, *of(w).influence_interval) for w in audit.witnesses}
 
 
 def test_counts_are_repeated_rows():
     frame, weights, repeated = weighted_and_repeated()
     program = pu.Program.parse(PROGRAM)
-    way = pu.Confirmation(weights="counts")
-    counted = pu.audit(program, frame, "z", 0.02, 0.01, weights=weights, validity=way)
+    method = pu.Confirmation(weights="counts")
+    counted = pu.audit(program, frame, "z", 0.02, 0.01, weights=weights, validity=method)
     plain = pu.audit(program, repeated, "z", 0.02, 0.01, validity="confirm")
     assert len(plain.witnesses) > 3
     for key, values in intervals(plain).items():
@@ -224,20 +224,22 @@ def test_a_row_is_one_observation_whatever_its_weight():
     frame, weights, _ = weighted_and_repeated()
     program = pu.Program.parse(PROGRAM)
 
-    def found(weights, way="confirm"):
-        return intervals(pu.audit(program, frame, "z", 0.02, 0.01, weights=weights, validity=way))
+    def measured(weights, method="confirm"):
+        return intervals(
+            pu.audit(program, frame, "z", 0.02, 0.01, weights=weights, validity=method)
+        )
 
-    same, scaled = found(weights), found(1000.0 * weights)
+    same, scaled = measured(weights), measured(1000.0 * weights)
     for key, values in same.items():
         assert scaled[key] == pytest.approx(values, abs=1e-9)
-    counted = found(weights, pu.Confirmation(weights="counts"))
+    counted = measured(weights, pu.Confirmation(weights="counts"))
     assert all(same[key][0] < counted[key][0] for key in counted)  # fewer observations
-    equal, none = found(np.full(400, 7.5)), found(None)
+    equal, none = measured(np.full(400, 7.5)), measured(None)
     for key, values in none.items():
         assert equal[key] == pytest.approx(values, abs=1e-9)
 
 
-def test_counts_must_be_whole():
+def test_counts_must_be_integers():
     frame, weights, _ = weighted_and_repeated()
     with pytest.raises(pu.ProxyUseError, match="integer weights"):
         pu.audit(
@@ -254,7 +256,7 @@ def test_counts_must_be_whole():
 def test_equal_weights_change_nothing(measure, weight):
     frame, _, _ = weighted_and_repeated()
 
-    def found(weights):
+    def measured(weights):
         return intervals(
             pu.audit(
                 pu.Program.parse(PROGRAM),
@@ -268,21 +270,21 @@ def test_equal_weights_change_nothing(measure, weight):
             )
         )
 
-    plain = found(None)
+    plain = measured(None)
     assert plain
-    for key, values in found(np.full(400, weight)).items():
+    for key, values in measured(np.full(400, weight)).items():
         assert values == pytest.approx(plain[key], abs=1e-9)
 
 
-def test_a_function_need_not_know_what_to_do_without_a_protected_value():
+def test_a_custom_measure_need_not_handle_an_absent_protected_value():
     def apart(masses):
         shares = masses / masses.sum(axis=0)
         return float(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
 
     data = {"x": np.arange(120) % 2, "z": np.arange(120) == 5}
     program = pu.Program.parse("ite(x == 1, 0, 1)")
-    found = pu.audit(program, data, "z", 0.1, 0.05, association=apart, validity="confirm")
-    assert [of(w).confirmed for w in found.witnesses] == [False] * 3
+    audit = pu.audit(program, data, "z", 0.1, 0.05, association=apart, validity="confirm")
+    assert [of(w).confirmed for w in audit.witnesses] == [False] * 3
 
 
 # Influence
@@ -299,7 +301,7 @@ def test_without_effects_the_bounds_are_clopper_pearson_for_half_of_the_rows(hit
 
 
 @pytest.mark.parametrize("text", [PROGRAM, "ite(x <= 0, 0, 1)", "ite(x + 2 * y <= 3, 0, 1)"])
-def test_the_spread_is_that_of_the_jackknife(text):
+def test_the_standard_error_matches_the_jackknife(text):
     frame, weights, _ = weighted_and_repeated()
     program = pu.Program.parse(text)
     n = 120
@@ -319,10 +321,10 @@ def test_the_spread_is_that_of_the_jackknife(text):
     for sites in ([Site(1)], [Site(2)]):
         effects = engine.effects(sites)
         assert effects is not None
-        said = spread(observed, effects.changed + effects.changing)
+        standard_error = spread(observed, effects.changed + effects.changing)
         without = np.array([influence(np.delete(everyone, i), sites) for i in range(n)])
         jackknife = (n - 1) / n * ((without - without.mean()) ** 2).sum()
-        assert said == pytest.approx(jackknife, rel=0.1)
+        assert standard_error == pytest.approx(jackknife, rel=0.1)
 
 
 def test_effects_narrow_the_bounds_but_never_beyond_the_rows():
@@ -339,9 +341,9 @@ def test_effects_narrow_the_bounds_but_never_beyond_the_rows():
 def test_a_proxy_is_confirmed_and_the_qualitative_definition_never_is():
     data = {"v": [1, 0] * 100, "w": [1, 1, 0, 0] * 50, "z": [1, 0] * 100}
     program = pu.Program.parse("ite(v == 1, ite(w == 1, 'a', 'b'), ite(w == 1, 'b', 'a'))")
-    found = pu.audit(program, data, "z", 0.5, 0.1, validity="confirm")
-    assert {w.term for w in found.witnesses} == {"v", "v == 1"}
-    assert all(of(w).confirmed for w in found.witnesses)
+    audit = pu.audit(program, data, "z", 0.5, 0.1, validity="confirm")
+    assert {w.term for w in audit.witnesses} == {"v", "v == 1"}
+    assert all(of(w).confirmed for w in audit.witnesses)
     perfect = pu.audit(program, data, "z", 1, 0, validity="confirm")
     assert perfect.witnesses
     assert not any(of(w).confirmed for w in perfect.witnesses)
@@ -349,16 +351,16 @@ def test_a_proxy_is_confirmed_and_the_qualitative_definition_never_is():
 
 def test_squared_change_has_no_bounds():
     data = {"x": [1.0, 2.0, 3.0, 4.0] * 20, "z": [0, 0, 1, 1] * 20}
-    found = pu.audit(
+    audit = pu.audit(
         pu.Program.parse("2 * x"), data, "z", influence=pu.SquaredChange(), validity="confirm"
     )
-    assert found.witnesses
-    assert all(of(w).influence_interval is None for w in found.witnesses)
-    assert all(of(w).verdict is pu.Verdict.POSSIBLE for w in found.witnesses)
-    assert NoBounds("squared change") in of(found).remarks
+    assert audit.witnesses
+    assert all(of(w).influence_interval is None for w in audit.witnesses)
+    assert all(of(w).verdict is pu.Verdict.POSSIBLE for w in audit.witnesses)
+    assert NoBounds("squared change") in of(audit).remarks
 
 
-def test_sampled_influence_is_less_sure():
+def test_sampled_influence_has_wider_bounds():
     frame, _, _ = weighted_and_repeated()
     program = pu.Program.parse(PROGRAM)
     exact = pu.audit(program, frame, "z", 0.02, 0.01, validity="confirm")
@@ -376,33 +378,33 @@ def test_sampled_influence_is_less_sure():
 def test_no_level_is_too_small(alpha):
     data = {"v": [1, 0] * 100, "z": [1, 0] * 100}
     program = pu.Program.parse("ite(v == 1, 'a', 'b')")
-    found = pu.audit(program, data, "z", 0.5, 0.1, validity=pu.Confirmation(alpha=alpha))
-    assert all(0 <= of(w).association_interval[0] < 1 for w in found.witnesses)
+    audit = pu.audit(program, data, "z", 0.5, 0.1, validity=pu.Confirmation(alpha=alpha))
+    assert all(0 <= of(w).association_interval[0] < 1 for w in audit.witnesses)
 
 
-def test_a_copy_has_the_findings_and_cannot_be_asked_further():
+def test_a_copy_keeps_the_findings_without_the_evidence():
     data = {"v": [1, 0] * 100, "z": [1, 0] * 100}
     program = pu.Program.parse("ite(v == 1, 'a', 'b')")
-    found = pu.audit(program, data, "z", 0.5, 0.1, validity="confirm")
-    again = pickle.loads(pickle.dumps(found))
-    assert [w.validity for w in again.witnesses] == [w.validity for w in found.witnesses]
+    audit = pu.audit(program, data, "z", 0.5, 0.1, validity="confirm")
+    again = pickle.loads(pickle.dumps(audit))
+    assert [w.validity for w in again.witnesses] == [w.validity for w in audit.witnesses]
     with pytest.raises(pu.DataError, match="run the audit again"):
         again.validated("permutation")
 
 
-def test_several_ways_are_put_together_and_the_most_careful_verdict_stands():
+def test_of_several_methods_the_most_cautious_verdict_holds():
     frame, _, _ = weighted_and_repeated()
     program = pu.Program.parse(PROGRAM)
-    found = pu.audit(program, frame, "z", 0.02, 0.01)
-    ways: list[Any] = ["confirm", pu.Permutation(99), pu.CrossValidation(3)]
-    alone = [found.validated(way) for way in ways]
-    together = found.validated(ways)
-    for place, witness in enumerate(together.witnesses):
-        said = [of(audit.witnesses[place]) for audit in alone]
-        assert of(witness).confirmed == all(one.confirmed for one in said)
-        assert of(witness).p_value == said[1].p_value
-        assert of(witness).association_interval == said[0].association_interval
-        assert of(witness).confirmations == said[2].confirmations
+    audit = pu.audit(program, frame, "z", 0.02, 0.01)
+    methods: list[Any] = ["confirm", pu.Permutation(99), pu.CrossValidation(3)]
+    alone = [audit.validated(method) for method in methods]
+    together = audit.validated(methods)
+    for index, witness in enumerate(together.witnesses):
+        validities = [of(validated.witnesses[index]) for validated in alone]
+        assert of(witness).confirmed == all(one.confirmed for one in validities)
+        assert of(witness).p_value == validities[1].p_value
+        assert of(witness).association_interval == validities[0].association_interval
+        assert of(witness).confirmations == validities[2].confirmations
     assert len(of(together).tested) == 3
 
 
@@ -416,12 +418,12 @@ def test_a_set_of_positions_that_was_searched_for_has_a_smaller_share_of_the_lev
     )
     program = pu.Program.parse(f"ite({text} <= 14, 0, 1)")
     data = {**columns, "v": v, "z": np.where(rng.random(400) < 0.05, 1 - v, v)}
-    found = pu.audit(program, data, "z", 0.1, 0.01, validity="confirm")
+    audit = pu.audit(program, data, "z", 0.1, 0.01, validity="confirm")
     sizes = set()
-    for w in found.witnesses:
+    for w in audit.witnesses:
         if w.term == "v":
             low, high = of(w).influence_interval
-            level = 0.05 / of(found).tested[0] * share_of_level(w.occurrences, 8)
+            level = 0.05 / of(audit).tested[0] * share_of_level(w.occurrences, 8)
             rows = Observed(True, np.ones(400), np.ones(400))
             widest = influence_bounds(w.influence, None, rows, level)
             assert widest[0] <= low <= w.influence <= high <= widest[1]
@@ -438,11 +440,11 @@ def encoded(frame):
 
 
 def confirmed(model, X, protected, epsilon):
-    found = pu.audit(model, X, protected, epsilon, 0.05, validity="confirm")
-    assert found.complete
-    kinds = {w.term: of(w).verdict for w in found.witnesses}
+    audit = pu.audit(model, X, protected, epsilon, 0.05, validity="confirm")
+    assert audit.complete
+    kinds = {w.term: of(w).verdict for w in audit.witnesses}
     return (
-        found,
+        audit,
         {term for term, verdict in kinds.items() if verdict is pu.Verdict.CONFIRMED},
         set(kinds),
     )
@@ -481,13 +483,13 @@ def test_student_confirms_nothing_and_its_strongest_witness_is_chance():
     grades = pupils[["G1", "G2", "G3"]].sum(axis=1)
     X = encoded(pupils.drop(columns=["G1", "G2", "G3", "Dalc"])).assign(Walc=0)
     model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, grades >= grades.mean())
-    found, sure, _ = confirmed(model, X, {"alcohol": pupils["Walc"]}, 0.01)
+    audit, sure, _ = confirmed(model, X, {"alcohol": pupils["Walc"]}, 0.01)
     assert sure == set()
-    strongest = max(found.witnesses, key=lambda w: w.association)
+    strongest = max(audit.witnesses, key=lambda w: w.association)
     assert strongest.term == "absences"
     assert strongest.association > 0.02
     assert of(strongest).corrected_association < 0.003
-    tested = found.validated("permutation")
+    tested = audit.validated("permutation")
     p_values = {w.term: of(w).adjusted_p_value for w in tested.witnesses}
     assert p_values["absences"] > 0.5
     assert p_values["studytime <= 1.5"] <= 0.05

@@ -1,4 +1,4 @@
-"""Cross-validation: how rows are split, what is counted, and what is told."""
+"""Cross-validation: how rows are split, what is counted, and what is reported."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_a_single_row_goes_to_a_part_at_random_and_so_does_every_other() -> None
 
 def test_strata_are_the_joint_values_of_all_protected_attributes_as_they_are_cut() -> None:
     data = people(600)
-    found = audited(DecisionTreeClassifier(max_depth=1), data, ["z", "s", "long"])
-    sample = found._evidence.engine.sample  # type: ignore[union-attr]
+    audit = audited(DecisionTreeClassifier(max_depth=1), data, ["z", "s", "long"])
+    sample = audit._evidence.engine.sample  # type: ignore[union-attr]
     bins = sample.protected[2][1].codes
     strata = strata_of(sample)
     joint = list(zip(data["z"], data["s"], bins, strict=True))
@@ -98,26 +98,26 @@ def test_some_of_the_rows_of_a_population() -> None:
 # What is counted
 
 
-def by_definition(found: Audit, options: CrossValidation, **engine: Any) -> dict[Any, int]:
+def by_definition(audit: Audit, options: CrossValidation, **engine: Any) -> dict[Any, int]:
     """In how many splits each witness is one in both parts, by the definition."""
-    evidence = found._evidence
+    evidence = audit._evidence
     assert evidence is not None
     measure = cast("Any", evidence.association)
     strata = strata_of(evidence.engine.sample)
-    counts = dict.fromkeys([(w.protected, w.id) for w in found.witnesses], 0)
+    counts = dict.fromkeys([(w.protected, w.id) for w in audit.witnesses], 0)
     for split in range(options.splits):
         rng = np.random.default_rng([options.seed, split])
         rows = validation_rows(strata, options.share, rng)
         parts = [
-            defined(found.program, found.population.taking(part), association=measure, **engine)
+            defined(audit.program, audit.population.taking(part), association=measure, **engine)
             for part in (rows, ~rows)
         ]
-        for w in found.witnesses:
-            place = evidence.engine.protected_names.index(w.protected)
+        for w in audit.witnesses:
+            index = evidence.engine.protected_names.index(w.protected)
             sites = w.decomposition.sites
             counts[w.protected, w.id] += all(
-                part.associations(w.expression)[place] >= found.epsilon
-                and part.influence(sites) > found.delta
+                part.associations(w.expression)[index] >= audit.epsilon
+                and part.influence(sites) > audit.delta
                 for part in parts
             )
     return counts
@@ -148,12 +148,12 @@ def by_definition(found: Audit, options: CrossValidation, **engine: Any) -> dict
 def test_confirmations_are_splits_in_which_both_parts_have_the_witness(
     kind: Any, options: dict[str, Any]
 ) -> None:
-    found = audited(kind, people(120), **options)
-    assert found.witnesses
-    ways = CrossValidation(splits=3, at_least=2, share=0.4, seed=7)
-    validated = found.validated(ways)
+    audit = audited(kind, people(120), **options)
+    assert audit.witnesses
+    method = CrossValidation(splits=3, at_least=2, share=0.4, seed=7)
+    validated = audit.validated(method)
     settings = {k: v for k, v in options.items() if k in ("max_support", "bins")}
-    expected = by_definition(found, ways, **settings)
+    expected = by_definition(audit, method, **settings)
     for w in validated.witnesses:
         assert w.validity is not None
         assert w.validity.confirmations == expected[w.protected, w.id]
@@ -175,9 +175,9 @@ def test_the_seed_decides_and_threads_do_not() -> None:
     kind = DecisionTreeClassifier(max_depth=4, random_state=0)
 
     def counts(threads: int, seed: int) -> list[int | None]:
-        ways = CrossValidation(splits=6, seed=seed)
-        found = audited(kind, data, threads=threads, validity=ways)
-        return [w.validity.confirmations for w in found.witnesses if w.validity is not None]
+        method = CrossValidation(splits=6, seed=seed)
+        audit = audited(kind, data, threads=threads, validity=method)
+        return [w.validity.confirmations for w in audit.witnesses if w.validity is not None]
 
     assert counts(1, 3) == counts(2, 3)
     assert counts(1, 3) != counts(1, 4)
@@ -192,11 +192,11 @@ def test_a_proxy_is_confirmed_and_most_noise_is_not() -> None:
         data[f"n{i}"] = rng.integers(0, 2, 400)
         texts.append(f"ite(n{i} == 1, 1, 0)")
     program = Program.parse(f"ite(proxy == 1, 100, 0) + {' + '.join(texts)}")
-    found = pu.audit(
+    audit = pu.audit(
         program, data, "z", 0.003, 0.0,
         budget=pu.Budget(subsets=0, search=0, grow=0), validity="cross-validation",
     )  # fmt: skip
-    by_term = {w.term: w for w in found.witnesses}
+    by_term = {w.term: w for w in audit.witnesses}
     proxy = by_term["proxy == 1"].validity
     assert proxy is not None
     assert (proxy.verdict, proxy.confirmations) == (Verdict.CONFIRMED, 10)
@@ -206,19 +206,19 @@ def test_a_proxy_is_confirmed_and_most_noise_is_not() -> None:
     assert len(confirmed) < len(noise) / 3  # what is strong in the sample is so in its parts
 
 
-# What is told
+# Remarks
 
 
-def test_what_only_parts_show_is_told_and_not_confirmed() -> None:
+def test_witnesses_of_parts_alone_are_reported_and_not_confirmed() -> None:
     rng = np.random.default_rng(4)
     data = {"x": rng.integers(0, 100, 800), "z": rng.integers(0, 2, 800)}  # halves show more
-    found = pu.audit(
+    audit = pu.audit(
         Program.parse("ite(x <= 49, x, 0 - x)"), data, "z", 0.02, 0.01,
         validity=CrossValidation(splits=4),
     )  # fmt: skip
-    assert not found.witnesses
-    assert found.validity is not None
-    others = found.validity.remarks[1]
+    assert not audit.witnesses
+    assert audit.validity is not None
+    others = audit.validity.remarks[1]
     assert isinstance(others, OtherWitnesses)
     assert others.reason == "parts only"
     assert ("ite(x <= 49, x, 0 - x)", "z") in others.examples
@@ -233,24 +233,24 @@ def test_a_set_of_occurrences_that_a_part_does_not_list_is_measured_there() -> N
     data = {"x": z * 3 + rng.integers(0, 4, 300), "k": rng.integers(0, 6, 300)}
     guards = "".join(f"ite(x <= {i % 6}, ite(k == {i % 6}, {i % 3}, 1), " for i in range(6))
     program = Program.parse(guards + "2" + ")" * 6)
-    found = pu.audit(program, data, {"z": z}, 0.2, 0.05)
-    assert any(w.occurrences > 1 for w in found.witnesses)
-    ways = CrossValidation(splits=4)
-    validated = found.validated(ways)
-    expected = by_definition(found, ways)
+    audit = pu.audit(program, data, {"z": z}, 0.2, 0.05)
+    assert any(w.occurrences > 1 for w in audit.witnesses)
+    method = CrossValidation(splits=4)
+    validated = audit.validated(method)
+    expected = by_definition(audit, method)
     actual = {
         (w.protected, w.id): w.validity.confirmations for w in validated.witnesses if w.validity
     }
     assert actual == expected
 
 
-def test_rare_values_and_small_parts_are_told() -> None:
+def test_rare_values_and_small_parts_are_reported() -> None:
     data = people(60)
     data["z"] = np.array(["f", "m"])[(np.arange(60) < 30).astype(int)]
     data["z"][7] = "x"  # once only
-    found = audited(DecisionTreeClassifier(max_depth=2), data, validity=CrossValidation(splits=5))
-    assert found.validity is not None
-    _, lacking, small, *_ = found.validity.remarks
+    audit = audited(DecisionTreeClassifier(max_depth=2), data, validity=CrossValidation(splits=5))
+    assert audit.validity is not None
+    _, lacking, small, *_ = audit.validity.remarks
     assert lacking == ValueLacking("z", 5, 5)
     assert remark_sentence(lacking) == (
         "In 5 of 5 splits, one part has no row with some value of z, because too few rows have "
@@ -264,10 +264,10 @@ def test_rare_values_and_small_parts_are_told() -> None:
 
 def test_a_part_below_min_cell_is_not_counted_in_reports() -> None:
     data = {"x": np.arange(6), "z": (np.arange(6) > 2).astype(int)}
-    found = pu.audit(Program.parse("ite(x <= 2, 'a', 'b')"), data, "z", validity=CrossValidation())
-    assert found.validity is not None
-    assert SmallPart(RowCount(3)) in found.validity.remarks
-    summary = document(found, min_cell=5).validity
+    audit = pu.audit(Program.parse("ite(x <= 2, 'a', 'b')"), data, "z", validity=CrossValidation())
+    assert audit.validity is not None
+    assert SmallPart(RowCount(3)) in audit.validity.remarks
+    summary = document(audit, min_cell=5).validity
     assert summary is not None
     assert "The smaller part has fewer than 5 rows, too few for a reliable answer." in (
         summary.remarks
@@ -285,10 +285,10 @@ def test_too_few_rows_are_refused(rows: int, share: float) -> None:
 @pytest.mark.parametrize("rows", [4, 5, 7])
 def test_few_rows_do_not_crash(rows: int) -> None:
     data = {"x": np.arange(rows), "z": (np.arange(rows) > 0).astype(int)}
-    found = pu.audit(
+    audit = pu.audit(
         Program.parse("ite(x <= 0, 'a', 'b')"), data, "z", 0.5, 0, validity="cross-validation"
     )
-    assert found.witnesses
-    for w in found.witnesses:
+    assert audit.witnesses
+    for w in audit.witnesses:
         assert w.validity is not None
         assert w.validity.confirmations == 0  # z is constant in one of the parts

@@ -28,17 +28,17 @@ NMI = NormalizedMutualInformation()
 
 
 def evidence_of(program=TREE, data=None, protected=("z", "q"), threads=1, **options):
-    found = pu.audit(
+    audit = pu.audit(
         pu.Program.parse(program), data or people(), list(protected), 0.0, 0.0,
         threads=threads, **options,
     )  # fmt: skip
-    assert found._evidence is not None
-    return found._evidence
+    assert audit._evidence is not None
+    return audit._evidence
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_strong_is_confirmed_and_what_is_not_is_possible(name, correction):
+def test_strong_witnesses_are_confirmed_and_others_possible(name, correction):
     budget = Budget(subsets=8)
     evidence = evidence_of(PROGRAMS[name], people(600), budget=budget)
     answer = permute(evidence, Permutation(permutations=999, correction=correction))
@@ -54,7 +54,7 @@ def test_what_is_strong_is_confirmed_and_what_is_not_is_possible(name, correctio
         assert Verdict.CONFIRMED not in {v for (z, _), v in verdicts.items() if z == "q"}
 
 
-def test_what_many_permutations_reached_is_decided_however_few_there_were():
+def test_a_witness_that_many_permutations_reach_is_decided_even_if_few_were_drawn():
     rng = np.random.default_rng(3)
     data = {"x": rng.random(200), "y": rng.integers(0, 2, 200), "z": rng.integers(0, 2, 200)}
     data["y"][:120] = data["z"][:120]
@@ -70,12 +70,12 @@ def test_what_many_permutations_reached_is_decided_however_few_there_were():
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_threads_change_nothing_and_seeds_do(correction):
-    def found(threads, seed=0):
+    def validities(threads, seed=0):
         options = Permutation(permutations=99, correction=correction, seed=seed)
         return permute(evidence_of(threads=threads), options).validities
 
-    assert found(1) == found(2)
-    assert found(1) != found(1, seed=1)
+    assert validities(1) == validities(2)
+    assert validities(1) != validities(1, seed=1)
 
 
 @pytest.mark.parametrize("correction", ["westfall-young", "none"])
@@ -95,7 +95,7 @@ def sentences(answer):
 
 
 @pytest.mark.parametrize("correction", ["bonferroni", "holm"])
-def test_too_few_permutations_for_any_answer(correction):
+def test_too_few_permutations_leave_every_witness_undecided(correction):
     evidence = evidence_of(protected=["z"])
     computations = evidence.decompositions.computations
     tests = len(computations)
@@ -124,12 +124,12 @@ def test_too_few_permutations_for_any_answer(correction):
     assert remarks[-1].endswith("Draw more, or use the Westfall-Young correction.")
 
 
-def test_what_would_not_pass_with_more_permutations_either_is_possible():
+def test_a_witness_that_more_permutations_cannot_confirm_is_possible():
     evidence = evidence_of(protected=["q"])
     answer = permute(evidence, Permutation(19, "holm"))
-    for said in answer.validities.values():
-        assert said.p_value is not None
-        assert (said.verdict is Verdict.UNDECIDED) == (said.p_value <= 0.05)
+    for validity in answer.validities.values():
+        assert validity.p_value is not None
+        assert (validity.verdict is Verdict.UNDECIDED) == (validity.p_value <= 0.05)
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_counts_are_records(correction):
     one = permute(evidence_of(data=data, weights=counts), options)
     other = permute(evidence_of(data=every), options)
     assert set(one.validities) == set(other.validities)
-    for key, said in one.validities.items():
-        assert said.p_value == other.validities[key].p_value
-        assert said.adjusted_p_value == other.validities[key].adjusted_p_value
+    for key, validity in one.validities.items():
+        assert validity.p_value == other.validities[key].p_value
+        assert validity.adjusted_p_value == other.validities[key].adjusted_p_value
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
@@ -190,7 +190,7 @@ def test_rows_keep_their_weights(correction):
         assert answer.validities[witness.key].p_value == expected
         seen.add(expected)
     plain = permute(evidence_of(protected=["z"]), Permutation(199, correction))
-    assert {said.p_value for said in plain.validities.values()} != seen
+    assert {validity.p_value for validity in plain.validities.values()} != seen
     assert WeightsKept() in answer.remarks
     with pytest.raises(DataError, match="integer weights"):
         permute(evidence, Permutation(199, correction, weights="counts"))
@@ -221,7 +221,7 @@ def test_raw_values_that_occur_once_and_a_constant_attribute(correction):
          "computations pass."),
     ],
 )  # fmt: skip
-def test_the_remarks_say_what_was_done(correction, expected):
+def test_the_remarks_describe_the_tests(correction, expected):
     evidence = evidence_of("ite(b <= 5, 0, 1)", protected=["z"])
     answer = permute(evidence, Permutation(1999, correction))
     assert sentences(answer) == [
@@ -231,7 +231,7 @@ def test_the_remarks_say_what_was_done(correction, expected):
     ]
 
 
-def test_the_remarks_tell_what_could_not_be_done():
+def test_the_remarks_describe_the_limits_of_the_tests():
     counts = np.random.default_rng(0).integers(1, 3, 300)
     answer = permute(evidence_of(weights=counts), Permutation(1, exact=True, weights="counts"))
     _, exact, records, _, few = sentences(answer)

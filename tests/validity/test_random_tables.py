@@ -37,9 +37,9 @@ def over_all_permutations(table, measure):
     x, z = np.array(cells).T
     count = reach = 0
     for permuted in permutations(z.tolist()):
-        found = np.zeros(table.shape)
-        np.add.at(found, (x, np.array(permuted)), 1)
-        kept = found[found.sum(axis=1) > 0]
+        counts = np.zeros(table.shape)
+        np.add.at(counts, (x, np.array(permuted)), 1)
+        kept = counts[counts.sum(axis=1) > 0]
         reach += measure(kept) >= measure(table[table.sum(axis=1) > 0] * 1.0) - 1e-12
         count += 1
     return reach / count
@@ -49,8 +49,8 @@ def over_all_permutations(table, measure):
 @pytest.mark.parametrize("table", [[[3, 1], [0, 2]], [[2, 1], [1, 2]], [[1, 3], [2, 0]]])
 def test_exact_is_over_all_permutations(table, measure):
     table = np.array(table)
-    (found,) = exact_p_values(table[None], measure)
-    assert found == pytest.approx(over_all_permutations(table, measure), abs=1e-12)
+    (p_value,) = exact_p_values(table[None], measure)
+    assert p_value == pytest.approx(over_all_permutations(table, measure), abs=1e-12)
 
 
 @pytest.mark.parametrize("total", [8, 50, 400, 20_000])
@@ -62,9 +62,9 @@ def test_exact_agrees_with_fisher_where_half_of_the_rows_are_of_one_value(total)
     for _ in range(30):
         a, b = rng.binomial(half, rng.uniform(0.3, 0.6, size=2))
         tables.append([[a, b], [half - a, half - b]])
-    found = exact_p_values(np.array(tables), NMI)
+    p_values = exact_p_values(np.array(tables), NMI)
     expected = [stats.fisher_exact(np.array(table)).pvalue for table in tables]
-    assert found == pytest.approx(expected, rel=1e-8)
+    assert p_values == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("total", [1, 2, 30, 1000])
@@ -75,16 +75,16 @@ def test_exact_agrees_with_the_hypergeometric_distribution(total):
         every = np.array([[a, second - a], [first - a, total - first - second + a]])
         reached = NMI.many(every.transpose(2, 0, 1) * 1.0) >= NMI(table * 1.0) - 1e-13
         expected = stats.hypergeom(total, first, second).pmf(a)[reached].sum()
-        (found,) = exact_p_values(table[None], NMI)
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-290)
+        (p_value,) = exact_p_values(table[None], NMI)
+        assert p_value == pytest.approx(expected, rel=1e-9, abs=1e-290)
 
 
 def test_exact_of_a_million_rows_is_cheap_and_never_0():
     tables = np.array([[[250_200, 249_800], [249_800, 250_200]], [[400_000, 1], [2, 599_997]]])
-    found = exact_p_values(tables, NMI)
+    p_values = exact_p_values(tables, NMI)
     known = stats.hypergeom(1_000_000, 500_000, 500_000)
-    assert found[0] == pytest.approx(2 * known.sf(250_199), rel=1e-7)
-    assert 0 < found[1] < 1e-300
+    assert p_values[0] == pytest.approx(2 * known.sf(250_199), rel=1e-7)
+    assert 0 < p_values[1] < 1e-300
 
 
 @pytest.mark.parametrize("measure", [NMI, CramersV(), AdjustedMutualInformation()])
@@ -110,7 +110,7 @@ def test_drawn_tables_have_the_margins_and_the_chances_of_permutations(draw, row
     assert (np.abs(counts - 6000 * chances) <= 5 * np.sqrt(6000 * chances) + 2).all()
 
 
-def test_a_computation_of_values_that_occur_once_tells_nothing():
+def test_a_computation_of_unique_values_gives_no_information():
     tables = [np.array([[1, 0], [0, 1], [1, 0], [0, 1]]), np.array([[2, 2]])]
     assert drawn_p_values(tables, NMI, 50, [0]).tolist() == [1.0, 1.0]
 
@@ -150,16 +150,16 @@ def test_information_is_mutual_information():
     assert Statistic(NMI, 18).of(table[None]) == pytest.approx([expected], abs=1e-14)
 
 
-@pytest.mark.parametrize("way", ["drawn", "exact"])
-def test_p_values_are_valid_under_independence(way):
+@pytest.mark.parametrize("method", ["drawn", "exact"])
+def test_p_values_are_valid_under_independence(method):
     rng = np.random.default_rng(11)
     tables = []
     for _ in range(1500):
         x, z = rng.random((2, 40)) < [[0.3], [0.5]]
         tables.append(np.bincount(2 * x + z, minlength=4).reshape(2, 2))
-    if way == "drawn":
-        found = drawn_p_values(tables, NMI, 99, [0])
+    if method == "drawn":
+        p_values = drawn_p_values(tables, NMI, 99, [0])
     else:
-        found = exact_p_values(np.array(tables), NMI)
+        p_values = exact_p_values(np.array(tables), NMI)
     for level in (0.01, 0.05, 0.2):
-        assert np.mean(found <= level) <= level + 3 * np.sqrt(level * (1 - level) / 1500)
+        assert np.mean(p_values <= level) <= level + 3 * np.sqrt(level * (1 - level) / 1500)

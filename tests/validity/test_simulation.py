@@ -24,31 +24,31 @@ def at_most_alpha(share, runs):
     return share <= ALPHA + 2 * sqrt(ALPHA * (1 - ALPHA) / runs)
 
 
-def test_nothing_is_confirmed_where_there_is_nothing_more_often_than_promised():
-    found = independence(500)
-    for way in ("Bonferroni", "Holm", "Benjamini-Hochberg", "Westfall-Young", "bounds"):
-        assert at_most_alpha(found[way], 500), (way, found[way])
-    for way in ("raw estimate", "no correction", "10 of 10 splits"):
-        assert found[way] > 4 * ALPHA
+def test_false_confirmations_are_at_most_alpha():
+    rates = independence(500)
+    for method in ("Bonferroni", "Holm", "Benjamini-Hochberg", "Westfall-Young", "bounds"):
+        assert at_most_alpha(rates[method], 500), (method, rates[method])
+    for method in ("raw estimate", "no correction", "10 of 10 splits"):
+        assert rates[method] > 4 * ALPHA
 
 
 def test_lower_bounds_of_associations_hold_and_raw_estimates_do_not():
-    found = list(coverage(1000))
-    for seen in found:
+    cells = list(coverage(1000))
+    for seen in cells:
         assert seen.bound >= 1 - ALPHA - 0.02, seen
         assert seen.raw < 0.65, seen
         assert seen.corrected <= seen.mean, seen
         assert seen.corrected <= seen.association + 0.02, seen  # 6 rows of a kind are few
         if seen.n >= 1000 and seen.kind != "256 x 7":
             assert seen.corrected == pytest.approx(seen.association, abs=0.005), seen
-    for seen in found:
+    for seen in cells:
         if seen.association <= EPSILON:
             assert at_most_alpha(seen.confirmed, 1000), seen
-    at = [seen for seen in found if seen.association == EPSILON]
+    at = [seen for seen in cells if seen.association == EPSILON]
     assert all(seen.passing > 0.4 for seen in at)
 
 
-def test_what_is_above_epsilon_is_confirmed_the_more_often_the_more_rows_there_are():
+def test_more_rows_confirm_more_often_above_epsilon():
     above = [seen for seen in coverage(300) if seen.association > EPSILON]
     for _, sizes in groupby(above, key=lambda seen: seen.kind):
         shares = [seen.confirmed for seen in sizes]
@@ -57,12 +57,12 @@ def test_what_is_above_epsilon_is_confirmed_the_more_often_the_more_rows_there_a
 
 
 def test_lower_bounds_of_influences_hold():
-    for place, share in influences(500).items():
-        assert share >= 1 - ALPHA - 0.02, place
+    for kind, share in influences(500).items():
+        assert share >= 1 - ALPHA - 0.02, kind
 
 
 def test_samples_of_adult():
-    found = list(adult(200, sizes=(250, 1000, 4000)))
-    assert all(at_most_alpha(seen.alarms, 200) for seen in found)
-    assert found[0].raw_alarms > 4 * ALPHA
-    assert all(more.found > fewer.found for fewer, more in pairwise(found))
+    samples = list(adult(200, sizes=(250, 1000, 4000)))
+    assert all(at_most_alpha(seen.alarms, 200) for seen in samples)
+    assert samples[0].raw_alarms > 4 * ALPHA
+    assert all(more.found > fewer.found for fewer, more in pairwise(samples))

@@ -43,7 +43,7 @@ TEXT = "ite(strong == 1, 'a', ite(weak == 1, 'b', ite(x <= 2, 'c', 'd')))"
 PROGRAM = pu.Program.parse(TEXT)
 WEAK = pu.Program.parse("ite(weak == 1, 'a', 'b')")
 EPSILON = 0.08
-WAYS = ("confirm", "permutation", "cross-validation")
+METHODS = ("confirm", "permutation", "cross-validation")
 KNOWN = {
     "confirm": {*COLUMNS[3:8]},
     "permutation": {"p_value", "adjusted_p_value"},
@@ -56,18 +56,18 @@ def audited(program=PROGRAM, validity=None, **options):
 
 
 @pytest.fixture(scope="module")
-def found():
-    """An audit with some witnesses confirmed and some possible, asked in all ways."""
-    return audited(validity=[*WAYS])
+def audit():
+    """An audit with some witnesses confirmed and some possible, by all methods."""
+    return audited(validity=[*METHODS])
 
 
 @pytest.fixture(scope="module")
-def result(found):
-    return document(found)
+def result(audit):
+    return document(audit)
 
 
-def test_the_example_has_witnesses_of_both_kinds(found):
-    verdicts = {w.term: w.validity.verdict for w in found.witnesses}
+def test_the_example_has_witnesses_of_both_kinds(audit):
+    verdicts = {w.term: w.validity.verdict for w in audit.witnesses}
     assert verdicts["strong"] is pu.Verdict.CONFIRMED
     assert verdicts["weak"] is pu.Verdict.POSSIBLE
 
@@ -75,16 +75,16 @@ def test_the_example_has_witnesses_of_both_kinds(found):
 # Words
 
 
-def test_the_first_lines_say_how_many_are_confirmed(found, result):
-    confirmed, all_ = result.validity.verdicts.confirmed, len(found.witnesses)
+def test_the_first_line_states_how_many_are_confirmed(audit, result):
+    confirmed, all_ = result.validity.verdicts.confirmed, len(audit.witnesses)
     assert 0 < confirmed < all_
-    told = f"{confirmed} of {all_} witnesses"
-    assert told in audit_text(result).splitlines()[0]
-    assert told in str(found).splitlines()[0]
-    assert told in audit_markdown(result).splitlines()[0]
+    share = f"{confirmed} of {all_} witnesses"
+    assert share in audit_text(result).splitlines()[0]
+    assert share in str(audit).splitlines()[0]
+    assert share in audit_markdown(result).splitlines()[0]
 
 
-def test_where_nothing_is_confirmed_the_answer_is_about_these_rows():
+def test_if_nothing_is_confirmed_the_answer_is_about_these_rows():
     none = audited(WEAK, "confirm")
     begin = "In these rows, the model uses a proxy for z"
     assert str(none).startswith(begin)
@@ -97,49 +97,49 @@ def test_where_nothing_is_confirmed_the_answer_is_about_these_rows():
 
 
 @pytest.mark.parametrize(
-    "text", [str, lambda found: audit_text(document(found))], ids=["str", "cli"]
+    "text", [str, lambda audit: audit_text(document(audit))], ids=["str", "cli"]
 )
-def test_each_shown_witness_has_its_verdict_in_words(found, text):
-    told = text(found)
-    paragraphs = " ".join(told.split())
+def test_each_shown_witness_has_its_verdict_in_words(audit, text):
+    printed = text(audit)
+    paragraphs = " ".join(printed.split())
     assert re.search(
         r"Confirmed: .* \(95% lower bounds, each valid for all \d+ tests\)", paragraphs
     )
     assert re.search(r"Confirmed: .* it was found again in 10 of 10 splits", paragraphs)
     assert re.search(r"Possible: it passes in this sample, but .*; threshold 0\.08\)", paragraphs)
-    for remark in found.validity.remarks:
-        assert told.count(remark_sentence(remark)) == 1
+    for remark in audit.validity.remarks:
+        assert printed.count(remark_sentence(remark)) == 1
 
 
 def test_one_witness_shows_its_bounds(result):
     strong = next(w for w in result.witnesses if w.term == "strong")
-    told = witness_text(result, strong)
+    printed = witness_text(result, strong)
     low, high = strong.validity.association_low, strong.validity.association_high
-    assert f"bounds     {low:.4f} and {high:.4f}, each with 95% confidence for all" in told
+    assert f"bounds     {low:.4f} and {high:.4f}, each with 95% confidence for all" in printed
     assert low <= strong.association <= high
-    assert "Confirmed: " in told
+    assert "Confirmed: " in printed
 
 
-def test_without_the_question_nothing_is_said():
-    found = audited()
-    for told in (str(found), audit_text(document(found)), audit_markdown(document(found))):
-        assert not re.search("confirmed|Possible:|Statistics", told, re.IGNORECASE)
-    assert document(found).validity is None
-    assert "verdict" not in found.to_frame()
+def test_without_validity_no_verdict_is_printed():
+    audit = audited()
+    for printed in (str(audit), audit_text(document(audit)), audit_markdown(document(audit))):
+        assert not re.search("confirmed|Possible:|Statistics", printed, re.IGNORECASE)
+    assert document(audit).validity is None
+    assert "verdict" not in audit.to_frame()
 
 
 # Machine formats
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_document_fits_its_schema_and_is_read_back(way, tmp_path):
-    saved = document(audited(validity=way))
+@pytest.mark.parametrize("method", METHODS)
+def test_a_document_matches_its_schema_and_can_be_read(method, tmp_path):
+    saved = document(audited(validity=method))
     jsonschema.validate(plain(saved), schema("audit"))
     path = tmp_path / "a.json"
     path.write_text(as_text(saved))
     assert read_document(path) == saved
-    said = saved.witnesses[0].validity
-    assert {name for name in COLUMNS[1:] if getattr(said, name) is not None} == KNOWN[way]
+    validity = saved.witnesses[0].validity
+    assert {name for name in COLUMNS[1:] if getattr(validity, name) is not None} == KNOWN[method]
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_a_file_that_contradicts_its_verdicts_is_refused(change, result, tmp_pat
         read_document(path)
 
 
-def test_tables_have_columns_for_it(found, result):
+def test_tables_have_columns_for_the_verdict(audit, result):
     rows = list(csv.DictReader(io.StringIO(audit_csv(result))))
     strong = next(row for row in rows if row["kind"] == "witness" and row["term"] == "strong")
     assert strong["verdict"] == "confirmed"
     assert all(strong[name] for name in COLUMNS)
     assert {row["verdict"] for row in rows if row["kind"] != "witness"} == {""}
-    frame = found.to_frame()
+    frame = audit.to_frame()
     assert tuple(frame.columns[-len(COLUMNS) :]) == COLUMNS
     assert frame.loc[frame["witness"], list(COLUMNS)].notna().all(axis=None)
     assert frame.loc[~frame["witness"], list(COLUMNS)].isna().all(axis=None)
-    exact = next(w.validity for w in found.witnesses if w.term == "weak")
+    exact = next(w.validity for w in audit.witnesses if w.term == "weak")
     weak = frame[(frame["term"] == "weak") & frame["witness"]].iloc[0]
     assert weak["association_low"] == exact.association_interval[0]
     assert weak["p_value"] == exact.p_value
@@ -181,8 +181,8 @@ def test_tables_have_columns_for_it(found, result):
 # Differences
 
 
-def test_a_changed_verdict_is_told(result):
-    strict = document(audited(validity=[pu.Confirmation(alpha=1e-12), *WAYS[1:]]))
+def test_a_changed_verdict_is_reported(result):
+    strict = document(audited(validity=[pu.Confirmation(alpha=1e-12), *METHODS[1:]]))
     changes = compare(result, strict)
     jsonschema.validate(plain(changes), schema("diff"))
     assert "validity by confirm: alpha was 0.05, is 1e-12" in changes.differences
@@ -216,14 +216,14 @@ def test_new_witnesses_may_count_only_if_they_are_confirmed():
     ("program", "code"), [(PROGRAM, 1), (WEAK, 0)], ids=["confirmed", "possible"]
 )
 def test_only_confirmed_violations_may_count(program, code):
-    found = audited(program, "confirm")
-    assert exit_code(document(found)) == 1
-    assert exit_code(document(found, confirmed_only=True)) == code
+    audit = audited(program, "confirm")
+    assert exit_code(document(audit)) == 1
+    assert exit_code(document(audit, confirmed_only=True)) == code
     with pytest.raises(pu.DataError, match="needs a method that confirms"):
         document(audited(program), confirmed_only=True)
 
 
-def test_a_test_of_the_users_own_may_fail_on_confirmed_ones_only():
+def test_a_user_test_can_fail_only_for_confirmed_witnesses():
     arguments = (PEOPLE, "z", EPSILON)
     only: dict[str, Any] = {"validity": "confirm", "confirmed_only": True}
     assert pu.assert_no_proxy_use(WEAK, *arguments, **only).witnesses
@@ -235,23 +235,23 @@ def test_a_test_of_the_users_own_may_fail_on_confirmed_ones_only():
         pu.assert_no_proxy_use(WEAK, *arguments, confirmed_only=True)
 
 
-def test_what_cannot_be_decided_is_not_settled(tmp_path):
+def test_undecided_witnesses_are_not_settled(tmp_path):
     few = pu.Permutation(permutations=3)
-    found = audited(WEAK, few)
-    assert {w.validity.verdict for w in found.witnesses} == {pu.Verdict.UNDECIDED}
-    assert exit_code(document(found, confirmed_only=True)) == 3
-    assert "Cannot be decided with 3 permutations" in " ".join(audit_text(document(found)).split())
+    audit = audited(WEAK, few)
+    assert {w.validity.verdict for w in audit.witnesses} == {pu.Verdict.UNDECIDED}
+    assert exit_code(document(audit, confirmed_only=True)) == 3
+    assert "Cannot be decided with 3 permutations" in " ".join(audit_text(document(audit)).split())
     arguments = (WEAK, PEOPLE, "z", EPSILON)
     with pytest.raises(AssertionError, match="Use more permutations"):
         pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True)
     loose: dict[str, Any] = {"validity": few, "confirmed_only": True, "allow_unsettled": True}
     assert pu.assert_no_proxy_use(*arguments, **loose).witnesses
     known = tmp_path / "known.json"
-    known.write_text(as_text(document(found)))
+    known.write_text(as_text(document(audit)))
     pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True, known=known)
 
 
-def test_what_is_judged_appropriate_is_no_confirmed_violation():
+def test_a_witness_judged_appropriate_is_not_a_confirmed_violation():
     def oracle(witness):
         return pu.Judgment(True, "sold to all") if "strong" in witness.term else None
 
@@ -276,10 +276,10 @@ def folder(tmp_path, monkeypatch):
 ABOUT = ("--data", "people.csv", "--protected", "z", "--epsilon", EPSILON, "--quiet")
 
 
-def test_the_command_line_says_it_in_words_and_shows_it_again(folder, capsys):
-    ways = ("--validity", "confirm", "--validity", "cross-validation", "--splits", 4)
+def test_the_command_line_prints_the_verdict_and_shows_it_again(folder, capsys):
+    methods = ("--validity", "confirm", "--validity", "cross-validation", "--splits", 4)
     saved = ("--output", "a.json", "--csv", "a.csv", "--markdown", "a.md")
-    out, _ = run("audit", "--model", "model.txt", *ABOUT, *ways, *saved, code=1, capsys=capsys)
+    out, _ = run("audit", "--model", "model.txt", *ABOUT, *methods, *saved, code=1, capsys=capsys)
     assert "Confirmed: the population's association is at least" in out
     assert "of 4 splits" in out
     assert "Confirmed: " in Path("a.md").read_text()
@@ -291,7 +291,7 @@ def test_the_command_line_says_it_in_words_and_shows_it_again(folder, capsys):
     run("diff", "a.json", "a.json", "--confirmed-only", code=0, capsys=capsys)
 
 
-def test_only_confirmed_ones_fail_a_build(folder, capsys):
+def test_only_confirmed_witnesses_fail_a_build(folder, capsys):
     only = ("--validity", "confirm", "--confirmed-only")
     run("audit", "--model", "model.txt", *ABOUT, *only, code=1, capsys=capsys)
     weak = ("audit", "--model", "weak.txt", *ABOUT)
@@ -302,7 +302,7 @@ def test_only_confirmed_ones_fail_a_build(folder, capsys):
     run("show", "a.json", code=0, capsys=capsys)
 
 
-def test_options_reach_the_ways(folder, capsys):
+def test_options_reach_the_methods(folder, capsys):
     options = (
         "--validity", "permutation", "--validity", "cross-validation", "--permutations", 99,
         "--correction", "holm", "--exact-p-values", "--alpha", 0.2, "--weights-are", "counts",
@@ -323,7 +323,7 @@ def test_options_reach_the_ways(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (
             ("--alpha", "0.1"),
@@ -355,25 +355,25 @@ def test_options_reach_the_ways(folder, capsys):
         (("--association", "nmi"), "'cramers-v' or 'squared-correlation', got 'nmi'"),
     ],
 )
-def test_options_that_do_not_belong_are_refused_before_files_are_read(folder, words, told, capsys):
+def test_invalid_options_are_refused_before_files_are_read(folder, words, message, capsys):
     Path("people.csv").unlink()
     _, err = run("audit", "--model", "weak.txt", *ABOUT, *words, code=2, capsys=capsys)
-    assert told in err
+    assert message in err
 
 
-def test_the_project_file_asks_too_and_the_command_line_goes_first(folder, capsys):
+def test_the_command_line_overrides_the_project_file(folder, capsys):
     Path("proxyuse.toml").write_text(
         "model = 'weak.txt'\ndata = 'people.csv'\nprotected = 'z'\n"
         f"epsilon = {EPSILON}\n[validity]\nmethods = 'cross-validation'\nsplits = 3\n"
         "confirmed_only = true\n"
     )
     out, _ = run("audit", "--json", "--quiet", code=0, capsys=capsys)
-    (way,) = json.loads(out)["validity"]["methods"]
-    assert (way["name"], way["options"]["splits"]) == ("cross-validation", 3)
+    (method,) = json.loads(out)["validity"]["methods"]
+    assert (method["name"], method["options"]["splits"]) == ("cross-validation", 3)
     out, _ = run("audit", "--json", "--quiet", "--splits", 4, code=0, capsys=capsys)
     assert json.loads(out)["validity"]["methods"][0]["options"]["splits"] == 4
     out, _ = run("audit", "--json", "--quiet", "--validity", "confirm", code=0, capsys=capsys)
-    assert [way["name"] for way in json.loads(out)["validity"]["methods"]] == ["confirm"]
+    assert [method["name"] for method in json.loads(out)["validity"]["methods"]] == ["confirm"]
     run("repair", "--output", "repaired.txt", "--quiet", code=0, capsys=capsys)
     assert Path("repaired.txt").exists()
 
@@ -397,14 +397,14 @@ def test_judging_shows_the_verdict(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ASSOCIATIONS)
-def test_a_measure_is_asked_for_by_name(folder, name, capsys):
+def test_a_measure_is_selected_by_name(folder, name, capsys):
     words = ("audit", "--model", "model.txt", *ABOUT, "--association", name, "--json")
     out, _ = run(*words, code=1, capsys=capsys)
     assert json.loads(out)["measures"]["association"] == association_from(name).name
 
 
 @pytest.mark.parametrize("name", ASSOCIATIONS)
-def test_a_repair_measures_with_it_and_its_certificate_is_verified(folder, name, capsys):
+def test_a_repair_uses_the_measure_and_its_certificate_is_verified(folder, name, capsys):
     words = ("repair", "--model", "model.txt", *ABOUT, "--association", name)
     made = ("--output", "repaired.txt", "--certificate", "c.json", "--json")
     out, _ = run(*words, *made, code=0, capsys=capsys)

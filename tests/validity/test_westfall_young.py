@@ -64,28 +64,28 @@ def attributes(sizes, n=200, seed=0):
 @pytest.mark.parametrize("few", [0, 1 << 12])
 def test_attributes_are_permuted_together(sizes, few, monkeypatch):
     monkeypatch.setattr(shuffles, "FEW_ROWS", few)
-    given = attributes(sizes)
-    permuted = Shuffles(given, 3).drawn(range(5))
-    before = sorted(zip(*(z.codes.tolist() for z in given), strict=True))
+    protected = attributes(sizes)
+    permuted = Shuffles(protected, 3).drawn(range(5))
+    before = sorted(zip(*(z.codes.tolist() for z in protected), strict=True))
     arrangements = set()
     for number in range(5):
         codes = [row_codes(each[number], 200).tolist() for each in permuted]
         assert sorted(zip(*codes, strict=True)) == before
         arrangements.add(str(codes))
     assert len(arrangements) == 5
-    unpermuted = Shuffles(given, 3).unpermuted()
+    unpermuted = Shuffles(protected, 3).unpermuted()
     assert [row_codes(each[0], 200).tolist() for each in unpermuted] == [
-        z.codes.tolist() for z in given
+        z.codes.tolist() for z in protected
     ]
 
 
 @pytest.mark.parametrize("few", [0, 1 << 12])
 def test_a_permutation_depends_on_its_number_and_the_seed_alone(few, monkeypatch):
     monkeypatch.setattr(shuffles, "FEW_ROWS", few)
-    given = attributes((2, 3))
-    drawn = Shuffles(given, 1).drawn(range(10))
-    later = Shuffles(given, 1).drawn([7])
-    other = Shuffles(given, 2).drawn([7])
+    protected = attributes((2, 3))
+    drawn = Shuffles(protected, 1).drawn(range(10))
+    later = Shuffles(protected, 1).drawn([7])
+    other = Shuffles(protected, 2).drawn([7])
     for every, one, another in zip(drawn, later, other, strict=True):
         assert (every[7] == one[0]).all()
         assert (one != another).any()
@@ -104,7 +104,7 @@ def test_scores_rise_with_the_association_and_follow_the_fitted_tail():
         assert scores[row][near] == pytest.approx(known[near], rel=0.15, abs=0.1)
 
 
-def test_what_never_varies_has_no_score():
+def test_a_constant_has_no_score():
     scale = Scale.fitted(np.array([[0.3, 0.3 + 1e-16, 0.3], [0.1, 0.2, 0.3]]))
     assert scale.scores(np.array([[0.9], [0.2]])).tolist()[0] == [-np.inf]
     assert scale.varies.tolist() == [False, True]
@@ -115,29 +115,29 @@ def test_what_never_varies_has_no_score():
 
 def family(sizes=(2, 2, 3, 2, 6), n=120, seed=0, related=(0,)):
     rng = np.random.default_rng(seed)
-    given = attributes((2, 3), n, seed)
+    protected = attributes((2, 3), n, seed)
     codes = []
     for i, size in enumerate(sizes):
         drawn = rng.integers(0, size, n)
         if i in related:
-            drawn = np.where(rng.random(n) < 0.45, given[0].codes % size, drawn)
+            drawn = np.where(rng.random(n) < 0.45, protected[0].codes % size, drawn)
         codes.append(drawn)
-    return given, codes
+    return protected, codes
 
 
-def joint(given, codes, permutations=99, *, seed=0, measure=NMI, weights=None, **options):
-    n = len(given[0].codes)
+def joint(protected, codes, permutations=99, *, seed=0, measure=NMI, weights=None, **options):
+    n = len(protected[0].codes)
     sets = [(i, RowSets.of(c, int(c.max()) + 1)) for i, c in enumerate(codes)]
-    comparison = Comparison(measure, given, weights)
+    comparison = Comparison(measure, protected, weights)
     return westfall_young(
-        lambda: blocks_of(iter(sets), n), len(codes), comparison, Shuffles(given, seed),
+        lambda: blocks_of(iter(sets), n), len(codes), comparison, Shuffles(protected, seed),
         permutations, **options,
     )  # fmt: skip
 
 
-def written_out(given, codes, permutations, seed=0, weights=None):
+def written_out(protected, codes, permutations, seed=0, weights=None):
     """Step-down by the book, from tables that are counted one by one."""
-    n = len(given[0].codes)
+    n = len(protected[0].codes)
     measure = mutual_information if weights is None else NMI
 
     def measured(x, z, permuted):
@@ -150,11 +150,11 @@ def written_out(given, codes, permutations, seed=0, weights=None):
             [
                 [measured(x, z, one) for one in each]
                 for x in codes
-                for z, each in zip(given, arrangements, strict=True)
+                for z, each in zip(protected, arrangements, strict=True)
             ]
         )
 
-    drawn = Shuffles(given, seed)
+    drawn = Shuffles(protected, seed)
     scale = Scale.fitted(informations(drawn.others(CALIBRATION)))
     observed = threshold(informations(drawn.unpermuted()))
     permuted = informations(drawn.drawn(range(permutations)))
@@ -167,19 +167,19 @@ def written_out(given, codes, permutations, seed=0, weights=None):
         so_far = max(so_far, p)
         adjusted[pair] = so_far
     p_values = (1 + np.sum(permuted >= observed, axis=1)) / (1 + permutations)
-    shape = len(codes), len(given)
+    shape = len(codes), len(protected)
     return p_values.reshape(shape), adjusted.reshape(shape)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_joint_test_is_the_one_written_out(seed, weighted):
-    given, codes = family(sizes=(2, 2, 3, 2, 6, 300), seed=seed)
+def test_the_joint_test_matches_a_direct_computation(seed, weighted):
+    protected, codes = family(sizes=(2, 2, 3, 2, 6, 300), seed=seed)
     weights = np.random.default_rng(seed).choice([0.2, 1.0, 2.5], 120) if weighted else None
-    found = joint(given, codes, seed=seed, weights=weights)
-    p_values, adjusted = written_out(given, codes, 99, seed, weights)
-    assert found.p_values.tolist() == p_values.tolist()
-    assert found.adjusted.tolist() == adjusted.tolist()
+    result = joint(protected, codes, seed=seed, weights=weights)
+    p_values, adjusted = written_out(protected, codes, 99, seed, weights)
+    assert result.p_values.tolist() == p_values.tolist()
+    assert result.adjusted.tolist() == adjusted.tolist()
 
 
 @pytest.mark.parametrize(
@@ -193,24 +193,24 @@ def test_the_joint_test_is_the_one_written_out(seed, weighted):
     ids=["small blocks", "small chunks", "nothing kept", "threads"],
 )
 def test_blocks_and_threads_change_nothing(change, monkeypatch):
-    given, codes = family(sizes=(2, 3, 300, 2, 5, 2, 1), n=400)
-    before = joint(given, codes)
+    protected, codes = family(sizes=(2, 3, 300, 2, 5, 2, 1), n=400)
+    before = joint(protected, codes)
     options = {}
     for what, value in change.items():
         if isinstance(what, str):
             options[what] = value
         else:
             monkeypatch.setattr(*what, value)
-    after = joint(given, codes, **options)
+    after = joint(protected, codes, **options)
     assert after.p_values.tolist() == before.p_values.tolist()
     assert after.adjusted.tolist() == before.adjusted.tolist()
 
 
-def test_fewer_segments_can_only_raise_what_is_adjusted(monkeypatch):
-    given, codes = family(related=(0, 1, 3))
-    fine = joint(given, codes)
+def test_fewer_segments_can_only_raise_adjusted_p_values(monkeypatch):
+    protected, codes = family(related=(0, 1, 3))
+    fine = joint(protected, codes)
     monkeypatch.setattr(joint_test, "MOST_MAXIMA", 3 * 99)
-    coarse = joint(given, codes)
+    coarse = joint(protected, codes)
     assert coarse.p_values.tolist() == fine.p_values.tolist()
     assert (coarse.adjusted >= fine.adjusted).all()
     assert coarse.adjusted.max() <= 1
@@ -218,34 +218,34 @@ def test_fewer_segments_can_only_raise_what_is_adjusted(monkeypatch):
 
 @pytest.mark.parametrize("measure", [NMI, CramersV(), AdjustedMutualInformation()])
 @pytest.mark.parametrize("many", [False, True])
-def test_other_ways_of_counting_give_the_same_p_values(measure, many, monkeypatch):
+def test_other_methods_of_counting_give_the_same_p_values(measure, many, monkeypatch):
     """Equal weights as weights, and an attribute of which each row's value is kept."""
-    given, codes = family(sizes=(2, 3, 5))
-    before = joint(given, codes, measure=measure)
+    protected, codes = family(sizes=(2, 3, 5))
+    before = joint(protected, codes, measure=measure)
     if many:
         monkeypatch.setattr(shuffles, "MOST_SETS", 1)
-        after = joint(given, codes, measure=measure)
+        after = joint(protected, codes, measure=measure)
     else:
         if isinstance(measure, AdjustedMutualInformation):
             measure = measure.weighted(np.ones(120))
-        after = joint(given, codes, measure=measure, weights=np.ones(120))
+        after = joint(protected, codes, measure=measure, weights=np.ones(120))
     clear = before.p_values < 0.3  # adjusted information is cut off at 0
     assert after.p_values[clear].tolist() == before.p_values[clear].tolist()
 
 
-def test_a_computation_with_as_many_values_as_rows_tells_nothing_and_spoils_nothing():
-    given, codes = family(sizes=(2, 2, 2))
-    found = joint(given, [*codes, np.arange(120)])
-    assert found.p_values[3].tolist() == found.adjusted[3].tolist() == [1.0, 1.0]
-    assert found.adjusted[0, 0] == 0.01
+def test_a_computation_with_as_many_values_as_rows_does_not_affect_the_others():
+    protected, codes = family(sizes=(2, 2, 2))
+    result = joint(protected, [*codes, np.arange(120)])
+    assert result.p_values[3].tolist() == result.adjusted[3].tolist() == [1.0, 1.0]
+    assert result.adjusted[0, 0] == 0.01
 
 
 def test_many_copies_of_a_test_cost_nothing():
     """The maximum knows that they are the same, Holm does not."""
-    given, codes = family(sizes=(2, 2))
-    found = joint(given[:1], [codes[0]] * 50 + [codes[1]] * 50, 199)
-    assert found.adjusted[:50].max() <= 0.01
-    assert holm(found.p_values[:, 0])[:50].min() >= 0.25
+    protected, codes = family(sizes=(2, 2))
+    result = joint(protected[:1], [codes[0]] * 50 + [codes[1]] * 50, 199)
+    assert result.adjusted[:50].max() <= 0.01
+    assert holm(result.p_values[:, 0])[:50].min() >= 0.25
 
 
 def test_the_chance_of_any_false_confirmation_is_at_most_alpha():
@@ -255,9 +255,9 @@ def test_the_chance_of_any_false_confirmation_is_at_most_alpha():
         rng = np.random.default_rng(run)
         n = 50
         z = rng.integers(0, 2, n)
-        given = [Support(z, np.arange(2.0)), Support(z ^ (rng.random(n) < 0.1), np.arange(2.0))]
+        protected = [Support(z, np.arange(2.0)), Support(z ^ (rng.random(n) < 0.1), np.arange(2.0))]
         x = rng.normal(size=n)
         codes = [(x > cut).astype(int) for cut in (-1.0, -0.5, 0.0, 0.7)]
         codes += [np.digitize(x, [-1, -0.3, 0.3, 1]), rng.integers(0, 20, n)]
-        false += joint(given, codes, 39, seed=run).adjusted.min() <= 0.05
+        false += joint(protected, codes, 39, seed=run).adjusted.min() <= 0.05
     assert false <= runs * 0.05 + 3 * np.sqrt(runs * 0.05 * 0.95)

@@ -1,4 +1,4 @@
-"""Whether a witness is real, in words: what was tested, and no more."""
+"""The sentences about the validity of a witness."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from proxyuse.validity.content import figures
 from proxyuse.verdict import Validity, Verdict, VerdictCounts
 
 LIMITS = Thresholds(0.1, 0.05)
-CONFIRM = {"way": "confirm", "alpha": 0.05, "weights": "sampling", "tested": 1234}
+CONFIRM = {"method": "confirm", "alpha": 0.05, "weights": "sampling", "tested": 1234}
 PERMUTATION = {
-    "way": "permutation", "alpha": 0.05, "permutations": 1000, "correction": "holm", "tested": 311,
+    "method": "permutation", "alpha": 0.05, "permutations": 1000, "correction": "holm",
+    "tested": 311,
 }  # fmt: skip
-SPLITS = {"way": "cross-validation", "splits": 10, "at_least": None, "tested": None}
+SPLITS = {"method": "cross-validation", "splits": 10, "at_least": None, "tested": None}
 
 
-def said(verdicts: dict[str, str], verdict: str = "", **numbers: Any) -> WitnessValidity:
+def verdict_of(verdicts: dict[str, str], verdict: str = "", **numbers: Any) -> WitnessValidity:
     careful = ("possible", "cannot be decided", "confirmed")
     overall = verdict or next(v for v in careful if v in verdicts.values())
     by_method = {name: Verdict(word) for name, word in verdicts.items()}
@@ -28,7 +29,7 @@ def said(verdicts: dict[str, str], verdict: str = "", **numbers: Any) -> Witness
 
 def method(options: dict[str, Any]) -> Method:
     options = dict(options)
-    return Method(options.pop("way"), options.pop("tested"), options)
+    return Method(options.pop("method"), options.pop("tested"), options)
 
 
 PASSES = "Possible: it passes in this sample, but "
@@ -36,63 +37,63 @@ ALL = "each valid for all 1,234 tests"
 
 
 @pytest.mark.parametrize(
-    ("ways", "found", "told"),
+    ("methods", "validity", "sentences"),
     [
         (
             [CONFIRM],
-            said({"confirm": "confirmed"}, association_low=0.41, influence_low=0.08),
+            verdict_of({"confirm": "confirmed"}, association_low=0.41, influence_low=0.08),
             "Confirmed: the population's association is at least 0.41 and its influence is at "
             f"least 0.08 (95% lower bounds, {ALL}).",
         ),
         (
             [{**CONFIRM, "alpha": 0.1, "tested": 1}],
-            said({"confirm": "confirmed"}, association_low=0.41, influence_low=0.08),
+            verdict_of({"confirm": "confirmed"}, association_low=0.41, influence_low=0.08),
             "Confirmed: the population's association is at least 0.41 and its influence is at "
             "least 0.08 (90% lower bounds).",
         ),
         (
             [CONFIRM],
-            said({"confirm": "possible"}, association_low=0.2, influence_low=0.05),
+            verdict_of({"confirm": "possible"}, association_low=0.2, influence_low=0.05),
             f"{PASSES}the population's influence could be as low as 0.05 (95% lower bound, valid "
             "for all 1,234 tests; threshold 0.05).",
         ),
         (
             [PERMUTATION],
-            said({"permutation": "confirmed"}, p_value=0.001, adjusted_p_value=0.004),
+            verdict_of({"permutation": "confirmed"}, p_value=0.001, adjusted_p_value=0.004),
             "Confirmed: the p-value is 0.004 after correction for 311 tests (0.001 before), so the "
             "association is rarely this strong when z is shuffled.",
         ),
         (
             [{**PERMUTATION, "tested": 1}],
-            said({"permutation": "confirmed"}, p_value=0.001, adjusted_p_value=0.001),
+            verdict_of({"permutation": "confirmed"}, p_value=0.001, adjusted_p_value=0.001),
             "Confirmed: the p-value is 0.001, so the association is rarely this strong when z is "
             "shuffled.",
         ),
         (
             [{**PERMUTATION, "correction": "none"}],
-            said({"permutation": "possible"}, p_value=0.2, adjusted_p_value=0.2),
+            verdict_of({"permutation": "possible"}, p_value=0.2, adjusted_p_value=0.2),
             f"{PASSES}the p-value is 0.2, not corrected for the number of tests, above 0.05, so "
             "the association is often this strong when z is shuffled.",
         ),
         (
             [PERMUTATION],
-            said({"permutation": "cannot be decided"}, p_value=0.001, adjusted_p_value=0.311),
+            verdict_of({"permutation": "cannot be decided"}, p_value=0.001, adjusted_p_value=0.311),
             "Cannot be decided with 1,000 permutations and 311 tests: no p-value can be small "
             "enough.",
         ),
         (
             [SPLITS],
-            said({"cross-validation": "confirmed"}, confirmations=10, splits=10),
+            verdict_of({"cross-validation": "confirmed"}, confirmations=10, splits=10),
             "Confirmed: it was found again in 10 of 10 splits.",
         ),
         (
             [{**SPLITS, "at_least": 9}],
-            said({"cross-validation": "possible"}, confirmations=3, splits=10),
+            verdict_of({"cross-validation": "possible"}, confirmations=3, splits=10),
             f"{PASSES}it was found again in 3 of 10 splits, and 9 are needed.",
         ),
         (
             [CONFIRM, PERMUTATION, SPLITS],
-            said(
+            verdict_of(
                 {"confirm": "possible", "permutation": "confirmed",
                  "cross-validation": "confirmed"},
                 association_low=0.03, influence_low=0.01, p_value=0.001, adjusted_p_value=0.0015,
@@ -106,7 +107,7 @@ ALL = "each valid for all 1,234 tests"
         ),
         (
             [CONFIRM, {**SPLITS, "splits": 1}],
-            said(
+            verdict_of(
                 {"confirm": "confirmed", "cross-validation": "possible"},
                 association_low=0.41, influence_low=0.08, confirmations=0, splits=1,
             ),
@@ -116,18 +117,21 @@ ALL = "each valid for all 1,234 tests"
         ),
         (
             [CONFIRM],
-            said({"confirm": "possible"}, association_low=0.2),
+            verdict_of({"confirm": "possible"}, association_low=0.2),
             f"{PASSES}no bound is known for its influence.",
         ),
-        ([CONFIRM], said({"confirm": "possible"}), "Possible."),
+        ([CONFIRM], verdict_of({"confirm": "possible"}), "Possible."),
     ],
 )  # fmt: skip
-def test_a_verdict_says_by_what(ways, found, told):
-    assert verdict_sentences(found, [method(way) for way in ways], LIMITS, "z") == told
+def test_a_verdict_names_its_method(methods, validity, sentences):
+    assert (
+        verdict_sentences(validity, [method(options) for options in methods], LIMITS, "z")
+        == sentences
+    )
 
 
 @pytest.mark.parametrize(
-    ("confirmed", "undecided", "witnesses", "told"),
+    ("confirmed", "undecided", "witnesses", "sentence"),
     [
         (0, 0, 3, "none of the 3 witnesses is confirmed"),
         (1, 0, 3, "1 of 3 witnesses is confirmed"),
@@ -136,13 +140,13 @@ def test_a_verdict_says_by_what(ways, found, told):
         (0, 0, 1, "the witness is not confirmed"),
     ],
 )
-def test_how_many_are_confirmed(confirmed, undecided, witnesses, told):
+def test_the_number_of_confirmed_witnesses(confirmed, undecided, witnesses, sentence):
     verdicts = VerdictCounts(confirmed, witnesses - confirmed - undecided, undecided)
-    assert share_confirmed(verdicts, witnesses) == told
+    assert share_confirmed(verdicts, witnesses) == sentence
 
 
-def test_numbers_are_rounded_to_the_careful_side():
-    found = figures(
+def test_numbers_are_rounded_conservatively():
+    printed = figures(
         Validity(
             Verdict.POSSIBLE,
             p_value=0.0123401,
@@ -153,7 +157,7 @@ def test_numbers_are_rounded_to_the_careful_side():
             splits=10,
         )
     )
-    assert found == {
+    assert printed == {
         "p_value": 0.0124, "adjusted_p_value": 0.0501, "association_low": 0.0999,
         "association_high": 0.2001, "influence_low": 0.3, "influence_high": 0.7,
         "corrected_association": None, "confirmations": 3, "splits": 10,

@@ -1,7 +1,7 @@
-"""Check a JSON value against a JSON Schema (2020-12).
+"""Validates JSON values against a JSON Schema (2020-12).
 
-Files are untrusted, so they are checked before use. This module supports only the keywords that our
-schemas use, and needs no library.
+Supports only the keywords that the schemas of this package use, so no library is needed. Files from
+untrusted sources are validated before anything else reads them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KEYWORDS = frozenset(
 """The supported keywords."""
 
 
-def first_mistake(value: object, whole: dict[str, Any]) -> str | None:
-    """Describe the first mismatch between a value and a schema; None if there is none.
+def first_mistake(value: object, schema: dict[str, Any]) -> str | None:
+    """The first violation of a schema by a value, or None.
 
     Examples
     --------
@@ -34,23 +34,23 @@ def first_mistake(value: object, whole: dict[str, Any]) -> str | None:
     >>> first_mistake({"age": 3}, ages), first_mistake({"age": "x"}, ages), first_mistake({}, ages)
     (None, 'age: expected integer, got "x"', 'age is missing')
     """
-    return _mistake(value, whole, whole, "")
+    return _mistake(value, schema, schema, "")
 
 
-def _mistake(value: Any, part: dict[str, Any], whole: dict[str, Any], at: str) -> str | None:
+def _mistake(value: Any, part: dict[str, Any], schema: dict[str, Any], path: str) -> str | None:
     if "$ref" in part:
-        part = whole["$defs"][part["$ref"].removeprefix("#/$defs/")]
+        part = schema["$defs"][part["$ref"].removeprefix("#/$defs/")]
     if "anyOf" in part:
-        mistakes = [_mistake(value, choice, whole, at) for choice in part["anyOf"]]
+        mistakes = [_mistake(value, choice, schema, path) for choice in part["anyOf"]]
         return None if None in mistakes else mistakes[-1]
     expected = _expected(value, part)
     if expected is not None:
-        return f"{at or 'document'}: expected {expected}, got {_brief(value)}"
-    return _mistake_inside(value, part, whole, at)
+        return f"{path}{': ' if path else ''}expected {expected}, got {_brief(value)}"
+    return _mistake_inside(value, part, schema, path)
 
 
 def _expected(value: Any, part: dict[str, Any]) -> str | None:
-    """What is expected instead of a value, apart from its items and properties; None if it fits."""
+    """What a schema expects instead of a value, or None; the items of the value are not checked."""
     if "type" in part:
         types = part["type"] if isinstance(part["type"], list) else [part["type"]]
         if not any(_is(value, name) for name in types):
@@ -69,18 +69,22 @@ def _expected(value: Any, part: dict[str, Any]) -> str | None:
     return None
 
 
-def _mistake_inside(value: Any, part: dict[str, Any], whole: dict[str, Any], at: str) -> str | None:
-    below = f"{at}." if at else ""
+def _mistake_inside(
+    value: Any, part: dict[str, Any], schema: dict[str, Any], path: str
+) -> str | None:
+    prefix = f"{path}." if path else ""
     if isinstance(value, dict):
         for name in part.get("required", ()):
             if name not in value:
-                return f"{below}{name} is missing"
+                return f"{prefix}{name} is missing"
         for name, inner in part.get("properties", {}).items():
-            if name in value and (mistake := _mistake(value[name], inner, whole, f"{below}{name}")):
-                return mistake
+            if name in value:
+                mistake = _mistake(value[name], inner, schema, f"{prefix}{name}")
+                if mistake:
+                    return mistake
     if isinstance(value, list) and "items" in part:
         for index, item in enumerate(value):
-            if mistake := _mistake(item, part["items"], whole, f"{at}[{index}]"):
+            if mistake := _mistake(item, part["items"], schema, f"{path}[{index}]"):
                 return mistake
     return None
 

@@ -116,9 +116,9 @@ def _class_index(translation: Translation, positive: object) -> int:
 def kth_largest(scores: Array, k: int) -> float:
     """The k-th largest of some scores."""
     if scores.ndim != 1:
-        raise TranslationError("the best k are found by one number, and the model says several")
+        raise TranslationError("TopK needs one score per row; the model returns several")
     if k not in range(1, len(scores) + 1):
         raise TranslationError(
-            f"the best {k} of {len(scores)} rows; pass a whole k between 1 and those"
+            f"TopK: expected an integer from 1 to the number of rows ({len(scores)}), got {k!r}"
         )
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])

@@ -83,7 +83,7 @@ class Feature(ABC):
     ) -> TestColumns:
         """Tests for many thresholds, each with its answer for missing values.
 
-        Thresholds with the same levels below them have the same test, which is made once.
+        Thresholds with the same levels below them have the same test, which is built once.
         """
         tests = TestColumns.empty(len(thresholds))
         levels = self.levels()

@@ -1,11 +1,12 @@
-"""An estimator of scikit-learn that runs a program.
+"""A scikit-learn estimator that runs a program.
 
-It is what a repaired model becomes where its own family cannot hold the repaired program. The
-program is a parameter, as text: it can be read, a file of it is data, and a clone is as good as
-the original. There is nothing to fit, so `fit` changes nothing, as with a `FrozenEstimator`.
+A repaired model becomes such an estimator if its own class cannot express the repaired program. The
+program is a parameter, stored as text. It can be read, a saved file contains only data, and a clone
+predicts the same as the original. There is nothing to fit, so `fit` changes nothing, as in
+`FrozenEstimator`.
 
-The classes derive from scikit-learn's, so this module imports it; nothing of proxyuse imports
-this module before it is needed.
+This module imports scikit-learn, because the classes derive from its base classes. proxyuse imports
+this module only when it is needed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from proxyuse.program import Program
 
 
 class _ProgramEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What both kinds share."""
+    """The common base of the classifier and the regressor."""
 
     program: str | None
     named: bool
@@ -70,16 +71,16 @@ class _ProgramEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return {name: value for name, value in self.__dict__.items() if name != "_parsed"}
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        told = "no program"
+        description = "no program"
         with contextlib.suppress(NotFittedError, ProxyUseError):
-            told = repr(self._read())[1:-1]
-        return f"<{type(self).__name__}: {told}>"
+            description = repr(self._read())[1:-1]
+        return f"<{type(self).__name__}: {description}>"
 
     def _read(self) -> Program:
-        """The program; its text is read once."""
+        """The program; its text is parsed once."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
-                f"this {type(self).__name__} has no program; make one with "
+                f"this {type(self).__name__} has no program; create one with "
                 "proxyuse.program_estimator(program)"
             )
         text, program = self.__dict__.get("_parsed", (None, None))
@@ -90,18 +91,18 @@ class _ProgramEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
 
     @property
     def n_features_in_(self) -> int:
-        """How many inputs the program has."""
+        """The number of inputs of the program."""
         return len(_fitted_program(self).inputs)
 
     @property
     def feature_names_in_(self) -> Array:
-        """The inputs' names, if they are those of columns."""
+        """The names of the inputs, if they are column names."""
         if not self.named:
-            raise AttributeError("the program was made from a model that saw no names")
+            raise AttributeError("the original model was fitted without feature names")
         return np.array(_fitted_program(self).inputs, dtype=object)
 
     def fit(self, X: object, y: object = None, **fit_params: object) -> Any:
-        """Change nothing: the program is given. X must have the columns it needs.
+        """Check that X has the columns of the program, and change nothing.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class _ProgramEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         program, table = self._table(X)
         for name in program.variables:
             if name not in table:
-                table.column(name)  # which says what is missing
+                table.column(name)  # raises the error for a missing column
         return self
 
     def _table(self, X: Any) -> tuple[Program, Table]:
@@ -120,15 +121,15 @@ class _ProgramEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             table = Table.of(X)
             if self.named or all(name in table for name in program.variables):
                 return program, table
-            if len(table.names) == len(program.inputs):  # by place, as the model took them
+            if len(table.names) == len(program.inputs):  # by position, as the model reads them
                 columns = map(table.column, table.names)
                 return program, Table.of(dict(zip(program.inputs, columns, strict=True)))
             return program, table
         if isinstance(X, list | tuple):
-            X = np.array(X, dtype=object)  # each value keeps its kind
-        array = check_array(X, dtype=None, ensure_min_samples=0, **_with_missing())
+            X = np.array(X, dtype=object)  # each value keeps its type
+        array = check_array(X, dtype=None, ensure_min_samples=0, **_allow_missing())
         if array.shape[1] != len(program.inputs):
-            raise ValueError(  # in scikit-learn's words
+            raise ValueError(  # scikit-learn's own message
                 f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{len(program.inputs)} features as input"
             )
@@ -147,13 +148,13 @@ class _ProgramEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
 
 
 class ProgramClassifier(ClassifierMixin, _ProgramEstimator):  # type: ignore[misc]
-    """A classifier that says what a program says.
+    """A classifier that predicts the output of a program.
 
     Parameters
     ----------
-    program : the program's text.
-    classes : the labels it may say, in the order of `classes_`.
-    named : whether its inputs have the names of columns, or were numbered.
+    program : the text of the program.
+    classes : the labels it can predict, in the order of `classes_`.
+    named : whether its inputs are column names. If not, they are numbered.
     """
 
     def __init__(
@@ -170,42 +171,42 @@ class ProgramClassifier(ClassifierMixin, _ProgramEstimator):  # type: ignore[mis
     def classes_(self) -> Array:
         """The labels."""
         if self.classes is None:
-            raise AttributeError("there is no program and so there are no classes")
+            raise AttributeError("without a program there are no classes")
         return np.asarray(self.classes)
 
     def predict(self, X: object) -> Array:
-        """What the program says of each row, as one of the labels.
+        """Predict the label of each row.
 
         Parameters
         ----------
         X : data frame, mapping of columns, or 2-D array
-            Columns are found by name; those of an array by position among the inputs.
+            Columns are matched by name, or by position if X is an array.
         """
         outputs = self._outputs(X)
         classes = self.classes_
         if outputs.ndim != 1:
-            raise DataError("the program says several numbers a row; a classifier says one label")
-        places = {value_text(const(label).value): i for i, label in enumerate(classes)}
+            raise DataError("the program returns several numbers per row, not one label")
+        index_of = {value_text(const(label).value): i for i, label in enumerate(classes)}
         distinct, codes = _distinct(outputs)
-        found = [places.get(value_text(const(value).value), -1) for value in distinct]
-        if -1 in found:
-            said = value_text(const(distinct[found.index(-1)]).value)
-            row = int(np.flatnonzero(codes == found.index(-1))[0])
+        indices = [index_of.get(value_text(const(value).value), -1) for value in distinct]
+        if -1 in indices:
+            unknown = indices.index(-1)
+            row = int(np.flatnonzero(codes == unknown)[0])
             raise DataError(
-                f"of row {row} (counted from 0) the program says {said}, which is not among the "
-                f"classes {', '.join(places)}"
+                f"row {row} (counted from 0): expected one of the classes {', '.join(index_of)}, "
+                f"got {value_text(const(distinct[unknown]).value)}"
             )
-        chosen: Array = classes[np.array(found, dtype=np.intp)[codes]]
-        return chosen
+        predicted: Array = classes[np.array(indices, dtype=np.intp)[codes]]
+        return predicted
 
 
 class ProgramRegressor(RegressorMixin, _ProgramEstimator):  # type: ignore[misc]
-    """A regressor that says what a program says.
+    """A regressor that predicts the output of a program.
 
     Parameters
     ----------
-    program : the program's text.
-    named : whether its inputs have the names of columns, or were numbered.
+    program : the text of the program.
+    named : whether its inputs are column names. If not, they are numbered.
     """
 
     def __init__(self, program: str | None = None, named: bool = True) -> None:
@@ -213,59 +214,59 @@ class ProgramRegressor(RegressorMixin, _ProgramEstimator):  # type: ignore[misc]
         self.named = named
 
     def predict(self, X: object) -> Array:
-        """The number that the program says of each row, NaN where it is missing.
+        """Predict a number for each row, NaN if it is missing.
 
         Parameters
         ----------
         X : data frame, mapping of columns, or 2-D array
-            Columns are found by name; those of an array by position among the inputs.
+            Columns are matched by name, or by position if X is an array.
         """
         outputs = self._outputs(X)
         if outputs.dtype == object:
-            raise DataError("the program says words, and a regressor says numbers")
+            raise DataError("the program returns categories; a regressor needs numbers")
         return outputs.astype(np.float64, copy=False)
 
 
 def program_estimator(
     program: Program, model: object | None = None
 ) -> ProgramClassifier | ProgramRegressor:
-    """Make an estimator with the interface of scikit-learn that runs a program.
+    """Create a scikit-learn estimator that runs a program.
 
     Parameters
     ----------
     program : Program
-    model : the model that the program was made from, if any. Its labels are kept (whole numbers
-        stay whole), and whether it saw names.
+    model : the model that the program was translated from, if any. The estimator keeps the type of
+        its labels (integers stay integers) and its feature names.
 
     Returns
     -------
     ProgramClassifier or ProgramRegressor
-        Fitted. It can be cloned, pickled, and used in pipelines and cross-validation. A classifier
-        where the model is one, or where there is none and the program chooses among words, truth
-        values or whole numbers.
+        A fitted estimator, which can be cloned, pickled, and used in pipelines and
+        cross-validation. It is a classifier if the model is one. Without a model, it is a
+        classifier if the program returns only categories, booleans or integers.
 
     Examples
     --------
-    >>> made = program_estimator(Program.parse("ite(age <= 30, 0, 1)"))
-    >>> made
+    >>> estimator = program_estimator(Program.parse("ite(age <= 30, 0, 1)"))
+    >>> estimator
     <ProgramClassifier: Program of 1 inputs: 6 nodes>
-    >>> made.classes_, made.predict({"age": [25, 60]})
+    >>> estimator.classes_, estimator.predict({"age": [25, 60]})
     (array([0, 1]), array([0, 1]))
     """
     text, named = str(program), model is None or is_named(model)
     values = possible_outputs(program.term)
     labels = getattr(model, "classes_", None)
-    numbers = labels is None and model is not None and _says_numbers(model)
-    if numbers or any(isinstance(leaf, Add | Mul | Call) for leaf in _leaves(program.term)):
+    regresses = labels is None and model is not None and _is_regressor(model)
+    if regresses or any(isinstance(leaf, Add | Mul | Call) for leaf in _leaves(program.term)):
         return ProgramRegressor(text, named)
     if labels is not None and np.ndim(labels) == 1:
         known = {value_text(const(label).value) for label in labels}
         if values is None or all(value_text(v) in known or is_missing(v) for v in values):
             return ProgramClassifier(text, np.array(labels), named)
-    if values is None and any(map(_is_word, _leaves(program.term))):
+    if values is None and any(map(_has_categories, _leaves(program.term))):
         raise LanguageError(
-            "which words this program may say depends on the data, so its classes are not known; "
-            "write them as constants into its branches"
+            "the categories that this program can return depend on the data, so its classes are "
+            "unknown; write them as constants in its branches"
         )
     classes = None if values is None else _classes(values)
     if classes is None:
@@ -274,32 +275,32 @@ def program_estimator(
 
 
 def possible_outputs(term: Term) -> list[Value] | None:
-    """The constants that a term may say, sorted; None if it computes what it says.
+    """The constants that a term can return, sorted; None if it computes its output.
 
     Examples
     --------
     >>> possible_outputs(Program.parse("ite(age <= 30, 'b', ite(sex == 'F', 'a', 'b'))").term)
     ['a', 'b']
     """
-    found: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
     for leaf in _leaves(term):
         match leaf:
             case Const(value):
-                said: tuple[Value, ...] = (value,)
+                values: tuple[Value, ...] = (value,)
             case Argmax(_, labels) if labels:
-                said = labels
+                values = labels
             case Lookup(_, entries, default):
-                said = (*(value for _, value in entries), default)
+                values = (*(value for _, value in entries), default)
             case Compare() | Member() | And() | Or() | Not():
-                said = (False, True)
+                values = (False, True)
             case _:
                 return None
-        found.update({value_text(value): value for value in said})
-    return sorted_values(found.values())
+        outputs.update({value_text(value): value for value in values})
+    return sorted_values(outputs.values())
 
 
 def _leaves(term: Term) -> list[Term]:
-    """What stands at the ends of nested tests."""
+    """The leaves of nested tests."""
     leaves: list[Term] = []
     stack, seen = [term], set()
     while stack:
@@ -314,17 +315,17 @@ def _leaves(term: Term) -> list[Term]:
     return leaves
 
 
-def _is_word(term: Term) -> bool:
-    """Whether a term may say a word that stands in it."""
+def _has_categories(term: Term) -> bool:
+    """Whether a term can return a category that it contains."""
     return any(isinstance(value, str) for value in possible_outputs(term) or ())
 
 
 def _classes(values: list[Value]) -> Array | None:
-    """The labels of a program without a model, None if they are no labels but measured numbers."""
+    """The labels of a program without a model, or None if its outputs are real numbers."""
     present = [value for value in values if not is_missing(value)]
     kinds = {type(value) for value in present}
     if kinds == {str}:
-        return np.array(present, dtype=object)  # NumPy's own texts lose a last "\0"
+        return np.array(present, dtype=object)  # NumPy's string type drops a trailing "\0"
     if kinds == {bool}:
         return np.array(present)
     numbers = [value for value in present if isinstance(value, float)]
@@ -332,34 +333,34 @@ def _classes(values: list[Value]) -> Array | None:
         return None
     if max(map(abs, numbers)) >= 2**53:
         return None
-    return np.unique(np.array(numbers).astype(np.int64))  # -0 and 0 are one label
+    return np.unique(np.array(numbers).astype(np.int64))  # -0 and 0 are the same label
 
 
-def _says_numbers(model: object) -> bool:
-    with contextlib.suppress(AttributeError, TypeError):  # a model of another library
+def _is_regressor(model: object) -> bool:
+    with contextlib.suppress(AttributeError, TypeError):  # not a scikit-learn model
         return bool(is_regressor(model))
     return False
 
 
 def _distinct(outputs: Array) -> tuple[list[Any], Array]:
-    """The values that occur, and for each row its place among them."""
+    """The distinct values, and the index of each row's value."""
     if outputs.dtype != object:
         values, codes = np.unique(outputs, return_inverse=True)
         return values.tolist(), codes
-    places: dict[Any, int] = {}
-    codes = np.array([places.setdefault(value, len(places)) for value in outputs], dtype=np.intp)
-    return list(places), codes
+    index_of: dict[Any, int] = {}
+    indices = [index_of.setdefault(value, len(index_of)) for value in outputs]
+    return list(index_of), np.array(indices, dtype=np.intp)
 
 
-def _with_missing() -> dict[str, Any]:
-    """How scikit-learn is told to let NaN and infinity pass; the name has changed."""
+def _allow_missing() -> dict[str, Any]:
+    """The argument of `check_array` that allows NaN and infinity; scikit-learn renamed it."""
     known = inspect.signature(check_array).parameters
     name = "ensure_all_finite" if "ensure_all_finite" in known else "force_all_finite"
     return {name: False}
 
 
 def _fitted_program(estimator: _ProgramEstimator) -> Program:
-    """The program, for attributes that only a fitted estimator has."""
+    """The program, for attributes that exist only on a fitted estimator."""
     if not estimator.__sklearn_is_fitted__():
-        raise AttributeError("there is no program and so there are no inputs")
+        raise AttributeError("without a program there are no inputs")
     return estimator._read()

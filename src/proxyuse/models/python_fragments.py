@@ -1,7 +1,6 @@
-"""Parts of Python's text: constants, and expressions with what is to be known of them.
+"""Fragments of Python source: constants, and expressions with their properties.
 
-`python_source` puts them together. Text from elsewhere is quoted here, by `constant_text`, and
-nowhere else.
+`python_source` combines them. `constant_text` is the only function that quotes untrusted text.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from proxyuse.lang.nodes import Value, is_missing
 
 LINE_WIDTH = 100
 
-# How tightly Python binds
+# Python's operator precedence, weakest first
 CHOICE, OR, AND, NOT, COMPARE, ADD, MUL, SIGN, ATOM = range(9)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A term as an expression of Python.
+    """A term as a Python expression.
 
     Attributes
     ----------
-    text : the expression; of an `Ite`, which is made of statements, nothing.
-    binds : how tightly.
-    nested : how many expressions are inside each other; of an `Ite`, how far it is indented.
-    calls : how many functions of parts call each other.
-    width : how many entries a vector has; 0 of anything else.
-    truth : whether it is true or false and never missing.
-    missing : whether it may be the missing value.
+    text : the expression; empty for an `Ite`, which is written as statements.
+    binds : the precedence of its outermost operator.
+    nested : the nesting depth; for an `Ite`, the depth of indentation.
+    calls : the depth of nested function calls.
+    width : the number of entries of a vector; 0 for other values.
+    truth : whether it is a boolean that is never missing.
+    missing : whether it can be the missing value.
     """
 
     text: str
@@ -43,19 +42,19 @@ class Piece:
     missing: bool = True
 
     def at(self, binds: int) -> str:
-        """The expression where something stands around it that binds so tightly."""
+        """The expression, in parentheses if its context binds more tightly."""
         return self.text if self.binds >= binds else f"({self.text})"
 
     @property
     def as_truth(self) -> Piece:
-        """Whether it is true; a missing value is not."""
+        """The expression as a boolean; a missing value is false."""
         if self.truth:
             return self
         return replace(self, text=f"{self.at(ADD)} == 1", binds=COMPARE, truth=True)
 
 
 def constant_text(value: Value) -> str:
-    """A constant of the language as Python writes it."""
+    """The Python literal of a constant."""
     match value:
         case bool() | str():
             return repr(value)
@@ -70,7 +69,7 @@ def constant_text(value: Value) -> str:
             assert_never(value)
 
 
-def made_of(
+def composed(
     parts: Sequence[Piece],
     text: str,
     binds: int = ATOM,
@@ -78,26 +77,29 @@ def made_of(
     width: int = 0,
     missing: bool = True,
 ) -> Piece:
-    """An expression made of others."""
+    """An expression composed of others."""
     nested = 1 + max(part.nested for part in parts)
     calls = max(part.calls for part in parts)
     return Piece(text, binds, nested, calls, width, missing=missing)
 
 
 def truth_of(parts: Sequence[Piece], text: str, binds: int) -> Piece:
-    """An expression made of others that is true or false."""
-    return replace(made_of(parts, text, binds, missing=False), truth=True)
+    """A boolean expression composed of others."""
+    return replace(composed(parts, text, binds, missing=False), truth=True)
 
 
-def alike(values: tuple[Value, ...]) -> tuple[list[str], int]:
-    """Constants of one kind, and the width if they are vectors; a missing one is a vector then."""
+def literals(values: tuple[Value, ...]) -> tuple[list[str], int]:
+    """Literals of constants, and their width if they are vectors.
+
+    Among vectors, the missing value becomes a vector of NaN.
+    """
     width = max(len(value) if isinstance(value, tuple) else 0 for value in values)
-    lost = (math.nan,) * width
-    return [constant_text(lost if width and is_missing(v) else v) for v in values], width
+    missing = (math.nan,) * width
+    return [constant_text(missing if width and is_missing(v) else v) for v in values], width
 
 
 def listed(begin: str, items: list[str], end: str) -> str:
-    """Items between brackets, each on a line of its own if there is no room for all."""
+    """Items in brackets, on one line if they fit, else one per line."""
     if end.startswith(",") and len(items) > 1:
         end = end[1:]
     text = begin + ", ".join(items) + end

@@ -1,9 +1,9 @@
-"""The small functions that a program's Python source brings along, as text.
+"""The source of the functions that a program's Python source needs.
 
-Each says in plain Python what one operator of the language computes for one row, as
-`proxyuse.lang.evaluate` defines it for many. None of them raises an error for numbers: where
-Python would (a division by zero, a logarithm of 0), they say what NumPy says. A missing value is
-NaN, also among words and truth values; a vector is a tuple.
+Each function computes one operator of the language for one row, in plain Python;
+`proxyuse.lang.evaluate` defines the operators for arrays. No function raises an error for a number:
+where Python does (division by zero, logarithm of 0), it returns NumPy's result. A missing value is
+NaN, also among strings and booleans. A vector is a tuple.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_TEXT = '''
+_SOURCE = '''
 def _value(value):
-    """A value of a row; None and NaN are the missing value."""
+    """A value of a row; None becomes NaN, the missing value."""
     if value is None or type(value).__name__ == "NAType":
         return math.nan
     return value if isinstance(value, (bool, str)) else float(value)
 
 
-def _said(value):
-    """An output; None where it is missing."""
+def _output(value):
+    """An output; NaN becomes None."""
     return None if value != value else value
 
 
 def _float32(number):
-    """A number rounded to the nearest one of 32 bits; words stay as they are."""
+    """A number rounded to 32 bits; strings stay unchanged."""
     if isinstance(number, str):
         return number
     try:
@@ -35,27 +35,27 @@ def _float32(number):
 
 
 def _differ(left, right):
-    """Whether two values are there and not equal."""
+    """Whether two values differ and neither is missing."""
     return left == left and right == right and left != right
 
 
 def _in_or_missing(value, members):
-    """Whether a value is a member, or missing."""
+    """Whether a value is a member or is missing."""
     return value != value or value in members
 
 
-def _looked_up(value, table, default, missing):
-    """What a table says of a value, of others, and of the missing one."""
+def _lookup(value, table, default, missing):
+    """The entry of a table, with defaults for other values and for a missing value."""
     return missing if value != value else table.get(value, default)
 
 
-def _fill(number, other):
-    """A number, or another one where it is missing."""
-    return other if number != number else number
+def _fill(number, fill):
+    """A number, or `fill` if it is missing."""
+    return fill if number != number else number
 
 
 def _sum(numbers):
-    """A sum from left to right; Python's own adds up in another way."""
+    """A sum from left to right; the built-in `sum` may round differently."""
     total = numbers[0]
     for number in numbers[1:]:
         total = total + number
@@ -71,7 +71,7 @@ def _product(numbers):
 
 
 def _div(number, divisor):
-    """A quotient; infinite or missing where the divisor is 0."""
+    """A quotient; infinite or missing if the divisor is 0."""
     try:
         return number / divisor
     except ZeroDivisionError:
@@ -81,7 +81,7 @@ def _div(number, divisor):
 
 
 def _exp(number):
-    """The exponential; infinite where it is too large."""
+    """The exponential; infinite if it overflows."""
     try:
         return math.exp(number)
     except OverflowError:
@@ -89,35 +89,35 @@ def _exp(number):
 
 
 def _log(number):
-    """The natural logarithm; missing below 0."""
+    """The natural logarithm; missing for a negative number."""
     if number == 0:
         return -math.inf
     return math.nan if number < 0 else math.log(number)
 
 
 def _sqrt(number):
-    """The square root; missing below 0."""
+    """The square root; missing for a negative number."""
     return math.nan if number < 0 else math.sqrt(number)
 
 
 def _sigmoid(number):
-    """A score as a probability."""
+    """The sigmoid of a score."""
     return 1.0 / (1.0 + _exp(-number))
 
 
 def _entries(parts):
-    """The entries of vectors side by side; a number stands beside each."""
+    """The entries of vectors, one tuple per position; a number is repeated."""
     width = max(len(part) for part in parts if isinstance(part, tuple))
     return zip(*(part if isinstance(part, tuple) else (part,) * width for part in parts))
 
 
 def _vector_sum(parts):
-    """A sum of vectors."""
+    """A sum of vectors and numbers, entry by entry."""
     return tuple(_sum(entries) for entries in _entries(parts))
 
 
 def _vector_product(parts):
-    """A product of numbers and vectors, entry by entry."""
+    """A product of vectors and numbers, entry by entry."""
     return tuple(_product(entries) for entries in _entries(parts))
 
 
@@ -127,18 +127,18 @@ def _vector_div(vector, divisor):
 
 
 def _argmax(vector):
-    """The place of the first largest entry; a missing one counts as the largest."""
+    """The index of the first largest entry; a missing entry counts as the largest."""
     best = 0
-    for place, entry in enumerate(vector):
+    for index, entry in enumerate(vector):
         if entry != entry:
-            return place
+            return index
         if entry > vector[best]:
-            best = place
+            best = index
     return best
 
 
 def _softmax(vector):
-    """Scores as shares of one."""
+    """Scores as probabilities that add up to 1."""
     largest = vector[_argmax(vector)]
     powers = [_exp(entry - largest) for entry in vector]
     total = _sum(powers)
@@ -146,39 +146,39 @@ def _softmax(vector):
 
 
 def _median(vector, weights):
-    """The first entry, in ascending order, where the weights reach half of their sum."""
+    """The smallest entry at which the cumulative weight reaches half of the total."""
     if any(number != number for number in vector + weights):
         return math.nan
     order = sorted(range(len(vector)), key=vector.__getitem__)
     reached, total = [], 0.0
-    for place in order:
-        total = total + weights[place]
+    for index in order:
+        total = total + weights[index]
         reached.append(total)
     return next(
-        (vector[place] for place, share in zip(order, reached) if share >= 0.5 * total),
+        (vector[index] for index, weight in zip(order, reached) if weight >= 0.5 * total),
         vector[order[0]],
     )
 '''
 
-_PARTS = {
-    found[1]: found[0].strip()
-    for found in re.finditer(r"^def (\w+)\(.*?(?=^def |\Z)", _TEXT, re.DOTALL | re.MULTILINE)
+_FUNCTIONS = {
+    match[1]: match[0].strip()
+    for match in re.finditer(r"^def (\w+)\(.*?(?=^def |\Z)", _SOURCE, re.DOTALL | re.MULTILINE)
 }
 
 
-def parts_text(names: Iterable[str]) -> list[str]:
-    """The text of some functions and of those they call, in a fixed order.
+def function_sources(names: Iterable[str]) -> list[str]:
+    """The source of some functions and of those they call, in a fixed order.
 
     Examples
     --------
-    >>> [text.partition("(")[0] for text in parts_text({"_sigmoid"})]
+    >>> [text.partition("(")[0] for text in function_sources({"_sigmoid"})]
     ['def _exp', 'def _sigmoid']
     """
-    wanted: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in wanted:
-            wanted.add(name)
-            waiting += [other for other in _PARTS if f"{other}(" in _PARTS[name]]
-    return [text for name, text in _PARTS.items() if name in wanted]
+    needed: set[str] = set()
+    stack = list(names)
+    while stack:
+        name = stack.pop()
+        if name not in needed:
+            needed.add(name)
+            stack += [other for other in _FUNCTIONS if f"{other}(" in _FUNCTIONS[name]]
+    return [text for name, text in _FUNCTIONS.items() if name in needed]

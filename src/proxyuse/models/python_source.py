@@ -1,13 +1,13 @@
-"""Python source of a program: a module that stands alone.
+"""Python source of a program: a standalone module.
 
-A program's rows become calls of one function. Its tests become ``if`` statements, a tree inside
-a sum becomes a function of its own, and the few operators that Python lacks come along as small
-functions (`proxyuse.models.python_runtime`). Names of columns and categories are data from
-elsewhere: they stand in the source as quoted text only.
+The module predicts one row per call. Tests become ``if`` statements, each tree in a sum becomes a
+function, and operators that Python lacks come along as small functions
+(`proxyuse.models.python_runtime`). Names of columns and categories are untrusted data, so they
+appear in the source only as quoted text.
 
-Python nests statements, brackets and calls only so deep. Of the two branches of a test one is
-indented and the other follows, so that a long chain stays flat; what is nested deeper than a
-reader would follow is computed first and kept in the row under a number.
+Python limits how deep statements, brackets and calls can nest. Of the two branches of a test, one
+is indented and the other follows, so a long chain stays flat. Expressions that are nested too
+deeply are computed first and stored in the row under a number.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ from proxyuse.models.python_fragments import (
     OR,
     SIGN,
     Piece,
-    alike,
+    composed,
     constant_text,
     listed,
-    made_of,
+    literals,
     truth_of,
 )
-from proxyuse.models.python_runtime import parts_text
+from proxyuse.models.python_runtime import function_sources
 from proxyuse.program import Program
 
-MOST_NESTED, MOST_CALLS, MOST_INDENTED = 20, 50, 15
-MOST_IN_LINE, MOST_OPERANDS = 60, 8
+MAX_NESTED, MAX_CALLS, MAX_INDENTED = 20, 50, 15
+MAX_INLINE, MAX_OPERANDS = 60, 8
 
-_UNLESS = {
+_OPPOSITE = {
     Relation.LT: Relation.GE,
     Relation.GE: Relation.LT,
     Relation.LE: Relation.GT,
@@ -80,24 +80,24 @@ def python_source(program: Program, name: str = "predict") -> str:
     Parameters
     ----------
     program : Program
-    name : what the function is called. It takes one row, a mapping of the names of columns to
-        values (numbers, words, true/false; None or NaN where missing), and says what
-        `Program.predict` says of that row: a number, a truth value, a word, a tuple of numbers
-        for a vector, None where the program says the missing value.
+    name : the name of the function. It takes one row, a mapping of column names to values
+        (numbers, strings, booleans; None or NaN for a missing value). It returns the prediction of
+        `Program.predict` for that row: a number, a boolean, a string, a tuple of numbers for a
+        vector, or None for the missing value.
 
     Returns
     -------
     str
-        The same for the same program. Numbers are computed by the same operations in the same
-        order. Exponentials and logarithms are Python's, which may differ from NumPy's in the last
-        bit, and so may what is computed from them.
+        Equal programs have equal source. Numbers are computed by the same operations in the same
+        order. Exponentials and logarithms come from Python, so they may differ from NumPy's in the
+        last bit.
 
     Examples
     --------
     >>> text = python_source(Program.parse("ite(age <= 30 and sex == 'F', 0, 1)"))
     >>> print(text[text.index("def predict") :])
     def predict(row):
-        \"\"\"What the program says of a row, a mapping of column names to values.\"\"\"
+        \"\"\"The prediction for one row, a mapping of column names to values.\"\"\"
         row = {name: _value(row[name]) for name in _COLUMNS}
         if row['age'] <= 30.0 and row['sex'] == 'F':
             return 0.0
@@ -116,42 +116,42 @@ def python_source(program: Program, name: str = "predict") -> str:
         or hasattr(builtins, name)
     ):
         raise LanguageError(
-            f"a function cannot be called {name!r} here; take a name of letters and digits that "
-            "Python does not use itself"
+            f"a function cannot be called {name!r}; use an identifier that is not a Python keyword "
+            "or built-in and does not start with an underscore"
         )
     return _Writer().module(program, name)
 
 
 class _Writer:
-    """Writes one module."""
+    """Writes the source of one module."""
 
     def __init__(self) -> None:
         self.pieces: dict[int, Piece] = {}
         self.expressions: dict[int, Piece] = {}
         self.functions: list[str] = []
         self.constants: list[str] = []
-        self.kept: list[str] = []
+        self.stored: list[str] = []
         self.used: set[str] = {"_value"}
 
     def module(self, program: Program, name: str) -> str:
-        """The whole text."""
+        """The source of the module."""
         for term in postorder(program.term):
-            piece = self._branched(term) if isinstance(term, Ite) else self._of(term)
+            piece = self._branched(term) if isinstance(term, Ite) else self._expression(term)
             self.pieces[id(term)] = piece
         body = self._body(program.term, final=True)
         main = [
             f"def {name}(row):",
-            '    """What the program says of a row, a mapping of column names to values."""',
+            '    """The prediction for one row, a mapping of column names to values."""',
             "    row = {name: _value(row[name]) for name in _COLUMNS}",
-            *(f"    {line}" for line in self.kept),
+            *(f"    {line}" for line in self.stored),
             *body,
         ]
         columns = listed("(", [constant_text(column) for column in program.variables], ",)")
         head = [
             f"# Source of a program of {program.size} nodes over {len(program.inputs)} inputs;",
             f"# the digest of its term is {program.term.digest.hex()}.",
-            "# A missing value is NaN, of which every comparison is false: `x <= 3` stops it, and",
-            "# `not x > 3` lets it pass.",
+            "# A missing value is NaN, for which every comparison is false: `x <= 3` is false and",
+            "# `not x > 3` is true.",
             "",
             "import math",
             *(["import struct"] if "_float32" in self.used else []),
@@ -159,13 +159,13 @@ class _Writer:
             f"_COLUMNS = {columns if program.variables else '()'}",
             *self.constants,
         ]
-        blocks = ["\n".join(head), *parts_text(self.used), *self.functions, "\n".join(main)]
+        blocks = ["\n".join(head), *function_sources(self.used), *self.functions, "\n".join(main)]
         return "\n\n\n".join(blocks) + "\n"
 
     # Statements
 
     def _branched(self, term: Ite) -> Piece:
-        """What is to be known of a test before its statements are written."""
+        """The properties of a test, known before its statements are written."""
         guard = self._used(term.guard)
         branches = [
             self.pieces[id(part)] if isinstance(part, Ite) else self._used(part)
@@ -185,7 +185,7 @@ class _Writer:
         )
 
     def _body(self, root: Term, *, final: bool = False) -> list[str]:
-        """The statements that return what a term says."""
+        """The statements that return the value of a term."""
         width = self.pieces[id(root)].width
         lines: list[str] = []
         stack = [(root, 1)]
@@ -217,23 +217,23 @@ class _Writer:
             return piece.text
         if isinstance(term, Const):
             return "None"
-        return self._call("_said", piece).text
+        return self._call("_output", piece).text
 
     # Expressions
 
     def _used(self, term: Term) -> Piece:
-        """A term as an expression; what is nested too deep is computed before."""
+        """A term as an expression; one that is nested too deeply is computed first."""
         if id(term) not in self.expressions:
             piece = self._chosen(term) if isinstance(term, Ite) else self.pieces[id(term)]
-            if piece.nested > MOST_NESTED or piece.calls > MOST_CALLS:
-                place = len(self.kept) + 1
-                self.kept.append(f"row[{place}] = {piece.text}")
-                piece = replace(piece, text=f"row[{place}]", binds=ATOM, nested=0, calls=0)
+            if piece.nested > MAX_NESTED or piece.calls > MAX_CALLS:
+                key = len(self.stored) + 1
+                self.stored.append(f"row[{key}] = {piece.text}")
+                piece = replace(piece, text=f"row[{key}]", binds=ATOM, nested=0, calls=0)
             self.expressions[id(term)] = piece
         return self.expressions[id(term)]
 
     def _chosen(self, term: Ite) -> Piece:
-        """A test inside an expression: in line if it is short, else a function of its own."""
+        """A test inside an expression: inline if it is short, else a function."""
         whole = self.pieces[id(term)]
         if not isinstance(term.then, Ite) and not isinstance(term.otherwise, Ite):
             then, otherwise = (
@@ -241,7 +241,7 @@ class _Writer:
             )
             guard = self._used(term.guard).as_truth
             text = f"{then} if {guard.at(OR)} else {otherwise}"
-            if len(text) <= MOST_IN_LINE and "\n" not in text:
+            if len(text) <= MAX_INLINE and "\n" not in text:
                 parts = [self._used(part).nested for part in children(term)]
                 return replace(whole, text=text, binds=CHOICE, nested=1 + max(parts))
         name = f"_part_{len(self.functions) + 1}"
@@ -251,19 +251,19 @@ class _Writer:
     def _call(self, function: str, *arguments: Piece, more: str = "") -> Piece:
         self.used.add(function)
         inside = [piece.text for piece in arguments]
-        return made_of(arguments, f"{function}({', '.join(inside)}{more})")
+        return composed(arguments, f"{function}({', '.join(inside)}{more})")
 
     def _over_list(self, function: str, parts: list[Piece]) -> Piece:
         self.used.add(function)
-        return made_of(parts, listed(f"{function}([", [part.text for part in parts], "])"))
+        return composed(parts, listed(f"{function}([", [part.text for part in parts], "])"))
 
     def _constant(self, kind: str, text: str) -> str:
-        """The name of a constant of the module."""
+        """Add a constant to the module and return its name."""
         name = f"_{kind}_{len(self.constants) + 1}"
         self.constants.append(f"{name} = {text}")
         return name
 
-    def _of(self, term: Term) -> Piece:
+    def _expression(self, term: Term) -> Piece:
         parts = [self._used(part) for part in children(term)]
         match term:
             case Const(value):
@@ -288,33 +288,33 @@ class _Writer:
             case Compare():
                 return self._compared(term, parts)
             case Member(_, members, missing):
-                shown = listed("{", [constant_text(value) for value in members], "}")
-                if len(members) > MOST_OPERANDS:
-                    shown = self._constant("SET", shown)
+                members_text = listed("{", [constant_text(value) for value in members], "}")
+                if len(members) > MAX_OPERANDS:
+                    members_text = self._constant("SET", members_text)
                 if missing:
-                    found = self._call("_in_or_missing", parts[0], more=f", {shown}")
-                    return truth_of(parts, found.text, ATOM)
-                return truth_of(parts, f"{parts[0].at(ADD)} in {shown}", COMPARE)
+                    test = self._call("_in_or_missing", parts[0], more=f", {members_text}")
+                    return truth_of(parts, test.text, ATOM)
+                return truth_of(parts, f"{parts[0].at(ADD)} in {members_text}", COMPARE)
             case Vector():
                 entries = [part.text for part in parts]
-                return made_of(parts, listed("(", entries, ",)"), width=len(parts), missing=False)
+                return composed(parts, listed("(", entries, ",)"), width=len(parts), missing=False)
             case Argmax(_, labels):
-                place = self._call("_argmax", parts[0])
+                index = self._call("_argmax", parts[0])
                 if not labels:
-                    return replace(place, text=f"float({place.text})", missing=False)
-                texts, width = alike(labels)
+                    return replace(index, text=f"float({index.text})", missing=False)
+                texts, width = literals(labels)
                 return replace(
-                    place,
-                    text=listed("(", texts, ",)") + f"[{place.text}]",
+                    index,
+                    text=listed("(", texts, ",)") + f"[{index.text}]",
                     width=width,
                     missing=not width and any(map(is_missing, labels)),
                 )
             case Lookup():
-                return self._looked_up(term, parts)
+                return self._lookup(term, parts)
             case Call(function, _):
                 return self._called(function, parts)
             case Ite():
-                raise AssertionError("a test is made of statements")
+                raise AssertionError("tests are written as statements")
             case _:
                 assert_never(term)
 
@@ -322,16 +322,16 @@ class _Writer:
         adds = isinstance(term, Add)
         width = max(part.width for part in parts)
         if width:
-            made = self._over_list("_vector_sum" if adds else "_vector_product", parts)
-            return replace(made, width=width)
-        if len(parts) > MOST_OPERANDS:
+            vector = self._over_list("_vector_sum" if adds else "_vector_product", parts)
+            return replace(vector, width=width)
+        if len(parts) > MAX_OPERANDS:
             return self._over_list("_sum" if adds else "_product", parts)
         if adds:
-            return made_of(parts, " + ".join(part.at(MUL) for part in parts), ADD)
-        return made_of(parts, " * ".join(part.at(SIGN) for part in parts), MUL)
+            return composed(parts, " + ".join(part.at(MUL) for part in parts), ADD)
+        return composed(parts, " * ".join(part.at(SIGN) for part in parts), MUL)
 
     def _compared(self, term: Compare, parts: list[Piece]) -> Piece:
-        """A comparison; Python's are false of NaN, but for ``!=``, which is true."""
+        """A comparison. For NaN, Python's ``!=`` is true and all others are false."""
         left, right = parts
         if term.precision is Precision.FLOAT32 and not compares_words(term):
             left = self._call("_float32", left)
@@ -347,22 +347,22 @@ class _Writer:
             case (Relation.NE, True) | (_, False):
                 return truth_of(parts, pair(term.relation), COMPARE)
             case (relation, _):
-                return truth_of(parts, "not " + pair(_UNLESS[relation]), NOT)
+                return truth_of(parts, "not " + pair(_OPPOSITE[relation]), NOT)
 
-    def _looked_up(self, term: Lookup, parts: list[Piece]) -> Piece:
+    def _lookup(self, term: Lookup, parts: list[Piece]) -> Piece:
         values = [value for _, value in term.entries]
-        (*texts, default), width = alike((*values, term.default))
-        said = list(zip((key for key, _ in term.entries), texts, strict=True))
-        missing = next((text for key, text in said if is_missing(key)), default)
-        pairs = [f"{constant_text(key)}: {text}" for key, text in said if not is_missing(key)]
+        (*texts, default), width = literals((*values, term.default))
+        entries = list(zip((key for key, _ in term.entries), texts, strict=True))
+        missing = next((text for key, text in entries if is_missing(key)), default)
+        pairs = [f"{constant_text(key)}: {text}" for key, text in entries if not is_missing(key)]
         table = self._constant("TABLE", listed("{", pairs, "}"))
-        found = self._call("_looked_up", parts[0], more=f", {table}, {default}, {missing}")
-        lost = not width and any(map(is_missing, (*values, term.default)))
-        return replace(found, width=width, missing=lost)
+        value = self._call("_lookup", parts[0], more=f", {table}, {default}, {missing}")
+        may_miss = not width and any(map(is_missing, (*values, term.default)))
+        return replace(value, width=width, missing=may_miss)
 
     def _called(self, function: Function, parts: list[Piece]) -> Piece:
         if function is Function.ABS:
-            return made_of(parts, f"abs({parts[0].text})")
+            return composed(parts, f"abs({parts[0].text})")
         if function is Function.DIV and parts[0].width:
             return replace(self._call("_vector_div", *parts), width=parts[0].width)
         width = parts[0].width if function is Function.SOFTMAX else 0
@@ -370,10 +370,10 @@ class _Writer:
 
 
 def _indented(then: int, otherwise: int) -> tuple[int, int]:
-    """How far a test is indented if its first branch is, and if its second is.
+    """The depth of indentation if the first branch is indented, and if the second is.
 
-    The first is, unless that goes too far: then the one with less inside it, and so it never
-    goes far, for each further step takes twice as many tests.
+    The first branch is indented, up to a limit. Beyond it, the shallower branch is. The depth stays
+    small then, because each further level needs twice as many tests.
     """
     first, second = max(1 + then, otherwise), max(then, 1 + otherwise)
-    return (first, max(first, second)) if first <= MOST_INDENTED else (first, second)
+    return (first, max(first, second)) if first <= MAX_INDENTED else (first, second)

@@ -52,8 +52,8 @@ def format_for(path: Path, loaded: LoadedModel, *, allow_pickle: bool = False) -
 
     Examples
     --------
-    >>> given = LoadedModel(Program.parse("ite(age <= 30, 0, 1)"), "program", Path("p"), "", None)
-    >>> format_for(Path("repaired.txt"), given), format_for(Path("repaired.skops"), given)
+    >>> loaded = LoadedModel(Program.parse("ite(age <= 30, 0, 1)"), "program", Path("p"), "", None)
+    >>> format_for(Path("repaired.txt"), loaded), format_for(Path("repaired.skops"), loaded)
     ('program', 'skops')
     """
     native_format, extension = _native_format(loaded.model), path.suffix.lower()

@@ -1,7 +1,7 @@
 """Transforms the terms of a member into terms of the model that contains it.
 
 A vote needs vectors, a stack single entries of vectors, a wrapper other labels. A new term gets
-the origin of the term it was made from. A term that is used twice is copied, so that each node
+the origin of the term it was derived from. A term that is used twice is copied, so that each node
 object occurs once.
 """
 
@@ -42,7 +42,7 @@ class TracedOrigins(dict[int, Origin]):
         self.alive: list[Term] = []
 
     def inherit(self, old: Term, new: Term) -> Term:
-        """Give a new node the origin of the node it was made from."""
+        """Give a new node the origin of the node it was derived from."""
         if new is not old and id(old) in self:
             self.setdefault(id(new), self[id(old)])
             self.alive.append(new)

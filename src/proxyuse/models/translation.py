@@ -34,7 +34,7 @@ class Translation:
     origins : which part of the model each node came from.
     tolerance : the relative difference allowed between the model's sums and the program's.
 
-    The terms may share node objects. A program is made from one of them.
+    The terms may share node objects. A program uses one of them.
     """
 
     output: Term

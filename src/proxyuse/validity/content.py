@@ -21,7 +21,7 @@ _P_VALUES = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def method_options(method: Method) -> dict[str, Any]:
-    """The options of a method, in types that JSON knows."""
+    """The options of a method, as JSON types."""
     options: dict[str, Any] = msgspec.to_builtins(method)
     return options
 

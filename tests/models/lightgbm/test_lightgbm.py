@@ -21,8 +21,8 @@ from tests.faithful import (  # noqa: E402
     DATA,
     learnable,
     near_thresholds,
+    predicts_the_same,
     sample,
-    says_the_same,
     with_categories,
 )
 
@@ -30,8 +30,8 @@ QUIET = {"verbose": -1, "n_jobs": 1}
 TRAINING = {"verbose": -1, "num_threads": 1}
 
 
-def same_numbers(expected, found):
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+def same_numbers(expected, predicted):
+    np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-12)
 
 
 KINDS = {
@@ -47,7 +47,7 @@ KINDS = {
 @pytest.mark.parametrize("data", DATA)
 def test_classifiers_on_the_bundled_data(options, data):
     X, y = sample(data)
-    says_the_same(lgb.LGBMClassifier(**QUIET, **options).fit(X, y), X)
+    predicts_the_same(lgb.LGBMClassifier(**QUIET, **options).fit(X, y), X)
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
@@ -59,14 +59,14 @@ def test_regressors_on_the_bundled_data(options):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("classes", [2, 4])
-def test_values_at_and_next_to_a_threshold_go_the_same_way(seed, classes):
+def test_values_at_and_next_to_a_threshold_take_the_same_branch(seed, classes):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(200, 3)) * (1e-7 if seed % 2 else 1.0)
     X[rng.random(X.shape) < 0.3] = 0.0
     y = np.r_[np.arange(classes), rng.integers(0, classes, 200 - classes)]
     model = lgb.LGBMClassifier(n_estimators=4, min_child_samples=5, **QUIET).fit(X, y)
-    program = says_the_same(model, X)
-    says_the_same(model, near_thresholds(program, X), program)
+    program = predicts_the_same(model, X)
+    predicts_the_same(model, near_thresholds(program, X), program)
 
 
 MISSING = {
@@ -78,7 +78,7 @@ MISSING = {
 
 @pytest.mark.parametrize("options", MISSING.values(), ids=MISSING)
 @pytest.mark.parametrize("seen", [True, False])
-def test_missing_values_and_zeros_go_the_way_the_tree_sends_them(options, seen):
+def test_missing_values_and_zeros_follow_the_direction_of_each_node(options, seen):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     X[rng.random(X.shape) < 0.2] = 0.0
@@ -86,9 +86,9 @@ def test_missing_values_and_zeros_go_the_way_the_tree_sends_them(options, seen):
     holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     model = lgb.LGBMClassifier(n_estimators=10, min_child_samples=5, **QUIET, **options)
     model.fit(holes if seen else X, y)
-    program = says_the_same(model, np.r_[holes, X])
-    says_the_same(model, np.full((1, 4), np.nan), program)
-    says_the_same(model, near_thresholds(program, holes), program)
+    program = predicts_the_same(model, np.r_[holes, X])
+    predicts_the_same(model, np.full((1, 4), np.nan), program)
+    predicts_the_same(model, near_thresholds(program, holes), program)
 
 
 def test_zeros_that_are_missing_may_need_a_test_of_their_own():
@@ -97,7 +97,7 @@ def test_zeros_that_are_missing_may_need_a_test_of_their_own():
     X[:150] = 0.0
     y = (X[:, 0] == 0) | (X[:, 0] > 6)
     model = lgb.LGBMClassifier(n_estimators=3, zero_as_missing=True, **QUIET).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     assert " or " in str(program) or " and " in str(program)
 
 
@@ -121,7 +121,7 @@ def trained(objective, **options):
 
 @pytest.mark.parametrize("options", [{}, {"sigmoid": 2.5}, {"boost_from_average": False}])
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_boosters_predict_what_their_objective_says(objective, options):
+def test_boosters_apply_their_objective(objective, options):
     X, booster = trained(objective, **options)
     program = translate(booster)
     assert program.inputs == ("x0", "x1", "x2", "x3")
@@ -133,14 +133,14 @@ def test_boosters_predict_what_their_objective_says(objective, options):
 def test_two_classes(objective, steepness):
     X, y = sample("adult")
     model = lgb.LGBMClassifier(n_estimators=8, objective=objective, sigmoid=steepness, **QUIET)
-    says_the_same(model.fit(X, y), X)
+    predicts_the_same(model.fit(X, y), X)
 
 
 @pytest.mark.parametrize("objective", ["multiclass", "multiclassova"])
 def test_several_classes(objective):
     X, y = sample("contraceptive")
     model = lgb.LGBMClassifier(n_estimators=8, objective=objective, **QUIET).fit(X, y)
-    assert isinstance(says_the_same(model, X).term, Argmax)
+    assert isinstance(predicts_the_same(model, X).term, Argmax)
 
 
 @pytest.mark.parametrize("objective", [None, "multiclassova"])
@@ -161,16 +161,16 @@ def test_classes_of_any_type(classes):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 3))
     y = np.array(classes)[rng.integers(0, len(classes), 200)]
-    says_the_same(lgb.LGBMClassifier(n_estimators=4, **QUIET).fit(X, y), X)
+    predicts_the_same(lgb.LGBMClassifier(n_estimators=4, **QUIET).fit(X, y), X)
 
 
 def test_a_single_class():
     X, _ = sample("contraceptive", 100)
-    says_the_same(lgb.LGBMClassifier(n_estimators=4, **QUIET).fit(X, ["one"] * 100), X)
+    predicts_the_same(lgb.LGBMClassifier(n_estimators=4, **QUIET).fit(X, ["one"] * 100), X)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_an_objective_of_the_users_own_predicts_scores():
+def test_a_custom_objective_predicts_scores():
     X, y = sample("adult", 500)
 
     def loss(true, score):
@@ -187,13 +187,13 @@ def test_rankers():
     same_numbers(model.predict(X), translate(model).predict(X))
 
 
-def test_trees_after_the_best_round_are_left_out():
+def test_trees_after_the_best_round_are_omitted():
     X, y = sample("contraceptive")
     model = lgb.LGBMClassifier(n_estimators=100, learning_rate=0.5, **QUIET)
     stop = lgb.early_stopping(3, verbose=False)
     model.fit(X[:1000], y[:1000], eval_X=X[1000:], eval_y=y[1000:], callbacks=[stop])
     assert model.best_iteration_ < 100
-    says_the_same(model, X)
+    predicts_the_same(model, X)
     same_numbers(model.booster_.predict(X), translate(model.booster_).predict(X))
 
 
@@ -209,14 +209,14 @@ def test_a_model_that_was_saved_and_read():
 
 @pytest.mark.parametrize("one_hot", [1, 100])
 @pytest.mark.parametrize("constant", [False, True])
-def test_categories_are_asked_for_by_name(one_hot, constant):
+def test_categories_are_tested_by_name(one_hot, constant):
     X, y = with_categories()
     if constant:
         X.insert(1, "one", pd.Categorical(["same"] * len(X)))
     model = lgb.LGBMClassifier(
         n_estimators=8, max_cat_to_onehot=one_hot, min_data_per_group=10, cat_smooth=1, **QUIET
     ).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     named = {v for t in program.points.terms if isinstance(t, Member) for v in t.members}
     if one_hot == 1:
         assert named & set(X["occupation"].cat.categories)
@@ -226,10 +226,10 @@ def test_categories_are_asked_for_by_name(one_hot, constant):
         other.loc[other.index[::3], name] = None
         other.loc[other.index[::5], name] = "never seen"
         other[name] = other[name].astype("category")
-    says_the_same(model, other, program)
+    predicts_the_same(model, other, program)
 
 
-def test_categories_that_are_numbers_alone():
+def test_categories_that_are_only_numbers():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 80, 800), rng.normal(size=800)])
     y = np.isin(X[:, 0], [1, 4, 6, 33, 70, 79]) ^ (X[:, 1] > 0)
@@ -237,7 +237,7 @@ def test_categories_that_are_numbers_alone():
     model.fit(X, y, categorical_feature=[0])
     rows = np.repeat(X[:12], 2, axis=0)
     rows[:12, 0] = [0, 1, 2, 3, 4, 33, 70, 79, 80, 1000, -1, np.nan]
-    says_the_same(model, rows, says_the_same(model, X))
+    predicts_the_same(model, rows, predicts_the_same(model, X))
 
 
 def test_ordered_categories_are_refused():
@@ -252,22 +252,22 @@ def test_ordered_categories_are_refused():
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_an_audit_knows_names_of_which_lightgbm_replaced_the_blanks(native):
+def test_an_audit_finds_columns_whose_spaces_lightgbm_replaced(native):
     X, y = sample("contraceptive", 300)
     X = X.rename(columns=lambda name: name.replace("_", " "))
     assert any(" " in name for name in X.columns)
     model = lgb.LGBMRegressor(n_estimators=2, **QUIET).fit(X, y)
     data = X[X.columns[::-1]]
-    found = audited_model(model.booster_ if native else model, data, set(), None, opaque=False)
-    assert found.program.inputs == tuple(X.columns)
-    same_numbers(found.expected, found.program.predict(data))
+    audited = audited_model(model.booster_ if native else model, data, set(), None, opaque=False)
+    assert audited.program.inputs == tuple(X.columns)
+    same_numbers(audited.expected, audited.program.predict(data))
 
 
-def test_in_a_pipeline_thresholds_are_those_of_the_raw_columns():
+def test_in_a_pipeline_thresholds_are_on_the_raw_columns():
     X, y = sample("contraceptive")
     scaler = StandardScaler().set_output(transform="pandas")
     model = make_pipeline(scaler, lgb.LGBMClassifier(n_estimators=10, **QUIET)).fit(X, y)
-    assert says_the_same(model, X).inputs == tuple(X.columns)
+    assert predicts_the_same(model, X).inputs == tuple(X.columns)
 
 
 def test_names_come_from_the_frame():
@@ -280,7 +280,7 @@ def test_names_come_from_the_frame():
 
 
 @pytest.mark.parametrize("data", ["adult", "contraceptive"])
-def test_every_part_knows_its_node(data):
+def test_every_part_has_its_node_as_origin(data):
     """Inner nodes have LightGBM's numbers; those of leaves follow them."""
     X, y = sample(data, 500)
     model = lgb.LGBMClassifier(n_estimators=3, num_leaves=6, **QUIET).fit(X, y)
@@ -318,14 +318,14 @@ def test_a_model_that_is_not_fitted_is_refused(kind):
         ({"reg_sqrt": True}, "'regression sqrt', which is not supported"),
     ],
 )
-def test_what_has_no_term_is_refused(options, message):
+def test_models_without_a_term_are_refused(options, message):
     X, y = sample("student", 300)
     model = lgb.LGBMRegressor(n_estimators=2, **QUIET, **options).fit(X, y)
     with pytest.raises(TranslationError, match=message):
         translate(model)
 
 
-def test_a_model_that_leaves_trees_out_is_refused():
+def test_a_model_that_omits_trees_is_refused():
     X, y = sample("contraceptive", 300)
     model = lgb.LGBMClassifier(n_estimators=2, pred_early_stop=True, **QUIET).fit(X, y)
     with pytest.raises(TranslationError, match=r"skips trees .*; set pred_early_stop=False"):

@@ -31,7 +31,7 @@ from proxyuse.models.checks import at_thresholds
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import input_names, translate, translate_part
 from proxyuse.program import Origin, Program
-from tests.faithful import DATA, says_the_same
+from tests.faithful import DATA, predicts_the_same
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -74,8 +74,8 @@ def rows(data, most=4000):
 def test_classifiers_on_the_bundled_data(kind, data):
     X, y = rows(data)
     model = kind().fit(X, y)
-    program = says_the_same(model, X)
-    says_the_same(model, at_thresholds(program, X), program)
+    program = predicts_the_same(model, X)
+    predicts_the_same(model, at_thresholds(program, X), program)
     assert Program.parse(str(program)) == program
     same_numbers(model, X)
 
@@ -84,24 +84,24 @@ def test_classifiers_on_the_bundled_data(kind, data):
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_classifiers_on_every_row_of_adult(kind):
     X, y = DATA["adult"]()
-    says_the_same(kind(learning_rate=0.3).fit(X, y), X)
+    predicts_the_same(kind(learning_rate=0.3).fit(X, y), X)
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "quantile"])
-def test_gradient_boosting_regressors_say_the_same_number(loss):
+def test_gradient_boosting_regressors_predict_the_same_number(loss):
     X, y = DATA["student"]()
     model = GradientBoostingRegressor(loss=loss, n_estimators=15, random_state=0).fit(X, y)
-    program = says_the_same(model, X)
-    says_the_same(model, at_thresholds(program, X), program)
+    program = predicts_the_same(model, X)
+    predicts_the_same(model, at_thresholds(program, X), program)
 
 
 @pytest.mark.parametrize(
     "loss", ["squared_error", "absolute_error", "quantile", "poisson", "gamma"]
 )
-def test_hist_regressors_say_the_same_number(loss):
+def test_hist_regressors_predict_the_same_number(loss):
     X, y = DATA["student"]()
     model = HistGradientBoostingRegressor(loss=loss, quantile=0.3, max_iter=15)
-    program = says_the_same(model.fit(X, y + 1), X)
+    program = predicts_the_same(model.fit(X, y + 1), X)
     assert isinstance(program.term, Call if loss in ("poisson", "gamma") else Add)
 
 
@@ -109,7 +109,7 @@ SEED = st.integers(0, 2**31)
 
 
 @given(SEED, st.integers(2, 4), st.booleans(), st.booleans())
-def test_on_rows_at_thresholds_and_rows_that_tie(seed, classes, close, whole):
+def test_rows_at_thresholds_and_tied_rows(seed, classes, close, whole):
     rng = np.random.default_rng(seed)
     n = 30
     X = rng.normal(size=(n, 2)) * (1e-7 if close else 1.0) + (1.0 if close else 0.0)
@@ -118,21 +118,21 @@ def test_on_rows_at_thresholds_and_rows_that_tie(seed, classes, close, whole):
     rng.shuffle(y)
     options = {"n_estimators": 3, "learning_rate": 1.0, "init": "zero" if whole else None}
     model = gradient(**options).fit(X, y)
-    program = says_the_same(model, X)
-    says_the_same(model, at_thresholds(program, X), program)
+    program = predicts_the_same(model, X)
+    predicts_the_same(model, at_thresholds(program, X), program)
     model = hist(max_iter=2, min_samples_leaf=1, learning_rate=1.0).fit(X, y)
-    program = says_the_same(model, X)
-    says_the_same(model, at_thresholds(program, X), program)
+    program = predicts_the_same(model, X)
+    predicts_the_same(model, at_thresholds(program, X), program)
 
 
 def test_a_sum_of_exactly_zero_is_the_second_class_of_one_and_the_first_of_the_other():
     X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), ["a", "b", "a", "b"]
     flat = gradient(init="zero", n_estimators=1).fit(X, y)
     assert flat.decision_function(X).tolist() == [0, 0, 0, 0]
-    assert says_the_same(flat, X).predict(X).tolist() == ["b"] * 4
+    assert predicts_the_same(flat, X).predict(X).tolist() == ["b"] * 4
     level = hist(max_iter=1, min_samples_leaf=1).fit(X, y)
     assert level.decision_function(X).tolist() == [0, 0, 0, 0]
-    assert says_the_same(level, X).predict(X).tolist() == ["a"] * 4
+    assert predicts_the_same(level, X).predict(X).tolist() == ["a"] * 4
 
 
 @pytest.mark.parametrize("classes", [["no", "yes"], [False, True], [-5, 12], ["a", "b", "c"]])
@@ -140,7 +140,7 @@ def test_a_sum_of_exactly_zero_is_the_second_class_of_one_and_the_first_of_the_o
 def test_classes_of_any_type(kind, classes):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(90, 3))
-    says_the_same(kind().fit(X, np.array(classes)[rng.integers(0, len(classes), 90)]), X)
+    predicts_the_same(kind().fit(X, np.array(classes)[rng.integers(0, len(classes), 90)]), X)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_classes_of_any_type(kind, classes):
 def test_options_of_gradient_boosting(options):
     X, y = rows("adult", 1500)
     model = gradient(**options).fit(X, y)
-    says_the_same(model, X)
+    predicts_the_same(model, X)
     same_numbers(model, X)
 
 
@@ -166,13 +166,13 @@ def test_options_of_gradient_boosting(options):
 )  # fmt: skip
 def test_options_of_hist_boosting(options):
     X, y = rows("adult", 1500)
-    says_the_same(hist(**options).fit(X, y), X)
+    predicts_the_same(hist(**options).fit(X, y), X)
 
 
-def test_stages_that_were_added_by_warm_start_count():
+def test_stages_added_by_warm_start_are_translated():
     X, y = rows("contraceptive")
     model = gradient(n_estimators=2, warm_start=True).fit(X, y)
-    program = says_the_same(model.set_params(n_estimators=5).fit(X, y), X)
+    program = predicts_the_same(model.set_params(n_estimators=5).fit(X, y), X)
     assert isinstance(program.term, Argmax)
     assert isinstance(program.term.operand, Vector)
     sums = [part for part in program.term.operand.items if isinstance(part, Add)]
@@ -187,7 +187,7 @@ def test_a_tree_as_init_estimator(data):
     X, y = rows(data, 1000)
     init = DecisionTreeClassifier(max_depth=4, random_state=0)
     model = gradient(n_estimators=4, init=init).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     same_numbers(model, X)
     steps = {origin.step for origin in program.origins.values()}
     assert steps == {"init_", "GradientBoostingClassifier"}
@@ -197,8 +197,8 @@ def test_a_tree_as_init_estimator(data):
 def test_trees_and_forests_as_init_estimators_of_a_regressor(init):
     X, y = DATA["student"]()
     model = GradientBoostingRegressor(n_estimators=4, init=init.set_params(random_state=0))
-    found = translate(model.fit(X, y)).predict(X)
-    np.testing.assert_allclose(found, model.predict(X), rtol=1e-14)
+    predicted = translate(model.fit(X, y)).predict(X)
+    np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -222,20 +222,20 @@ def test_a_linear_init_estimator_of_a_regressor_is_refused():
 
 
 @pytest.mark.parametrize("seen", [True, False])
-def test_missing_and_infinite_numbers_go_the_way_each_node_sends_them(seen):
+def test_missing_and_infinite_numbers_follow_the_direction_of_each_node(seen):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 2] > 1)
     holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     model = hist(min_samples_leaf=3).fit(holes if seen else X, y)
-    says_the_same(model, holes)
-    says_the_same(model, np.array([[np.nan] * 4, [np.inf] * 4, [-np.inf] * 4]))
+    predicts_the_same(model, holes)
+    predicts_the_same(model, np.array([[np.nan] * 4, [np.inf] * 4, [-np.inf] * 4]))
 
 
 def test_a_split_between_missing_and_present():
     X = np.array([[np.nan]] * 20 + [[5.0], [6.0]] * 10)
     model = hist(min_samples_leaf=1).fit(X, [0] * 20 + [1] * 20)
-    says_the_same(model, np.array([[np.nan], [5.0], [np.inf], [-np.inf]]))
+    predicts_the_same(model, np.array([[np.nan], [5.0], [np.inf], [-np.inf]]))
 
 
 def words(X):
@@ -250,14 +250,14 @@ def adult_with_categories():
 
 @pytest.mark.parametrize("fitted_on", [60, 2000])
 @pytest.mark.parametrize("holes", [False, True])
-def test_categories_are_spoken_of_in_words(fitted_on, holes):
+def test_categories_are_tested_by_name(fitted_on, holes):
     X, y = adult_with_categories()
     if holes:
         rng = np.random.default_rng(0)
         for name in X:
             X[name] = X[name].where(rng.random(len(X)) > 0.1)
     model = hist(min_samples_leaf=5).fit(X[:fitted_on], y[:fitted_on])
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     same_numbers(model, X)
     assert any("'" in program.text_of(t) for t in program.points.terms if isinstance(t, Compare))
 
@@ -266,7 +266,7 @@ def test_categories_by_name_in_columns_of_strings():
     X, y = adult_with_categories()
     X = X.astype(dict.fromkeys(words(X), "object"))
     model = hist(categorical_features=words(X)).fit(X[:200], y[:200])
-    says_the_same(model, X)
+    predicts_the_same(model, X)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -277,9 +277,9 @@ def test_categories_that_are_numbers_with_unknown_ones(classes):
     y = rng.integers(0, classes, 400)
     mask = [True, False, True, False]
     model = hist(min_samples_leaf=3, categorical_features=mask).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     others = rng.integers(-5, 9, (300, 4)) + rng.choice([0, 0.5], (300, 4))
-    says_the_same(model, others, program)
+    predicts_the_same(model, others, program)
 
 
 def test_categories_that_are_booleans():
@@ -288,7 +288,7 @@ def test_categories_that_are_booleans():
     X["x"] = rng.normal(size=300)
     y = (X["a"] & (X["n"] % 3 == 1)) | (X["x"] > 1)
     X = X.astype({"a": "category", "n": "category"})
-    says_the_same(hist(min_samples_leaf=2).fit(X, y), X)
+    predicts_the_same(hist(min_samples_leaf=2).fit(X, y), X)
 
 
 def test_categories_behind_an_encoder():
@@ -296,7 +296,7 @@ def test_categories_behind_an_encoder():
     X = X[words(X)].astype("object")
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     model = make_pipeline(encoder, hist(categorical_features=list(range(X.shape[1]))))
-    program = says_the_same(model.fit(X[:300], y[:300]), X)
+    program = predicts_the_same(model.fit(X[:300], y[:300]), X)
     assert set(program.variables) <= set(X.columns)
 
 
@@ -305,8 +305,8 @@ def test_categories_of_a_scaled_column():
     X = rng.integers(0, 6, (300, 2)).astype(float)
     y = (X[:, 0] % 2).astype(int)
     model = make_pipeline(StandardScaler(), hist(categorical_features=[0])).fit(X, y)
-    says_the_same(model, X)
-    says_the_same(model, np.array([[np.nan, 1.0]]))
+    predicts_the_same(model, X)
+    predicts_the_same(model, np.array([[np.nan, 1.0]]))
 
 
 # Form
@@ -314,7 +314,7 @@ def test_categories_of_a_scaled_column():
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @pytest.mark.parametrize("data", ["adult", "contraceptive"])
-def test_the_fast_engine_knows_the_form(kind, data):
+def test_the_fast_engine_supports_the_program(kind, data):
     X, y = rows(data, 1000)
     program = translate(kind().fit(X, y))
     assert forest_plan(program) is not None
@@ -330,7 +330,7 @@ def test_comparisons_have_the_precision_of_the_library():
 
 @pytest.mark.parametrize("data", ["adult", "contraceptive"])
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_every_node_of_every_tree_is_known(kind, data):
+def test_every_node_of_every_tree_is_an_origin(kind, data):
     X, y = rows(data, 800)
     model = kind().fit(X, y)
     program = translate(model)
@@ -376,7 +376,7 @@ def test_a_model_that_is_not_fitted_is_refused(model):
         translate(model)
 
 
-def test_a_model_without_probabilities_is_no_init_estimator_by_scikit_learn_itself():
+def test_scikit_learn_rejects_an_init_estimator_without_probabilities():
     X, y = rows("contraceptive", 100)
     with pytest.raises(ValueError, match="init"):
         gradient(init=LinearSVC()).fit(X, y)

@@ -1,4 +1,4 @@
-"""Encoders, and imputers of categories, said in raw columns."""
+"""Encoders, and imputers of categories, expressed in raw columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=str)
 @pytest.mark.parametrize("data", [WORDS, LOST_WORDS], ids=["complete", "holes"])
-def test_encoders_of_words(encoder, data):
+def test_encoders_of_strings(encoder, data):
     features = has_the_same_features(encoder.fit(data, Y), unseen(LOST_WORDS))
     assert all(isinstance(feature, Coded) for feature in features)
 
@@ -62,7 +62,7 @@ def test_encoders_after_imputers(encoder, imputer):
     has_the_same_features(make_pipeline(imputer, encoder).fit(LOST_WORDS, Y), rows)
 
 
-def test_a_word_that_stands_for_missing_values():
+def test_a_string_can_mark_missing_values():
     data = LOST_WORDS.fillna("?").astype(object)
     imputer = SimpleImputer(missing_values="?", strategy="most_frequent")
     pipe = make_pipeline(imputer, OneHotEncoder(handle_unknown="ignore")).fit(data)
@@ -85,7 +85,7 @@ def test_two_missing_categories_in_one_column_are_refused():
 
 @pytest.mark.parametrize("encoder", [ENCODERS[i] for i in (0, 3, 5, 8, 11)], ids=str)
 @pytest.mark.parametrize("imputer", [None, SimpleImputer(strategy="most_frequent")], ids=str)
-def test_encoders_of_numbers_and_truth_values(encoder, imputer):
+def test_encoders_of_numbers_and_booleans(encoder, imputer):
     data = HOLES[["flag", "age"]].assign(age=HOLES["age"] // 20)
     has_the_same_features(make_pipeline(imputer, encoder).fit(data, Y), unseen(data))
     booleans = pd.DataFrame({"b": NUMBERS["flag"] == 1})
@@ -113,22 +113,22 @@ def test_an_imputer_of_codes():
     has_the_same_features(make_pipeline(ordinal, flagged).fit(LOST_WORDS), LOST_WORDS)
 
 
-def test_categories_where_numbers_are_needed():
+def test_categories_are_refused_where_numbers_are_needed():
     imputed = SimpleImputer(strategy="most_frequent").fit(LOST_WORDS)
     feature = transformed(imputed, Inputs.raw([*WORDS.columns]).inside("step")).features[0]
     with pytest.raises(TranslationError, match="has categories, but the model compares it"):
         feature.at_most(0.5, Precision.FLOAT64, False)
-    said = Program(feature.term(), [*WORDS.columns]).predict(LOST_WORDS)
-    assert said.tolist() == imputed.transform(LOST_WORDS)[:, 0].tolist()
+    values = Program(feature.term(), [*WORDS.columns]).predict(LOST_WORDS)
+    assert values.tolist() == imputed.transform(LOST_WORDS)[:, 0].tolist()
 
 
-def test_categories_that_are_no_values_of_the_language_are_refused():
+def test_categories_of_unsupported_types_are_refused():
     frame = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}).astype(object)
     with pytest.raises(TranslationError, match="to numbers, booleans or strings"):
         transformed(OrdinalEncoder().fit(frame), Inputs.raw(["when"]).inside("step"))
 
 
-def test_none_that_an_imputer_of_nan_leaves_is_refused():
+def test_none_that_an_imputer_of_nan_keeps_is_refused():
     data = WORDS.astype(object)
     data.iloc[::5, 0] = None
     imputer = SimpleImputer(strategy="most_frequent")
@@ -144,13 +144,13 @@ def test_none_that_an_imputer_of_nan_leaves_is_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, int])
-def test_codes_are_of_the_type_asked_for(dtype):
-    lost = -2 if dtype is int else -0.1
+def test_codes_have_the_dtype_of_the_encoder(dtype):
+    missing_code = -2 if dtype is int else -0.1
     encoder = OrdinalEncoder(
         dtype=dtype,
         handle_unknown="use_encoded_value",
         unknown_value=-1,
-        encoded_missing_value=lost,
+        encoded_missing_value=missing_code,
     )
     has_the_same_features(encoder.fit(LOST_WORDS), unseen(LOST_WORDS))
 

@@ -20,7 +20,7 @@ from proxyuse.lang.nodes import Add, Argmax, Call, Ite
 from proxyuse.lang.positions import Position, Site
 from proxyuse.models.registry import translate
 from proxyuse.program import Origin, Program
-from tests.faithful import DATA, says_the_same
+from tests.faithful import DATA, predicts_the_same
 
 CLASSIFIERS = [RandomForestClassifier, ExtraTreesClassifier]
 REGRESSORS = [RandomForestRegressor, ExtraTreesRegressor]
@@ -31,14 +31,14 @@ ALL = CLASSIFIERS + REGRESSORS
 @pytest.mark.parametrize("data", DATA)
 def test_classifiers_on_the_bundled_data(kind, data):
     X, y = DATA[data]()
-    says_the_same(kind(10, max_depth=6, random_state=0).fit(X, y), X)
+    predicts_the_same(kind(10, max_depth=6, random_state=0).fit(X, y), X)
 
 
 @pytest.mark.parametrize("kind", REGRESSORS)
 @pytest.mark.parametrize("depth", [5, None])
 def test_regressors_on_the_bundled_data(kind, depth):
     X, y = DATA["student"]()
-    says_the_same(kind(10, max_depth=depth, random_state=0).fit(X, y), X)
+    predicts_the_same(kind(10, max_depth=depth, random_state=0).fit(X, y), X)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_regressors_on_the_bundled_data(kind, depth):
 def test_a_hundred_trees_on_every_row_of_adult(kind):
     X, y = DATA["adult"]()
     y = y == ">50K"
-    says_the_same(kind(100, max_depth=8, random_state=0).fit(X, y), X)
+    predicts_the_same(kind(100, max_depth=8, random_state=0).fit(X, y), X)
 
 
 SEED = st.integers(0, 2**31)
@@ -58,23 +58,23 @@ def test_forests_of_any_size_on_rows_that_tie_often(seed, n, trees, kind, bootst
     X = rng.integers(0, 3, (n, 2)) / 7
     y = rng.integers(0, 3, n)
     model = kind(trees, max_depth=2, bootstrap=bootstrap, random_state=seed).fit(X, y)
-    program = says_the_same(
+    program = predicts_the_same(
         model, np.stack(np.meshgrid(*[np.arange(3) / 7] * 2), -1).reshape(-1, 2)
     )
     assert Program.parse(str(program)) == program
-    says_the_same(model, X, Program.parse(str(program)))
+    predicts_the_same(model, X, Program.parse(str(program)))
 
 
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("seen", [True, False])
-def test_missing_values_go_the_way_each_tree_sends_them(kind, seen):
+def test_missing_values_follow_the_direction_of_each_node(kind, seen):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     model = kind(12, max_leaf_nodes=20, random_state=0).fit(holes if seen else X, y)
-    says_the_same(model, holes)
-    says_the_same(model, np.full((1, 4), np.nan))
+    predicts_the_same(model, holes)
+    predicts_the_same(model, np.full((1, 4), np.nan))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_classes_of_any_type_and_number(kind, classes):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(90, 3))
     y = np.array(classes)[rng.integers(0, len(classes), 90)]
-    program = says_the_same(kind(7, random_state=0, max_depth=4).fit(X, y), X)
+    program = predicts_the_same(kind(7, random_state=0, max_depth=4).fit(X, y), X)
     assert program.predict(X).dtype.kind == {"U": "O", "b": "b"}.get(y.dtype.kind, "f")
 
 
@@ -100,27 +100,27 @@ def test_classes_of_any_type_and_number(kind, classes):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
-def test_options_of_training_do_not_matter(kind, options):
+def test_training_options_do_not_matter(kind, options):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(200, 3))
     y = (X[:, 0] - X[:, 2] + rng.normal(size=200) > 0).astype(int)
-    says_the_same(kind(40, max_depth=4, random_state=0, **options).fit(X, y), X)
+    predicts_the_same(kind(40, max_depth=4, random_state=0, **options).fit(X, y), X)
 
 
 @pytest.mark.parametrize("weight", [{0: 1, 1: 5}, "balanced", "balanced_subsample"])
-def test_weights_of_classes_do_not_matter(weight):
+def test_class_weights_do_not_matter(weight):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(200, 3))
     y = (X[:, 0] > 1).astype(int)
     model = RandomForestClassifier(15, max_depth=3, class_weight=weight, random_state=0)
-    says_the_same(model.fit(X, y), X)
+    predicts_the_same(model.fit(X, y), X)
 
 
-def test_trees_that_were_added_by_warm_start_count():
+def test_trees_added_by_warm_start_are_translated():
     X, y = DATA["contraceptive"]()
     model = RandomForestClassifier(3, max_depth=3, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=8).fit(X, y)
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     assert len(sum_of(program).operands) == 8
 
 
@@ -169,18 +169,18 @@ PRODUCTS_TIE_ELSEWHERE = [
 ]
 
 
-def test_different_sums_with_one_quotient_are_a_tie():
+def test_different_sums_with_the_same_quotient_are_a_tie():
     model, X = forest_of(QUOTIENTS_TIE)
     assert sums(model, X).argmax(axis=1).tolist() == [1, 1]
     assert model.predict(X).tolist() == [0, 0]
-    says_the_same(model, X)
+    predicts_the_same(model, X)
 
 
-def test_a_product_with_one_over_n_would_not_do():
+def test_multiplying_by_one_over_n_would_differ():
     model, X = forest_of(PRODUCTS_TIE_ELSEWHERE)
     product = (sums(model, X) * (1 / 7)).argmax(axis=1)
     assert (product != model.predict(X)).all()
-    says_the_same(model, X)
+    predicts_the_same(model, X)
 
 
 def test_the_order_of_the_trees_decides_some_ties():
@@ -189,7 +189,7 @@ def test_the_order_of_the_trees_decides_some_ties():
     before = model.predict(X).tolist()
     model.estimators_ = model.estimators_[::-1]
     assert model.predict(X).tolist() != before
-    says_the_same(model, X)
+    predicts_the_same(model, X)
     assert program.predict(X).tolist() == before
 
 
@@ -206,14 +206,14 @@ def tied(draw):
 @given(tied().map(lambda leaves: [leaves]))
 @example(QUOTIENTS_TIE)
 @example(PRODUCTS_TIE_ELSEWHERE)
-def test_ties_go_where_rounding_sends_them(cases):
+def test_rounding_decides_ties(cases):
     model, X = forest_of(cases)
-    says_the_same(model, X)
+    predicts_the_same(model, X)
 
 
 def test_an_exact_tie_goes_to_the_first_class():
     model, X = forest_of([[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 1, 0]]])
-    assert says_the_same(model, X).predict(X).tolist() == [0, 1]
+    assert predicts_the_same(model, X).predict(X).tolist() == [0, 1]
 
 
 # Form
@@ -240,9 +240,9 @@ def test_a_regressor_is_a_mean_of_trees(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_a_forest_of_a_single_tree_divides_by_nothing(kind):
+def test_a_forest_of_one_tree_has_no_division(kind):
     X, y = DATA["contraceptive"]()
-    program = says_the_same(kind(1, max_depth=3, random_state=0).fit(X, y), X)
+    program = predicts_the_same(kind(1, max_depth=3, random_state=0).fit(X, y), X)
     tree = program.term.operand if kind in CLASSIFIERS else program.term
     assert isinstance(tree, Ite)
 
@@ -251,12 +251,12 @@ def test_a_forest_of_a_single_tree_divides_by_nothing(kind):
 @pytest.mark.parametrize("trees", [1, 3])
 def test_trees_of_single_nodes(kind, trees):
     model = kind(trees).fit([[1.0], [2.0]], [1, 1])
-    program = says_the_same(model, np.array([[5.0], [-1.0]]))
+    program = predicts_the_same(model, np.array([[5.0], [-1.0]]))
     assert program.inputs == ("x0",)
     assert program.variables == ()
 
 
-def test_names_come_from_the_data_frame_or_are_given():
+def test_names_come_from_the_data_frame_or_the_caller():
     X, y = DATA["contraceptive"]()
     model = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y)
     assert translate(model).inputs == tuple(X.columns)
@@ -267,7 +267,7 @@ def test_names_come_from_the_data_frame_or_are_given():
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_every_part_knows_its_tree_and_node(kind):
+def test_every_part_has_its_tree_and_node_as_origin(kind):
     X, y = DATA["contraceptive"]()
     model = kind(3, max_depth=3, random_state=0).fit(X, y)
     program = translate(model)
@@ -317,4 +317,4 @@ def test_a_subclass_is_translated_like_its_base():
         pass
 
     X, y = DATA["contraceptive"]()
-    says_the_same(Mine(3, max_depth=3, random_state=0).fit(X, y), X)
+    predicts_the_same(Mine(3, max_depth=3, random_state=0).fit(X, y), X)

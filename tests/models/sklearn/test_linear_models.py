@@ -48,7 +48,7 @@ from proxyuse.models.features import (
 from proxyuse.models.registry import translate, translate_part
 from proxyuse.models.weighted_sums import weighted_sum, weighted_terms
 from proxyuse.program import Origin, Program
-from tests.faithful import DATA, says_the_same
+from tests.faithful import DATA, predicts_the_same
 
 CLASSIFIERS = [
     LogisticRegression(max_iter=50),
@@ -115,7 +115,7 @@ def values(term, inputs, X):
 
 def says_all_the_same(model, X):
     """Labels exactly; probabilities and scores but for rounding."""
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     body = translate_part(model, Inputs.raw(program.inputs))
     assert Program.parse(str(program)) == program
     assert (body.probabilities is not None) == hasattr(model, "predict_proba")
@@ -123,9 +123,9 @@ def says_all_the_same(model, X):
         shares = values(body.probabilities, program.inputs, X)
         np.testing.assert_allclose(shares, model.predict_proba(X), rtol=0, atol=1e-9)
     assert body.scores is not None
-    found, expected = values(body.scores, program.inputs, X), model.decision_function(X)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    predicted, expected = values(body.scores, program.inputs, X), model.decision_function(X)
+    assert predicted.shape == expected.shape
+    np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
     return program
 
 
@@ -217,7 +217,7 @@ def test_classes_and_features_of_any_number(seed, classes, features, model):
 
 @pytest.mark.parametrize("kind", [lm.RidgeClassifier, svm.LinearSVC])
 @pytest.mark.parametrize("classes", [2, 3, 4])
-def test_sums_of_exactly_0_and_ties_go_the_same_way(kind, classes):
+def test_sums_of_exactly_0_and_ties_give_the_same_class(kind, classes):
     """Whole numbers are added exactly in any order."""
     X = np.stack(np.meshgrid(*[np.arange(-2.0, 3.0)] * 3), -1).reshape(-1, 3)
     model = kind().fit(X, np.arange(len(X)) % classes)
@@ -228,21 +228,21 @@ def test_sums_of_exactly_0_and_ties_go_the_same_way(kind, classes):
         scores = model.decision_function(X)
         top = np.sort(scores, axis=1)[:, -2:] if classes > 2 else np.c_[0 * scores, scores]
         ties += (top[:, 0] == top[:, 1]).sum()
-        says_the_same(model, X)
+        predicts_the_same(model, X)
     assert ties > 50
 
 
 ZERO = np.array([[0.0]])
 
 
-def test_two_classes_of_a_support_vector_machine_part_0_the_other_way():
+def test_a_support_vector_machine_of_two_classes_treats_0_differently():
     X, y = np.array([[-1.0], [1.0]]), ["no", "yes"]
     machine = svm.SVC(kernel="linear").fit(X, y)
     assert machine.decision_function(ZERO) == [0]
-    assert says_the_same(machine, ZERO).predict(ZERO).tolist() == ["yes"]
+    assert predicts_the_same(machine, ZERO).predict(ZERO).tolist() == ["yes"]
     ridge = lm.RidgeClassifier().fit(X, y)
     assert ridge.decision_function(ZERO) == [0]
-    assert says_the_same(ridge, ZERO).predict(ZERO).tolist() == ["no"]
+    assert predicts_the_same(ridge, ZERO).predict(ZERO).tolist() == ["no"]
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "modified_huber"])
@@ -274,14 +274,14 @@ def test_classes_of_any_type_and_number(model, classes):
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, svm.LinearSVC, SGDClassifier])
-def test_coefficients_may_have_been_made_sparse(kind):
+def test_coefficients_may_be_sparse(kind):
     X, y = shuffled("contraceptive", 300)
     model = fitted(kind(max_iter=20), X, y).sparsify()
     says_all_the_same(model, X)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_machine_may_have_been_fitted_on_a_sparse_matrix(classes):
+def test_a_support_vector_machine_may_be_fitted_on_a_sparse_matrix(classes):
     X, y = shuffled("contraceptive", 300)
     y = np.minimum(y, classes).to_numpy()
     model = svm.SVC(kernel="linear", max_iter=500)
@@ -309,7 +309,7 @@ def test_a_table_of_one_output_is_one_output(model):
 # Form
 
 
-def test_two_classes_are_a_sum_above_0():
+def test_two_classes_become_a_sum_above_0():
     X, y = shuffled("adult", 500)
     program = translate(lm.RidgeClassifier().fit(X, y))
     term = program.term
@@ -321,7 +321,7 @@ def test_two_classes_are_a_sum_above_0():
     assert program.text_of(term).endswith("> 0, '>50K', '<=50K')")
 
 
-def test_weights_of_0_are_left_out():
+def test_weights_of_0_are_omitted():
     X, y = DATA["student"]()
     model = lm.Lasso(0.5).fit(X, y)
     used = [name for name, weight in zip(X.columns, model.coef_, strict=True) if weight != 0]
@@ -339,14 +339,14 @@ def test_a_model_without_weights_is_a_constant(model):
     np.testing.assert_allclose(program.predict(X), model.predict(X))
 
 
-def test_a_link_stands_around_the_sum():
+def test_a_link_is_applied_to_the_sum():
     X, y = DATA["student"]()
     program = translate(fitted(lm.PoissonRegressor(max_iter=5), X, y))
     assert isinstance(program.term, Call)
     assert program.term.function is Function.EXP
 
 
-def test_a_machine_of_several_classes_is_a_vote_of_pairs():
+def test_a_support_vector_machine_of_several_classes_is_a_vote_of_pairs():
     X, y = shuffled("contraceptive", 100)
     program = translate(fitted(svm.SVC(kernel="linear", max_iter=100), X, y))
     assert isinstance(program.term, Argmax)
@@ -368,8 +368,8 @@ def products(program):
             weight, column = term.operands
             assert isinstance(weight, Const)
             assert isinstance(column, Var)
-            place = program.points.position(Site(point))
-            yield weight.value, column.name, program.origin(place)
+            position = program.points.position(Site(point))
+            yield weight.value, column.name, program.origin(position)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def products(program):
     ids=name_of,
 )
 @pytest.mark.parametrize("data", ["adult", "contraceptive"])
-def test_every_weight_knows_its_coefficient(model, data):
+def test_every_weight_has_its_coefficient_as_origin(model, data):
     X, y = shuffled(data, 200)
     model = fitted(model, X, y if data == "contraceptive" else (y == ">50K").astype(int))
     program = translate(model)
@@ -394,7 +394,7 @@ def test_every_weight_knows_its_coefficient(model, data):
     assert program.origin(Position(())) == Origin(kind)
 
 
-def test_what_is_weighed_of_one_column_has_the_first_of_its_coefficients():
+def test_the_term_of_a_column_has_its_first_coefficient_as_origin():
     double = Mapped("a", lambda a: 2 * a, True, mul(Const(2.0), Var("a")), (2.0, 1.0))
     features: list[Feature] = [
         Fixed(4.0), Coded("c", {"x": 1.0}, 0.0, 0.0), Raw("a"), Coded("c", {"y": 1.0}, 0.0, 0.0),
@@ -439,7 +439,7 @@ def test_several_outputs_are_refused(model):
         translate(model.fit(X, X.iloc[:, :2]))
 
 
-def test_several_labels_of_a_row_are_refused():
+def test_several_labels_per_row_are_refused():
     X, _ = DATA["student"]()
     with pytest.raises(TranslationError, match="several labels per row; fit one model per label"):
         translate(lm.RidgeClassifier().fit(X, X.iloc[:, :3] > 0))

@@ -22,7 +22,7 @@ from proxyuse.lang.positions import Position, Site
 from proxyuse.models.features import Coded, Computed, Feature, Fixed, Inputs, Mapped, Raw
 from proxyuse.models.registry import translate, translate_part
 from proxyuse.program import Origin, Program
-from tests.faithful import DATA, says_the_same
+from tests.faithful import DATA, predicts_the_same
 
 MODELS = [
     GaussianNB(), GaussianNB(var_smoothing=0.01), BernoulliNB(), BernoulliNB(binarize=2.5),
@@ -47,7 +47,7 @@ def values(term, inputs, X):
 
 def says_all_the_same(model, X):
     """Labels exactly, probabilities but for rounding."""
-    program = says_the_same(model, X)
+    program = predicts_the_same(model, X)
     assert Program.parse(str(program)) == program
     body = translate_part(model, Inputs.raw(program.inputs))
     assert body.scores is None
@@ -97,7 +97,7 @@ def test_categories_are_added_to_the_last_bit(seed, classes, features):
     X = rng.integers(0, 3, size=(12, features))
     model = CategoricalNB(min_categories=3).fit(X, np.arange(12) % classes)
     rows = rng.integers(0, 3, size=(200, features)).astype(float)
-    program = says_the_same(model, rows)
+    program = predicts_the_same(model, rows)
     assert isinstance(program.term, Argmax)
     sums = values(program.term.operand, program.inputs, rows)
     assert sums.tolist() == model.predict_joint_log_proba(rows).tolist()
@@ -108,11 +108,11 @@ def test_a_row_in_the_middle_of_two_classes_is_the_first():
     model = GaussianNB().fit(X, ["b", "b", "a", "a"])
     middle = np.array([[0.0]])
     assert len(set(model.predict_joint_log_proba(middle)[0])) == 1
-    assert says_the_same(model, middle).predict(middle).tolist() == ["a"]
+    assert predicts_the_same(model, middle).predict(middle).tolist() == ["a"]
 
 
 @pytest.mark.parametrize("features", [3, 8])
-def test_gaussian_sums_are_made_in_the_same_order(features):
+def test_gaussian_sums_are_added_in_the_same_order(features):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, features)) + 1e3
     model = GaussianNB().fit(X, np.arange(300) % 3)
@@ -125,11 +125,11 @@ def test_gaussian_sums_are_made_in_the_same_order(features):
         assert sums.tolist() == expected.tolist()
 
 
-def test_values_at_and_next_to_where_a_feature_counts_as_there():
+def test_values_at_and_next_to_the_binarization_threshold():
     X = np.array([[0.1], [0.1], [0.3], [0.3]])
     model = BernoulliNB(binarize=0.2).fit(X, [0, 0, 1, 1])
     rows = np.array([[0.2], [np.nextafter(0.2, 1)], [np.nextafter(0.2, 0)], [np.float32(0.2)]])
-    assert says_the_same(model, rows).predict(rows).tolist() == [0, 1, 0, 1]
+    assert predicts_the_same(model, rows).predict(rows).tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_a_class_of_prior_0_and_a_category_of_probability_0():
     codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         model = CategoricalNB(alpha=0, force_alpha=True).fit(codes, [0, 0, 1, 1])
-    says_the_same(model, codes.astype(float))
+    predicts_the_same(model, codes.astype(float))
 
 
-def test_an_unseen_category_speaks_for_no_class():
+def test_an_unseen_category_favors_no_class():
     model = CategoricalNB().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1])
     program = translate(model)
     rows = np.array([[1.0, 7.0], [0.0, np.nan]])
@@ -206,7 +206,7 @@ STEPS: list[tuple[Feature, np.ndarray]] = [
         (MultinomialNB(), [0, 1, 3, 6]), (ComplementNB(), [0, 1, 3, 5]),
     ],
 )  # fmt: skip
-def test_features_are_said_in_the_columns_they_come_from(model, chosen):
+def test_features_are_expressed_in_raw_columns(model, chosen):
     features = [STEPS[i][0] for i in chosen]
     X = np.column_stack([STEPS[i][1] for i in chosen])
     if isinstance(model, CategoricalNB):
@@ -222,7 +222,7 @@ def test_features_are_said_in_the_columns_they_come_from(model, chosen):
     np.testing.assert_allclose(shares, model.predict_proba(X), rtol=0, atol=1e-9)
 
 
-def test_codes_of_one_column_become_one_table():
+def test_codes_of_one_column_become_one_lookup():
     codes = [Coded("c", {word: 1.0}, 0.0, 0.0) for word in "xyz"]
     X = np.column_stack([(FRAME["c"] == word) for word in "xyz"]).astype(float)
     for model in (GaussianNB(), BernoulliNB()):
@@ -235,7 +235,7 @@ def test_codes_of_one_column_become_one_table():
 # Form and origins
 
 
-def test_a_vote_of_vectors_where_a_feature_says_a_constant():
+def test_each_feature_adds_a_constant_vector_of_votes():
     X, y = DATA["contraceptive"]()
     for model, part in ((BernoulliNB(), Ite), (CategoricalNB(), Lookup)):
         program = translate(model.fit(X, y))
@@ -248,7 +248,7 @@ def test_a_vote_of_vectors_where_a_feature_says_a_constant():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_term_of_a_feature_knows_its_coefficient(kind):
+def test_every_term_of_a_feature_has_its_coefficient_as_origin(kind):
     X, y = DATA["contraceptive"]()
     model = kind().fit(X, y)
     program = translate(model)

@@ -1,4 +1,4 @@
-"""Scalers, imputers of numbers, bins, products and selectors, said in raw columns."""
+"""Scalers, imputers of numbers, bins, products and selectors, expressed in raw columns."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_imputers_of_numbers_and_their_scalers(imputer, scaler):
     has_the_same_features(make_pipeline(scaler, imputer).fit(HOLES), unseen(HOLES))
 
 
-def test_an_imputed_column_is_compared_as_the_column_itself():
+def test_a_threshold_on_an_imputed_column_is_on_the_raw_column():
     imputer = SimpleImputer(strategy="constant", fill_value=50).fit(HOLES)
     feature = transformed(imputer, Inputs.raw([*HOLES.columns]).inside("step")).features[0]
     assert isinstance(feature, Filled)
@@ -100,7 +100,7 @@ def test_an_imputed_column_is_compared_as_the_column_itself():
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_a_column_without_values_is_left_out_or_kept(keep):
+def test_a_column_without_values_is_dropped_or_kept(keep):
     data = HOLES.assign(rate=np.nan)
     imputer = SimpleImputer(keep_empty_features=keep, add_indicator=True).fit(data)
     with warnings.catch_warnings():
@@ -108,7 +108,7 @@ def test_a_column_without_values_is_left_out_or_kept(keep):
         has_the_same_features(imputer, data)
 
 
-def test_a_number_that_stands_for_missing_values():
+def test_a_number_can_mark_missing_values():
     data = HOLES.fillna(-1.0)
     imputer = SimpleImputer(missing_values=-1.0, add_indicator=True).fit(data)
     has_the_same_features(imputer, data)
@@ -127,7 +127,7 @@ def test_bins(binning, before, fill):
     assert all(isinstance(feature, Stepped) for feature in features)
 
 
-def test_what_is_done_to_bins():
+def test_transformers_after_binning():
     ordinal = bins("ordinal", n_bins=4)
     for after in (
         StandardScaler(),
@@ -139,7 +139,7 @@ def test_what_is_done_to_bins():
         has_the_same_features(make_pipeline(ordinal, after).fit(NUMBERS), unseen(NUMBERS))
 
 
-def test_a_bin_reads_as_an_interval():
+def test_a_bin_is_an_interval():
     frame = pd.DataFrame({"age": [0.0, 10, 20, 30, 40, 60]})
     binning = KBinsDiscretizer(3, encode="onehot-dense", strategy="uniform").fit(frame)
     first, second, third = transformed(binning, Inputs.raw(["age"]).inside("bins")).features
@@ -250,7 +250,7 @@ def test_bins_of_float32_round_the_column_first():
     has_the_same_features(binning, pd.DataFrame({"a": near}))
 
 
-def test_many_bins_are_looked_for_once():
+def test_many_bins_are_searched_once():
     numbers = pd.DataFrame({"a": np.arange(200.0)})
     binning = bins("onehot-dense", n_bins=60, strategy="uniform").fit(numbers)
     features = transformed(binning, Inputs.raw(["a"]).inside("step")).features

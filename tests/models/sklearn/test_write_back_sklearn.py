@@ -98,16 +98,16 @@ def test_a_written_model_can_be_saved_and_cloned(name, tmp_path):
     model = fitted(name)
     program = translate(model)
     new = check(model, repaired(program, np.random.default_rng(1), 3))
-    said = new.predict(X)
+    predicted = new.predict(X)
     joblib.dump(new, tmp_path / "model.joblib")
     again = [
         pickle.loads(pickle.dumps(new)),
         joblib.load(tmp_path / "model.joblib"),
     ]
     for other in again:
-        np.testing.assert_array_equal(other.predict(X), said)
+        np.testing.assert_array_equal(other.predict(X), predicted)
     last: Any = load_skops(skops.io.dumps(new[-1]))[0]
-    np.testing.assert_array_equal(last.predict(new[:-1].transform(X)), said)
+    np.testing.assert_array_equal(last.predict(new[:-1].transform(X)), predicted)
     assert clone(new).get_params().keys() == model.get_params().keys()
 
 
@@ -124,7 +124,7 @@ def test_a_program_without_repair_gives_the_same_model(name):
 
 
 @pytest.mark.parametrize("name", ["forest", "forest of three", "extra trees", "bagging"])
-def test_shares_of_a_forest_are_the_programs(name):
+def test_the_probabilities_of_a_written_forest_match_the_program(name):
     model = fitted(name)
     program = translate(model)
     rng = np.random.default_rng(3)
@@ -136,7 +136,7 @@ def test_shares_of_a_forest_are_the_programs(name):
             np.testing.assert_allclose(shares, inner.predict(X), rtol=1e-12, atol=1e-12)
 
 
-def test_trees_that_are_gone_say_nothing_and_one_leaf_says_their_constant():
+def test_one_leaf_holds_the_constant_of_removed_trees():
     model = fitted("forest")
     program = translate(model)
     total = next(p for p, t in enumerate(program.points.terms) if isinstance(t, Add))
@@ -147,15 +147,15 @@ def test_trees_that_are_gone_say_nothing_and_one_leaf_says_their_constant():
     assert [tree.node_count > 1 for tree in trees] == [True] * 3 + [False] * 3
 
 
-def test_a_pruned_tree_keeps_the_shares_that_say_its_label():
+def test_a_pruned_tree_keeps_probabilities_with_the_same_label():
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[["hours"]], TWO)
     program = translate(model)
     own = model.tree_.value[:, 0, :]
     for label, shares in zip(model.classes_, np.eye(2), strict=True):
         case = program.replaced({Site(program.points.below(0)[1]): const(label)})
         new = write_back(model, case, X[["hours"]]).model
-        said = model.classes_[np.argmax(own[1])]
-        expected = own[1] if label == said else shares
+        majority = model.classes_[np.argmax(own[1])]
+        expected = own[1] if label == majority else shares
         np.testing.assert_array_equal(new.tree_.value[new.tree_.children_left[0], 0], expected)
         assert new.get_depth() == 2
 
@@ -175,7 +175,7 @@ def test_histograms_with_categories_and_missing_values():
         agree(deployed.model, case, rows)
 
 
-def test_missing_values_that_never_come_may_be_left_out_of_the_program():
+def test_a_program_may_omit_missing_values_that_never_occur():
     rows = X.fillna({"age": 0, "gain": 0, "hours": 0})[NUMBERS]
     model = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X[NUMBERS], TWO)
     program = translate(model).without_missing(frozenset(NUMBERS))
@@ -188,19 +188,19 @@ def test_missing_values_that_never_come_may_be_left_out_of_the_program():
 # Linear models
 
 
-def test_coefficients_of_what_is_gone_are_zero():
+def test_coefficients_of_removed_terms_are_zero():
     model = fitted("logistic")
     program = translate(model)
     jobs = [p for p, t in enumerate(program.points.terms) if t == Var("job")]
     new = check(model, program.replaced({Site(jobs[0]): Const("cook")}))
     names = new[0].get_feature_names_out()
-    gone = np.array(["job" in name for name in names])
-    assert gone.sum() == 4
-    np.testing.assert_array_equal(new[-1].coef_[0, gone], 0)
-    np.testing.assert_array_equal(new[-1].coef_[0, ~gone], model[-1].coef_[0, ~gone])
+    removed = np.array(["job" in name for name in names])
+    assert removed.sum() == 4
+    np.testing.assert_array_equal(new[-1].coef_[0, removed], 0)
+    np.testing.assert_array_equal(new[-1].coef_[0, ~removed], model[-1].coef_[0, ~removed])
 
 
-def test_a_changed_product_of_columns_is_no_linear_model_any_more():
+def test_a_changed_product_of_columns_cannot_be_written_back():
     prep = make_pipeline(SimpleImputer(), PolynomialFeatures(2, include_bias=False))
     model = make_pipeline(prep, Ridge()).fit(X[NUMBERS], NUMBER)
     program = translate(model)
@@ -218,13 +218,13 @@ def test_a_changed_product_of_columns_is_no_linear_model_any_more():
     assert write_back(model, whole, X[NUMBERS]).native
     half = write_back(model, program.replaced({Site(inside): Const(30.0)}), X[NUMBERS])
     assert not half.native
-    assert "neither as it was nor a constant" in half.why
+    assert "neither unchanged nor a constant" in half.why
 
 
 # Tests that were changed
 
 
-def test_a_changed_test_is_none_of_the_model_any_more_even_if_no_row_shows_it():
+def test_a_changed_test_is_detected_even_if_no_row_shows_it():
     bins = KBinsDiscretizer(6, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
     rows = X[["age", "hours"]].fillna(40.0)
     model = make_pipeline(bins, DecisionTreeClassifier(max_depth=5, random_state=0))
@@ -253,7 +253,7 @@ DECIDED = ["tree", "forest", "boosting", "boosting, exponential", "histograms", 
     ids=str,
 )
 @pytest.mark.parametrize("name", DECIDED)
-def test_a_model_is_written_back_below_a_decision(name, decision):
+def test_a_model_is_written_back_with_a_decision(name, decision):
     model = fitted(name)
     program = audited_model(model, X, set(), decision, opaque=False).program
     rng = np.random.default_rng(11)
@@ -266,15 +266,15 @@ def test_a_model_is_written_back_below_a_decision(name, decision):
     assert np.isfinite(shares).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     if isinstance(decision, Threshold):
-        place = list(model.classes_).index(decision.positive or "yes")
-        words = [model.classes_[place], model.classes_[1 - place]]
-        said = np.where(shares[:, place] >= decision.probability, *words)
-        assert said.tolist() == case.predict(X).tolist()
+        index = list(model.classes_).index(decision.positive or "yes")
+        words = [model.classes_[index], model.classes_[1 - index]]
+        decisions = np.where(shares[:, index] >= decision.probability, *words)
+        assert decisions.tolist() == case.predict(X).tolist()
 
 
 @pytest.mark.parametrize("decision", [Threshold(0.3), Positive("yes"), TopK(40)], ids=str)
 @pytest.mark.parametrize("name", DECIDED)
-def test_a_constant_decision_is_kept_by_a_threshold(name, decision):
+def test_a_threshold_keeps_a_constant_decision(name, decision):
     model = fitted(name)
     program = audited_model(model, X, set(), decision, opaque=False).program
     for case in constants(program):
@@ -313,7 +313,7 @@ def wrapped():
 
 
 @pytest.mark.parametrize("name", wrapped())
-def test_wrappers_pass_on(name):
+def test_wrappers_are_written_back(name):
     model = wrapped()[name].fit(X, TWO)
     program = translate(model)
     rng = np.random.default_rng(len(name))
@@ -358,18 +358,18 @@ def test_a_model_behind_an_opaque_step():
         (SVC(kernel="linear"), "support vectors"),
         (AdaBoostClassifier(n_estimators=3, random_state=0), "replace a prediction"),
         (VotingClassifier([("a", DecisionTreeClassifier(max_depth=2))]), "combines the outputs"),
-        (BaggingClassifier(LogisticRegression(), 2, random_state=0), "made of LogisticRegression"),
+        (BaggingClassifier(LogisticRegression(), 2, random_state=0), "of type LogisticRegression"),
         (
             GradientBoostingClassifier(
                 n_estimators=2, max_depth=2, init=DecisionTreeClassifier(max_depth=1)
             ),
-            "constant starts",
+            "only constant initial scores",
         ),
         (GaussianNB(), "cannot edit this class"),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_estimator_runs_the_program_where_the_model_cannot(model, why):
+def test_an_estimator_runs_the_program_if_the_model_cannot(model, why):
     model = prepared(model).fit(X, TWO)
     program = translate(model)
     case = repaired(program, np.random.default_rng(2), 2)
@@ -379,7 +379,7 @@ def test_an_estimator_runs_the_program_where_the_model_cannot(model, why):
     agree(deployed.model, case, X)
 
 
-def test_a_model_that_says_something_else_is_not_handed_out():
+def test_a_model_that_predicts_otherwise_is_not_returned():
     model = fitted("logistic")
     program = translate(model)
     other = Program(program.term, program.inputs[:3][::-1] + program.inputs[3:], program.origins)
@@ -390,7 +390,7 @@ def test_a_model_that_says_something_else_is_not_handed_out():
 # The list of writers
 
 
-def test_every_writer_is_there_and_for_a_class_that_is_translated():
+def test_every_writer_exists_and_its_class_is_supported():
     for name, writer in WRITERS.items():
         module, function = writer.function.split(":")
         assert callable(getattr(import_module(module), function))

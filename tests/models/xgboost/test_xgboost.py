@@ -35,8 +35,8 @@ NEAR = 1e-5  # of 0: there float32 may round a sum to the other side
 def same_labels(model, X, program=None):
     """Every label is the same; rows on a tie but for float32's rounding are counted."""
     program = program or translate(model)
-    expected, found = model.predict(X), program.predict(X)
-    differ = np.flatnonzero(expected != found)
+    expected, predicted = model.predict(X), program.predict(X)
+    differ = np.flatnonzero(expected != predicted)
     if len(differ):
         margins = model.predict(X.iloc[differ] if hasattr(X, "iloc") else X[differ],
                                 output_margin=True)  # fmt: skip
@@ -48,8 +48,8 @@ def same_labels(model, X, program=None):
     return program
 
 
-def same_numbers(expected, found):
-    np.testing.assert_allclose(found, expected, rtol=NEAR, atol=NEAR)
+def same_numbers(expected, predicted):
+    np.testing.assert_allclose(predicted, expected, rtol=NEAR, atol=NEAR)
 
 
 KINDS = {
@@ -99,7 +99,7 @@ def test_random_forests(kind):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("classes", [2, 4])
-def test_values_at_and_next_to_a_threshold_go_the_same_way(seed, classes):
+def test_values_at_and_next_to_a_threshold_take_the_same_branch(seed, classes):
     rng = np.random.default_rng(seed)
     close = seed % 2
     X = rng.normal(size=(200, 3)) * (1e-7 if close else 1.0) + (1.0 if close else 0.0)
@@ -110,7 +110,7 @@ def test_values_at_and_next_to_a_threshold_go_the_same_way(seed, classes):
         same_labels(model, near_thresholds(program, X), program)
 
 
-def test_without_rounding_some_rows_would_go_the_other_way():
+def test_without_rounding_some_rows_would_take_the_other_branch():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2)) * 0.3
     model = xgb.XGBRegressor(n_estimators=3, n_jobs=1).fit(X, X[:, 0] - X[:, 1])
@@ -123,7 +123,7 @@ def test_without_rounding_some_rows_would_go_the_other_way():
 
 @pytest.mark.parametrize("booster", ["gbtree", "gblinear"])
 @pytest.mark.parametrize("seen", [True, False])
-def test_missing_values_go_the_way_the_tree_sends_them(booster, seen):
+def test_missing_values_follow_the_direction_of_each_node(booster, seen):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
@@ -135,7 +135,7 @@ def test_missing_values_go_the_way_the_tree_sends_them(booster, seen):
 
 
 @pytest.mark.parametrize("missing", [-999.0, 0.0, 1.1])
-def test_another_number_may_stand_for_missing(missing):
+def test_another_number_can_mark_missing_values(missing):
     rng = np.random.default_rng(0)
     X = rng.integers(-3, 4, size=(600, 3)).astype(float)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -180,7 +180,7 @@ def trained(objective, **options):
 
 @pytest.mark.parametrize("base", [None, 0.7])
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_boosters_predict_what_their_objective_says(objective, base):
+def test_boosters_apply_their_objective(objective, base):
     X, booster = trained(objective, **({} if base is None else {"base_score": base}))
     program = translate(booster)
     assert program.inputs == ("x0", "x1", "x2", "x3")
@@ -192,12 +192,12 @@ def test_boosters_predict_what_their_objective_says(objective, base):
     ["binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic", "reg:squarederror",
      "count:poisson"],
 )  # fmt: skip
-def test_a_classifier_says_one_where_what_is_predicted_is_above_a_half(objective):
+def test_a_classifier_predicts_one_above_a_probability_of_a_half(objective):
     X, y = sample("adult")
     same_labels(xgb.XGBClassifier(n_estimators=8, objective=objective, n_jobs=1).fit(X, y), X)
 
 
-def test_a_score_that_float32_turns_into_one_half_is_the_first_class():
+def test_a_score_that_float32_rounds_to_one_half_is_the_first_class():
     X, y = sample("adult", 200)
     model = xgb.XGBClassifier(n_estimators=1, n_jobs=1).fit(X, y)
     limit: float = translate(model).term.guard.right.value  # type: ignore[union-attr,assignment]
@@ -205,8 +205,8 @@ def test_a_score_that_float32_turns_into_one_half_is_the_first_class():
     scores = np.array([0, limit / 2, limit * 0.999, limit * 1.001], np.float32)
     plain = {"objective": "binary:logistic", "base_score": 0.5}
     empty = xgb.train(plain, xgb.DMatrix(X, y), 0)
-    said = empty.predict(xgb.DMatrix(X.iloc[:4], base_margin=scores))
-    assert (said > 0.5).tolist() == [False, False, False, True]
+    predicted = empty.predict(xgb.DMatrix(X.iloc[:4], base_margin=scores))
+    assert (predicted > 0.5).tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -225,8 +225,8 @@ def test_probabilities(booster, data):
     names = input_names(model, None)
     shares = translation_of(model, names).probabilities
     assert shares is not None
-    found = Program(shares, names).predict(X)
-    np.testing.assert_allclose(found, model.predict_proba(X), atol=2e-6)
+    predicted = Program(shares, names).predict(X)
+    np.testing.assert_allclose(predicted, model.predict_proba(X), atol=2e-6)
 
 
 def test_a_classifier_of_two_classes_with_softmax():
@@ -244,7 +244,7 @@ def test_rankers():
     same_numbers(model.predict(X), translate(model).predict(X))
 
 
-def test_trees_after_the_best_round_are_left_out():
+def test_trees_after_the_best_round_are_omitted():
     X, y = sample("contraceptive")
     model = xgb.XGBClassifier(
         n_estimators=200, early_stopping_rounds=3, learning_rate=1.0, num_parallel_tree=2, n_jobs=1
@@ -271,7 +271,7 @@ def test_a_model_of_one_leaf_and_a_model_of_no_trees():
 
 @pytest.mark.parametrize("booster", ["gbtree", "dart"])
 @pytest.mark.parametrize("one_hot", [1, 100])
-def test_categories_are_asked_for_by_name(booster, one_hot):
+def test_categories_are_tested_by_name(booster, one_hot):
     X, y = with_categories()
     model = xgb.XGBClassifier(
         n_estimators=8, max_depth=4, enable_categorical=True, max_cat_to_onehot=one_hot,
@@ -282,16 +282,16 @@ def test_categories_are_asked_for_by_name(booster, one_hot):
     named = {value for term in sets for value in term.members}
     if one_hot == 1:
         assert named & set(X["occupation"].cat.categories)
-    lost = X.copy()
+    with_missing = X.copy()
     for name in ("workclass", "education", "occupation", "level"):
-        lost.loc[lost.index[::3], name] = None
-    same_labels(model, lost, program)
+        with_missing.loc[with_missing.index[::3], name] = None
+    same_labels(model, with_missing, program)
     fewer = X.iloc[:50].copy()
     fewer["occupation"] = fewer["occupation"].cat.remove_unused_categories()
     same_labels(model, fewer, program)
 
 
-def test_categories_that_are_numbers_alone():
+def test_categories_that_are_only_numbers():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 8, 500), rng.normal(size=500)])
     y = np.isin(X[:, 0], [1, 4, 6]) ^ (X[:, 1] > 0)
@@ -301,11 +301,11 @@ def test_categories_that_are_numbers_alone():
     booster = xgb.train(options, data, 5)
     rows = np.repeat(X[:12], 2, axis=0)
     rows[:12, 0] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 100, -1, np.nan]
-    found = translate(booster).predict(rows)
-    same_numbers(booster.predict(xgb.DMatrix(rows, feature_types=kinds)), found)
+    predicted = translate(booster).predict(rows)
+    same_numbers(booster.predict(xgb.DMatrix(rows, feature_types=kinds)), predicted)
 
 
-def test_codes_of_an_encoder_as_categories():
+def test_codes_of_an_encoder_can_be_categories():
     X, y = with_categories()
     X = X[["workclass", "occupation"]].astype(str)
     model = xgb.XGBClassifier(
@@ -319,7 +319,7 @@ def test_codes_of_an_encoder_as_categories():
     assert any(isinstance(term, Member) for term in program.points.terms)
 
 
-def test_names_of_categories_that_are_kept_in_part_are_refused():
+def test_incomplete_names_of_categories_are_refused():
     X = pd.DataFrame({"city": pd.Categorical(["Zürich", "Bern", "Genève"] * 30)})
     model = xgb.XGBClassifier(n_estimators=2, enable_categorical=True, n_jobs=1)
     model.fit(X, [0, 1, 1] * 30)
@@ -330,7 +330,7 @@ def test_names_of_categories_that_are_kept_in_part_are_refused():
 # Pipelines, names, origins
 
 
-def test_in_a_pipeline_thresholds_are_those_of_the_raw_columns():
+def test_in_a_pipeline_thresholds_are_on_the_raw_columns():
     X, y = sample("contraceptive")
     model = make_pipeline(StandardScaler(), xgb.XGBClassifier(n_estimators=10, n_jobs=1)).fit(X, y)
     program = translate(model)
@@ -353,13 +353,13 @@ def test_a_booster_finds_its_columns_by_name():
     X, y = sample("contraceptive", 300)
     booster = xgb.XGBRegressor(n_estimators=2, n_jobs=1).fit(X, y).get_booster()
     data = X[X.columns[::-1]]
-    found = audited_model(booster, data, set(), None, opaque=False)
-    assert found.program.inputs == tuple(X.columns)
-    same_numbers(found.expected, found.program.predict(data))
+    audited = audited_model(booster, data, set(), None, opaque=False)
+    assert audited.program.inputs == tuple(X.columns)
+    same_numbers(audited.expected, audited.program.predict(data))
 
 
 @pytest.mark.parametrize("data", ["adult", "contraceptive"])
-def test_every_part_knows_its_node(data):
+def test_every_part_has_its_node_as_origin(data):
     X, y = sample(data, 500)
     model = xgb.XGBClassifier(n_estimators=3, max_depth=3, n_jobs=1).fit(X, y)
     program = translate(model)
@@ -378,7 +378,7 @@ def test_every_part_knows_its_node(data):
     assert nodes == set(zip(trees.Tree, trees.Node, strict=True))
 
 
-def test_every_coefficient_is_known():
+def test_every_coefficient_is_an_origin():
     X, y = sample("contraceptive", 500)
     model = xgb.XGBClassifier(n_estimators=3, booster="gblinear", n_jobs=1).fit(X, y)
     program = translate(model)
@@ -386,7 +386,7 @@ def test_every_coefficient_is_known():
     assert sorted(o for o in origins if o is not None) == list(range(3 * X.shape[1]))
 
 
-def test_the_forms_are_those_that_are_counted_fast():
+def test_the_fast_engine_supports_the_programs():
     X, y = sample("adult", 500)
     term = translate(xgb.XGBClassifier(n_estimators=3, n_jobs=1).fit(X, y)).term
     assert isinstance(term, Ite)
@@ -421,14 +421,14 @@ def test_a_vector_at_a_leaf_is_refused():
         translate(model.fit(X, y))
 
 
-def test_another_number_for_missing_in_a_linear_model_is_refused():
+def test_a_marker_for_missing_values_in_a_linear_model_is_refused():
     X, y = sample("adult", 200)
     model = xgb.XGBClassifier(n_estimators=2, booster="gblinear", missing=-1.0).fit(X, y)
     with pytest.raises(TranslationError, match="replace the number with NaN"):
         translate(model)
 
 
-def test_another_number_for_missing_beside_categories_is_refused():
+def test_a_marker_for_missing_values_with_categories_is_refused():
     X, y = with_categories(500)
     model = xgb.XGBClassifier(n_estimators=2, enable_categorical=True, missing=-1.0, n_jobs=1)
     with pytest.raises(
@@ -437,7 +437,7 @@ def test_another_number_for_missing_beside_categories_is_refused():
         translate(model.fit(X, y))
 
 
-def test_a_booster_that_saw_no_data_is_refused():
+def test_a_booster_without_training_data_is_refused():
     with pytest.raises(TranslationError, match="is not fitted; call fit first"):
         translate(xgb.Booster())
 
@@ -452,7 +452,7 @@ def test_a_booster_that_saw_no_data_is_refused():
     ],
     ids=["as they are", "scaled", "about the median", "binned"],
 )
-def test_a_zero_that_a_sparse_matrix_does_not_hold_is_missing(numbers):
+def test_a_zero_that_a_sparse_matrix_does_not_store_is_missing(numbers):
     adult = load_adult().iloc[::6]
     X, y = adult.drop(columns="income"), pd.factorize(adult["income"])[0]
     words = X.select_dtypes(exclude="number").columns
@@ -466,7 +466,7 @@ def test_a_zero_that_a_sparse_matrix_does_not_hold_is_missing(numbers):
         assert (translate(model).predict(rows) == model.predict(rows)).all()
 
 
-def test_nodes_that_pruning_cut_off_are_left_out():
+def test_pruned_nodes_are_omitted():
     X, y = sample("contraceptive")
     model = xgb.XGBClassifier(n_estimators=5, max_depth=5, tree_method="exact", gamma=5.0)
     model.fit(X, y)

@@ -265,38 +265,40 @@ def _check_one_hot(encoder: Any) -> None:
             len(mappings) == len(rare) == count,
             "its infrequent categories do not match its columns",
         )
-        for place, mapping in enumerate(mappings):
+        for column, mapping in enumerate(mappings):
             _require(
-                (mapping is None) == (rare[place] is None),
+                (mapping is None) == (rare[column] is None),
                 "its infrequent categories are incomplete",
             )
             if mapping is None:
                 continue
             _require(
-                mapping.shape == (sizes[place],), "a column has the wrong number of categories"
+                mapping.shape == (sizes[column],), "a column has the wrong number of categories"
             )
             _require(
-                mapping.dtype.kind in "iu" and rare[place].dtype.kind in "iu",
+                mapping.dtype.kind in "iu" and rare[column].dtype.kind in "iu",
                 "its codes are not integers",
             )
-            rare_codes = rare[place]
+            rare_codes = rare[column]
             _require(
                 rare_codes.ndim == 1 and rare_codes.size > 0,
                 "a column has no infrequent categories",
             )
             _require(
-                bool(np.all((rare_codes >= 0) & (rare_codes < sizes[place]))),
+                bool(np.all((rare_codes >= 0) & (rare_codes < sizes[column]))),
                 "an infrequent category does not exist",
             )
-            sizes[place] -= rare_codes.size - 1
-            _require(bool(np.all((mapping >= 0) & (mapping < sizes[place]))), "a code is too large")
+            sizes[column] -= rare_codes.size - 1
+            _require(
+                bool(np.all((mapping >= 0) & (mapping < sizes[column]))), "a code is too large"
+            )
     dropped = encoder._drop_idx_after_grouping
     if dropped is not None:
         _require(len(dropped) == count, "its dropped categories do not match its columns")
-        for place, index in enumerate(dropped):
+        for column, index in enumerate(dropped):
             if index is not None:
-                _require(0 <= int(index) < sizes[place], "it drops a category that does not exist")
-                sizes[place] -= 1
+                _require(0 <= int(index) < sizes[column], "it drops a category that does not exist")
+                sizes[column] -= 1
     _require(list(encoder._n_features_outs) == sizes, "it has the wrong number of output columns")
 
 

@@ -124,11 +124,12 @@ def _indicator(feature: Feature, fill: Value, missing_marker: Value) -> Feature:
         ):
             return Fixed(0.0)
         case Mapped(name, function) if is_missing(missing_marker):
-            lost = bool(np.isnan(function(np.array([math.nan]))[0]))
-            return Coded(name, {0.0: 0.0}, 0.0, float(lost))
+            stays_missing = bool(np.isnan(function(np.array([math.nan]))[0]))
+            return Coded(name, {0.0: 0.0}, 0.0, float(stays_missing))
         case _:
-            lost = is_missing(missing_marker)
-            return encoded(feature, {} if lost else {missing_marker: 1.0}, 0.0, float(lost))
+            if is_missing(missing_marker):
+                return encoded(feature, {}, 0.0, 1.0)
+            return encoded(feature, {missing_marker: 1.0}, 0.0, 0.0)
 
 
 # Encoders
@@ -175,10 +176,10 @@ def transform_ordinal(transformer: Any, inputs: Inputs) -> list[Feature]:
     unknown = float(transformer.unknown_value) if keeps else math.nan
     features: list[Feature] = []
     for i, feature in enumerate(inputs.features):
-        lost = transformer._missing_indices.get(i)
-        numbers = [float(code) for code in _codes(transformer, i, but=lost)]
-        if lost is not None:
-            numbers[lost] = float(transformer.encoded_missing_value)
+        missing = transformer._missing_indices.get(i)
+        numbers = [float(code) for code in _codes(transformer, i, except_for=missing)]
+        if missing is not None:
+            numbers[missing] = float(transformer.encoded_missing_value)
         numbers = np.array(numbers).astype(transformer.dtype).astype(np.float64).tolist()
         values = _values(transformer, i, feature, inputs)
         features.append(_coded(feature, values, numbers, unknown))
@@ -198,13 +199,13 @@ def transform_target(transformer: Any, inputs: Inputs) -> list[Feature]:
     return features
 
 
-def _codes(transformer: Any, i: int, but: int | None = None) -> list[int]:
+def _codes(transformer: Any, i: int, except_for: int | None = None) -> list[int]:
     """The code of each category of a column, after infrequent ones are grouped."""
     codes = list(range(len(transformer.categories_[i])))
     groups = (getattr(transformer, "_default_to_infrequent_mappings", None) or {i: None})[i]
     if groups is None:
         return codes
-    return [code if code == but else int(groups[code]) for code in codes]
+    return [code if code == except_for else int(groups[code]) for code in codes]
 
 
 def _rare(transformer: Any, i: int) -> int | None:
@@ -216,13 +217,13 @@ def _rare(transformer: Any, i: int) -> int | None:
 def _values(transformer: Any, i: int, feature: Feature, inputs: Inputs) -> list[Value]:
     """The categories of the i-th column; one of them may be the missing value."""
     values = [_value(value, inputs) for value in transformer.categories_[i].tolist()]
-    lost = sum(map(is_missing, values))
-    if lost > 1:
+    missing = sum(map(is_missing, values))
+    if missing > 1:
         raise TranslationError(
             f"the {type(transformer).__name__} (step {inputs.step!r}) distinguishes several "
             f"missing values in column {i}; use only one, e.g. with fillna(float('nan'))"
         )
-    if lost and isinstance(feature, Filled) and is_missing(feature.marker):
+    if missing and isinstance(feature, Filled) and is_missing(feature.marker):
         raise _none_error(i, inputs)
     return values
 
@@ -239,9 +240,9 @@ def _coded(
 ) -> Feature:
     """A feature with a number for each listed value, and one for all others."""
     table = dict(zip(values, numbers, strict=True))
-    lost = [number for value, number in table.items() if is_missing(value)]
+    of_missing = [number for value, number in table.items() if is_missing(value)]
     present = {value: number for value, number in table.items() if not is_missing(value)}
-    return encoded(feature, present, unknown, lost[0] if lost else unknown)
+    return encoded(feature, present, unknown, of_missing[0] if of_missing else unknown)
 
 
 def encoded(
@@ -261,11 +262,11 @@ def encoded(
             return Coded(name, {**table, missing_marker: number(fill)}, unknown, missing)
         case Mapped(increasing=True):
             return _encoded_intervals(feature, table, unknown, missing)
-        case Coded(name, codes, default, lost):
+        case Coded(name, codes, default, missing_code):
             numbers = {value: number(code) for value, code in codes.items()}
-            return Coded(name, numbers, number(default), number(lost))
-        case Stepped(name, cuts, steps, lost):
-            return Stepped(name, cuts, tuple(map(number, steps)), number(lost))
+            return Coded(name, numbers, number(default), number(missing_code))
+        case Stepped(name, cuts, steps, missing_code):
+            return Stepped(name, cuts, tuple(map(number, steps)), number(missing_code))
         case Fixed(value):
             return Fixed(number(value))
         case _:
@@ -286,9 +287,9 @@ def _encoded_intervals(
     for value in sorted(float(value) for value in table if not isinstance(value, str | tuple)):
         cuts += [last_below(function, value, strict=s) for s in (True, False)]
         numbers += [table[value], unknown]
-    lost = float(function(np.array([math.nan]))[0])
-    of_lost = missing if math.isnan(lost) else table.get(lost, unknown)
-    return Stepped(name, tuple(cuts), tuple(numbers), of_lost)
+    value_of_nan = float(function(np.array([math.nan]))[0])
+    of_missing = missing if math.isnan(value_of_nan) else table.get(value_of_nan, unknown)
+    return Stepped(name, tuple(cuts), tuple(numbers), of_missing)
 
 
 def _value(value: object, inputs: Inputs) -> Value:

@@ -159,7 +159,7 @@ class Sums:
 def _fitted_sums(model: Any, inputs: Inputs) -> Sums:
     check_fitted(model, "coef_", inputs)
     coefficients = model.coef_
-    if hasattr(coefficients, "toarray"):  # made sparse
+    if hasattr(coefficients, "toarray"):  # after `sparsify`
         coefficients = coefficients.toarray()
     weights = np.atleast_2d(np.asarray(coefficients))
     offsets = np.broadcast_to(np.ravel(model.intercept_), len(weights))

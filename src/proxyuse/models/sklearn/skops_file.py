@@ -24,7 +24,7 @@ import numpy as np
 from proxyuse.errors import CorruptFile, FileError
 from proxyuse.lang.evaluate import Array
 from proxyuse.models.sklearn.consistency import check_model
-from proxyuse.models.sklearn.skops_types import ALLOWED, LEFT_OUT, TRUSTED
+from proxyuse.models.sklearn.skops_types import ALLOWED, DROPPED, TRUSTED
 from proxyuse.models.tree_arrays import check_tree
 
 MAX_UNPACKED = 1 << 30
@@ -195,7 +195,7 @@ class _Checker:
         loader, module, kind = (raw.get(key) for key in ("__loader__", "__module__", "__class__"))
         if not all(isinstance(word, str) for word in (loader, module, kind)):
             raise CorruptFile("a node of its schema has no type")
-        if loader in LEFT_OUT:
+        if loader in DROPPED:
             return _NULL
         if loader == "JsonNode":
             return self._json(raw)

@@ -1,23 +1,22 @@
-"""What a skops file may hold: a list made by hand, by how skops loads it and by dotted name.
+"""The contents that a skops file may have: a hand-made allow-list of dotted names per loader.
 
-skops builds the objects that a file names. It trusts some names and asks its user about the
-others; a file's own word is worth nothing there, so the answer is this list. On it are the
-scikit-learn classes that can be translated, and what their fitted attributes are made of:
-containers, arrays, losses, links, scorers, ways to split rows. On it are also proxyuse's own
-estimators, which hold a program as text that is parsed, and nothing else.
+skops creates the objects that a file names. It trusts some names and asks its user about the
+others. A file cannot vouch for itself, so this list is the answer. It contains the scikit-learn
+classes that can be translated, and the types of their fitted attributes: containers, arrays,
+losses, links, scorers and cross-validation splitters. It also contains proxyuse's own estimators,
+which hold a program as text to be parsed, and nothing else.
 
-Each name was read for what happens when skops builds it. The classes are made with ``__new__``
-and given their attributes; those with a ``__setstate__`` of their own (every estimator,
+Every name was reviewed for what happens when skops creates the object. Classes are created with
+``__new__`` and then get their attributes. Those with their own ``__setstate__`` (every estimator,
 ``IsotonicRegression``, ``TreePredictor``, ``Bunch``) set attributes, compare a version, rebuild an
-interpolation or change the type of an array. The losses are built from at most one number.
-The functions are scores of features and of predictions: they compute numbers from arrays, and
-nothing that predicts calls them. None opens a file, imports by name or runs text.
-``sklearn.tree._tree.Tree`` copies arrays as they are, and so needs the checks in
-`proxyuse.models.sklearn.skops_file` first.
+interpolation or convert an array. Losses take at most one number. The functions score features and
+predictions: they compute numbers from arrays, and prediction never calls them. None opens a file,
+imports by name or executes text. ``sklearn.tree._tree.Tree`` copies arrays without checking them,
+so `proxyuse.models.sklearn.skops_file` checks them first.
 
-Not on it, on purpose: sparse matrices and bytes (compiled code reads them unchecked), methods and
-operators (they look names up), random generators (only fitting needs them: they are left out),
-and models of other libraries, whose own files are read instead.
+Excluded on purpose: sparse matrices and bytes (compiled code reads them unchecked), methods and
+operators (they look up names), random generators (only fitting needs them, so they are dropped),
+and models of other libraries, which are loaded from their own file formats.
 """
 
 from __future__ import annotations
@@ -116,15 +115,15 @@ ALLOWED: dict[str, frozenset[str]] = {
     "DTypeNode": frozenset({"numpy.dtype"}),
     "TypeNode": NUMBER_TYPES | _names("builtins", "bool float int str"),
     "FunctionNode": FUNCTIONS,
-    "PartialNode": frozenset({"functools.partial"}),  # of check_array alone
+    "PartialNode": frozenset({"functools.partial"}),  # only of check_array
     "LossNode": LOSSES,
     "ObjectNode": CLASSES,
     "TreeNode": frozenset({TREE}),
 }
-"""For each of skops' ways to load, the dotted names that it may be asked for."""
+"""The dotted names that each skops loader may create."""
 
-LEFT_OUT = frozenset({"RandomStateNode", "RandomGeneratorNode"})
-"""Ways to load that become None: only fitting needs what they make."""
+DROPPED = frozenset({"RandomStateNode", "RandomGeneratorNode"})
+"""Loaders whose objects become None, because only fitting needs them."""
 
 TRUSTED: tuple[str, ...] = tuple(sorted(frozenset().union(*ALLOWED.values())))
-"""All names, as skops wants to be told."""
+"""All names, in the form of skops' `trusted` argument."""

@@ -1,7 +1,7 @@
-"""scikit-learn's decision trees, and what all models made of such trees share.
+"""scikit-learn's decision trees, and code shared by all models that consist of them.
 
 A tree compares a feature, rounded to float32, with a float64 threshold. Each node has a direction
-for missing values. A leaf predicts the class with the largest share; ties go to the first.
+for missing values. A leaf predicts the class with the largest probability; ties go to the first.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""scikit-learn's linear models get the coefficients of what a repaired program has left.
+"""Writes repaired programs back to scikit-learn's linear models.
 
-A term of a program's sum stands for all features that were made from one raw column (the columns
-of a one-hot encoding, a column and its scaled copy): where it is there as it was, their
-coefficients stay; where it is gone, they become 0. The intercept is then what makes the constants
-of the sum come out: scaled columns bring constants of their own.
+A term of the program's sum stands for all features that were computed from one raw column: the
+columns of a one-hot encoding, or a column and its scaled copy. If the term is unchanged, the
+features keep their coefficients. If it was removed, the coefficients become 0. The new intercept
+makes the constants of the model and the program equal; scaled columns contribute constants too.
 
-A term that is neither as it was nor a constant, such as a product of two columns of which one
-became a constant, is no term of such a model any more.
+A term that is neither unchanged nor a constant cannot be written back. An example is a product of
+two columns, one of which became a constant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.models.features import Coded, Feature, Filled, Fixed, Inputs, Mapped, Raw, Stepped
 from proxyuse.models.remaining_trees import CannotWriteBack
-from proxyuse.models.sklearn.write_boosting import sure_scores
+from proxyuse.models.sklearn.write_boosting import certain_scores
 from proxyuse.models.translation import labels
 from proxyuse.models.weighted_sums import weighted_terms
 from proxyuse.models.write_boosted import finite, logarithm
@@ -47,12 +47,12 @@ LINKS = (Function.EXP, Function.SIGMOID, Function.SOFTMAX)
 
 
 def write_linear(model: Any, program: Program, inputs: Inputs) -> Any:
-    """A linear classifier or regressor with `coef_` and `intercept_` that says what a program does.
+    """A linear classifier or regressor with `coef_` and `intercept_` that computes a program.
 
-    Where the whole program is a constant, all coefficients are 0.
+    If the whole program is a constant, all coefficients are 0.
     """
     coefficients = model.coef_
-    if hasattr(coefficients, "toarray"):  # made sparse
+    if hasattr(coefficients, "toarray"):  # after `sparsify`
         coefficients = coefficients.toarray()
     weights = np.array(np.atleast_2d(coefficients))
     offsets = np.array(np.broadcast_to(np.ravel(model.intercept_), len(weights)), dtype=float)
@@ -60,13 +60,11 @@ def write_linear(model: Any, program: Program, inputs: Inputs) -> Any:
         weights[:] = 0
         offsets[:] = _constant_sums(model, program.term.value)
     else:
-        found = _sums(program.term, classifies=hasattr(model, "classes_"))
-        if len(found) != len(weights):
-            raise CannotWriteBack(
-                f"the program has {len(found)} sums in place of the model's {len(weights)}"
-            )
+        sums = _sums(program.term, classifies=hasattr(model, "classes_"))
+        if len(sums) != len(weights):
+            raise CannotWriteBack(f"the program has {len(sums)} sums, the model {len(weights)}")
         everything = frozenset(program.inputs)
-        for row, total in enumerate(found):
+        for row, total in enumerate(sums):
             weights[row], offsets[row] = _row(
                 inputs.features, weights[row], float(offsets[row]), total, everything
             )
@@ -77,8 +75,8 @@ def write_linear(model: Any, program: Program, inputs: Inputs) -> Any:
 
 
 def _intercept(old: Any, offsets: Array) -> Any:
-    """The intercepts, of the type and shape of the old ones where they fit it."""
-    if np.size(old) != len(offsets):  # one number for all sums: none was fitted
+    """The intercepts, with the type and shape of the old ones if possible."""
+    if np.size(old) != len(offsets):  # `fit_intercept=False` stores one 0 for all sums
         return offsets
     if np.ndim(old) == 0:
         return float(offsets[0])
@@ -86,16 +84,16 @@ def _intercept(old: Any, offsets: Array) -> Any:
 
 
 def _constant_sums(model: Any, value: Value) -> list[float]:
-    """The sums of a model that always says the same."""
+    """The sums of a model with a constant prediction."""
     if hasattr(model, "classes_"):
-        return sure_scores(value, labels(model.classes_))
+        return certain_scores(value, labels(model.classes_))
     loss = getattr(model, "_base_loss", None)
     logs = loss is not None and type(loss.link).__name__ == "LogLink"
     return [logarithm(value) if logs else finite(value)]
 
 
 def _sums(term: Term, *, classifies: bool) -> tuple[Term, ...]:
-    """The sums inside a program: what a decision is made from, or a link applied to."""
+    """The sums in a program: the arguments of its decision or its link function."""
     compared = not classifies
     while True:
         match term:
@@ -109,7 +107,7 @@ def _sums(term: Term, *, classifies: bool) -> tuple[Term, ...]:
             case Call(function, (operand,)) if function in LINKS:
                 term = operand
             case Add((Const(1.0), Mul((Const(-1.0), Call(Function.SIGMOID, (operand,)))))):
-                term = operand  # the share of the first of two classes
+                term = operand  # the probability of the first of two classes
             case Vector(items):
                 return items
             case Const(tuple() as numbers):
@@ -125,38 +123,38 @@ def _row(
     total: Term,
     everything: frozenset[str],
 ) -> tuple[Array, float]:
-    """The coefficients and the intercept with which a model says a sum."""
-    own: dict[Term, list[int]] = {}
+    """The coefficients and the intercept of a sum."""
+    original: dict[Term, list[int]] = {}
     for term, number in weighted_terms(features, weights.tolist(), offset):
         if number is not None:
-            own.setdefault(without_missing_directions(term, everything), []).append(number)
+            original.setdefault(without_missing_directions(term, everything), []).append(number)
     constants: list[float] = []
     kept: set[Hashable] = set()
     for term in children(total) if isinstance(total, Add) else (total,):
         if isinstance(term, Const):
             constants.append(finite(term.value))
             continue
-        numbers = own.get(without_missing_directions(term, everything))
+        numbers = original.get(without_missing_directions(term, everything))
         if not numbers:
-            raise CannotWriteBack("a term of a sum is neither as it was nor a constant")
+            raise CannotWriteBack("a term of a sum is neither unchanged nor a constant")
         number = numbers.pop()
         kept.add(_column(features[number], number))
     groups = [_column(feature, number) for number, feature in enumerate(features)]
     stays = np.array([group is None or group in kept for group in groups])
     if all(stays[weights != 0]) and _constant(features, weights, offset) == math.fsum(constants):
         return weights, offset
-    left = np.where(stays, weights, 0)
-    return left, math.fsum([*constants, -_constant(features, left, 0.0)])
+    new_weights = np.where(stays, weights, 0)
+    return new_weights, math.fsum([*constants, -_constant(features, new_weights, 0.0)])
 
 
 def _constant(features: Sequence[Feature], weights: Array, offset: float) -> float:
-    """What is constant in a weighted sum."""
+    """The constant part of a weighted sum."""
     parts = weighted_terms(features, weights.tolist(), offset)
     return math.fsum(finite(term.value) for term, _ in parts if isinstance(term, Const))
 
 
 def _column(feature: Feature, number: int) -> Hashable:
-    """What is equal for features that become one term of a sum; None for constants."""
+    """A key shared by the features that form one term of a sum; None for constants."""
     match feature:
         case Raw(name):
             return (name, None)

@@ -1,14 +1,15 @@
-"""scikit-learn's trees, forests and bagged trees get the nodes that a repaired program has left.
+"""Writes repaired programs back to scikit-learn's trees, forests and bagged trees.
 
-A fitted tree is an array of nodes with an array of values beside it, and can be made anew from
-both (``__setstate__``). Kept nodes keep what they say and what they know of the training rows,
-so that impurities and counts are those of before the repair.
+A fitted tree is an array of nodes and an array of values. A new tree is built from both with
+``__setstate__``. Remaining nodes keep their statistics of the training rows, so impurities and
+counts are those from before the repair.
 
-- A tree says a label: where the program has the label that a node's own shares say, the shares
-  stay; else the class gets all of them. It says a share where a threshold on it decides.
-- A forest adds what its trees say. A constant in place of several trees is one leaf in place of
-  the first of them, and the others say nothing; trees stand in the order of the program's sum, so
-  that the sums are the same to the last bit.
+- A tree predicts a label. If the program's label is the majority class of the node, the node keeps
+  its class probabilities. Otherwise the class gets probability 1. If a threshold on a probability
+  decides, the leaf holds that probability.
+- A forest adds the outputs of its trees. If one constant replaces several trees, the first of them
+  becomes a leaf with that constant and the others become leaves of 0. The trees follow the order of
+  the program's sum, so the sums are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -29,82 +30,85 @@ from proxyuse.models.write_boosted import finite, remaining_children
 from proxyuse.program import Program
 
 Row = Sequence[float]
-Says = Callable[[Any, int, Value | None], Row]
-"""What a leaf of a tree has to hold for a constant: its number, or one for each class."""
+LeafValues = Callable[[Any, int, Value | None], Row]
+"""The numbers that a leaf holds for a constant: one for a regressor, one per class otherwise."""
 
 
 def write_tree(model: Any, program: Program, step: str) -> Any:
-    """A DecisionTree or ExtraTree, classifier or regressor, that says what a program does."""
-    sure = False
+    """A DecisionTree or ExtraTree, classifier or regressor, that computes a program."""
+    certain = False
     if isinstance(program.term, Const):
-        left, labeled = one_leaf(program.term.value), True
+        remaining, labeled = one_leaf(program.term.value), True
         origin = program.origins.get(0)
-        sure = origin is None or origin.node is None  # a threshold on shares always says the same
+        certain = origin is None or origin.node is None  # a threshold whose answer never changes
     else:
-        left = _only(remaining_trees(program, step), step)
-        labeled = _says_labels(program, left.point)
-    says: Says = _number
+        remaining = _only_tree(remaining_trees(program, step), step)
+        labeled = _predicts_labels(program, remaining.point)
+    leaf_values: LeafValues = _number
     if hasattr(model, "classes_"):
         classes = labels(model.classes_)
-        says = _label(classes, sure) if labeled else _share([(model.tree_, left)], len(classes))
-    return deepcopy(model, {id(model.tree_): edited_tree(model.tree_, left, says)})
+        if labeled:
+            leaf_values = _label(classes, certain)
+        else:
+            leaf_values = _probability([(model.tree_, remaining)], len(classes))
+    return deepcopy(model, {id(model.tree_): edited_tree(model.tree_, remaining, leaf_values)})
 
 
 def write_forest(model: Any, program: Program, step: str) -> Any:
-    """A RandomForest or ExtraTrees, classifier or regressor, that says what a program does."""
-    found = {} if isinstance(program.term, Const) else remaining_trees(program, step)
-    new = _with_trees(model, program, found)
+    """A RandomForest or ExtraTrees, classifier or regressor, that computes a program."""
+    remaining = {} if isinstance(program.term, Const) else remaining_trees(program, step)
+    new = _with_trees(model, program, remaining)
     written = program.points.written
-    places = {number: written[tree.point] for number, tree in found.items()}
-    order = sorted(range(len(new.estimators_)), key=lambda i: places.get(i, len(written)))
+    positions = {number: written[tree.point] for number, tree in remaining.items()}
+    order = sorted(range(len(new.estimators_)), key=lambda i: positions.get(i, len(written)))
     new.estimators_ = [new.estimators_[i] for i in order]
     return new
 
 
 def write_bagging(model: Any, program: Program, inputs: Inputs) -> Any:
-    """A BaggingClassifier or BaggingRegressor of trees that says what a program does."""
+    """A BaggingClassifier or BaggingRegressor of trees that computes a program."""
     classes = len(getattr(model, "classes_", ()))
     for member in model.estimators_:
         if not hasattr(member, "tree_"):
             raise CannotWriteBack(
-                f"this {type(model).__name__} is made of {type(member).__name__}; only decision "
-                "trees in it take constants in their place"
+                f"the members of this {type(model).__name__} are of type {type(member).__name__}; "
+                "only decision trees can be edited"
             )
         if len(getattr(member, "classes_", ())) != classes:
-            raise CannotWriteBack("a member has not seen every class, so it cannot say all shares")
-    found: dict[int, RemainingTree] = {}
+            raise CannotWriteBack("a member was not fitted on every class")
+    remaining: dict[int, RemainingTree] = {}
     if not isinstance(program.term, Const):
         for number in range(len(model.estimators_)):
-            own = remaining_trees(program, inputs.inside(f"estimators_[{number}]").step)
-            if own:
-                found[number] = own[0]
-    return _with_trees(model, program, found)
+            trees = remaining_trees(program, inputs.inside(f"estimators_[{number}]").step)
+            if trees:
+                remaining[number] = trees[0]
+    return _with_trees(model, program, remaining)
 
 
 # Trees
 
 
 def one_leaf(value: Value | None) -> RemainingTree:
-    """A tree that is one leaf; None says nothing."""
+    """A tree of one leaf; None stands for 0."""
     return RemainingTree(0, [0], [-1], [-1], [value])
 
 
-def edited_tree(tree: Any, left: RemainingTree, says: Says) -> Any:
-    """A new `tree_` of the nodes that are left of one."""
+def edited_tree(tree: Any, remaining: RemainingTree, leaf_values: LeafValues) -> Any:
+    """A new `tree_` of the remaining nodes of a tree."""
     make, arguments, state = tree.__reduce__()
     order, pairs = remaining_children(
-        left, tree.children_left.tolist(), tree.children_right.tolist()
+        remaining, tree.children_left.tolist(), tree.children_right.tolist()
     )
-    numbers = [left.node[place] for place in order]
+    numbers = [remaining.node[index] for index in order]
     nodes, values = state["nodes"][numbers], state["values"][numbers]
-    for new, (place, pair) in enumerate(zip(order, pairs, strict=True)):
+    for new, (index, pair) in enumerate(zip(order, pairs, strict=True)):
         nodes["left_child"][new], nodes["right_child"][new] = pair
         if pair[0] < 0:
             nodes["feature"][new], nodes["threshold"][new] = -2, -2.0
             nodes["missing_go_to_left"][new] = 0
-            values[new, 0] = says(tree, left.node[place], left.value[place])
-    made = make(*arguments)
-    made.__setstate__(
+            values[new, 0] = leaf_values(tree, remaining.node[index], remaining.value[index])
+    edited = make(*arguments)
+    edited.__setstate__(
         state
         | {
             "nodes": nodes,
@@ -113,44 +117,48 @@ def edited_tree(tree: Any, left: RemainingTree, says: Says) -> Any:
             "max_depth": max(depths(pairs)),
         }
     )
-    return made
+    return edited
 
 
 def depths(pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """How far each node is from the root, which comes first; children are -1 for a leaf."""
-    found = [0] * len(pairs)
+    """The depth of each node. The root comes first; the children of a leaf are -1."""
+    depth = [0] * len(pairs)
     stack = [0]
     while stack:
         node = stack.pop()
         for child in pairs[node]:
             if child >= 0:
-                found[child] = found[node] + 1
+                depth[child] = depth[node] + 1
                 stack.append(child)
-    return found
+    return depth
 
 
-def _only(trees: Mapping[int, RemainingTree], step: str) -> RemainingTree:
+def _only_tree(trees: Mapping[int, RemainingTree], step: str) -> RemainingTree:
     if set(trees) != {0}:
-        raise CannotWriteBack(f"the tree of the step {step!r} is not in the program any more")
+        raise CannotWriteBack(f"the program no longer has the tree of the step {step!r}")
     return trees[0]
 
 
-def _with_trees(model: Any, program: Program, found: Mapping[int, RemainingTree]) -> Any:
-    """A copy of an ensemble with other trees; those that were not found say nothing."""
-    says: Says = _number
+def _with_trees(model: Any, program: Program, remaining: Mapping[int, RemainingTree]) -> Any:
+    """A copy of an ensemble with edited trees; removed trees become leaves of 0."""
+    leaf_values: LeafValues = _number
     trees = [member.tree_ for member in model.estimators_]
     classes = labels(getattr(model, "classes_", ()))
     if isinstance(program.term, Const):
-        found = {number: one_leaf(program.term.value) for number in range(len(trees))}
-        says = _label(classes, sure=True) if classes else _number
-    elif not found:
-        raise CannotWriteBack("no tree of the model is left in the program")
-    elif any(isinstance(value, tuple) for tree in found.values() for value in tree.value):
-        says = _shares(len(classes))
+        remaining = {number: one_leaf(program.term.value) for number in range(len(trees))}
+        leaf_values = _label(classes, certain=True) if classes else _number
+    elif not remaining:
+        raise CannotWriteBack("the program no longer has trees of the model")
+    elif any(isinstance(value, tuple) for tree in remaining.values() for value in tree.value):
+        leaf_values = _probabilities(len(classes))
     elif classes:
-        says = _share([(trees[number], tree) for number, tree in found.items()], len(classes))
-    new = [edited_tree(t, found.get(i) or one_leaf(None), says) for i, t in enumerate(trees)]
-    return deepcopy(model, {id(old): made for old, made in zip(trees, new, strict=True)})
+        pairs = [(trees[number], tree) for number, tree in remaining.items()]
+        leaf_values = _probability(pairs, len(classes))
+    memo = {
+        id(tree): edited_tree(tree, remaining.get(number) or one_leaf(None), leaf_values)
+        for number, tree in enumerate(trees)
+    }
+    return deepcopy(model, memo)
 
 
 # Leaves
@@ -160,72 +168,75 @@ def _number(_tree: Any, _node: int, value: Value | None) -> Row:
     return [0.0 if value is None else finite(value)]
 
 
-def class_place(value: Value | None, classes: Sequence[Value]) -> int:
-    """Which class a label is."""
+def class_index(value: Value | None, classes: Sequence[Value]) -> int:
+    """The index of the class with a label."""
     texts = [value_text(label) for label in classes]
     if value is None or value_text(value) not in texts:
         raise CannotWriteBack(f"{value!r} is not a class of the model: {', '.join(texts)}")
     return texts.index(value_text(value))
 
 
-def _label(classes: Sequence[Value], sure: bool) -> Says:
-    """All shares for a label, or, unless that must be sure, a node's own where they say it."""
+def _label(classes: Sequence[Value], certain: bool) -> LeafValues:
+    """The class probabilities for a label.
 
-    def says(tree: Any, node: int, value: Value | None) -> Row:
-        place, own = class_place(value, classes), tree.value[node, 0]
-        keeps = not sure and int(np.argmax(own)) == place
-        return list(own) if keeps else one_hot(place, len(classes))
+    A node whose majority class is the label keeps its own, unless the model must be certain.
+    """
 
-    return says
+    def leaf_values(tree: Any, node: int, value: Value | None) -> Row:
+        index, own = class_index(value, classes), tree.value[node, 0]
+        keeps = not certain and int(np.argmax(own)) == index
+        return list(own) if keeps else one_hot(index, len(classes))
+
+    return leaf_values
 
 
-def _shares(size: int) -> Says:
-    """The shares as the program has them."""
+def _probabilities(size: int) -> LeafValues:
+    """The class probabilities in the program."""
 
-    def says(_tree: Any, _node: int, value: Value | None) -> Row:
+    def leaf_values(_tree: Any, _node: int, value: Value | None) -> Row:
         if value is None:
             return [0.0] * size
         if not isinstance(value, tuple) or len(value) != size:
-            raise CannotWriteBack(f"a leaf cannot say {value!r}; it takes {size} shares")
-        return [finite(share) for share in value]
+            raise CannotWriteBack(f"a leaf needs {size} class probabilities, got {value!r}")
+        return [finite(probability) for probability in value]
 
-    return says
+    return leaf_values
 
 
-def _share(trees: Iterable[tuple[Any, RemainingTree]], size: int) -> Says:
-    """The share of one class, where a threshold on it decides; the others share the rest.
+def _probability(trees: Iterable[tuple[Any, RemainingTree]], size: int) -> LeafValues:
+    """The probability of one class if a threshold on it decides; the others divide the rest.
 
-    Which class it is, the leaves that are as they were tell.
+    The unchanged leaves show which class it is.
     """
-    place = int(np.argmax(_equal_shares(trees, size)[::-1]))
-    place = size - 1 - place  # of equal ones the last
+    from_end = int(np.argmax(_unchanged_leaves(trees, size)[::-1]))
+    index = size - 1 - from_end  # of tied classes, the last
 
-    def says(tree: Any, node: int, value: Value | None) -> Row:
-        share = 0.0 if value is None else finite(value)
+    def leaf_values(tree: Any, node: int, value: Value | None) -> Row:
+        probability = 0.0 if value is None else finite(value)
         own = np.array(tree.value[node, 0])
-        if own[place] == share and value is not None:
+        if own[index] == probability and value is not None:
             return list(own)
-        others = 1.0 - own[place]
+        others = 1.0 - own[index]
         row = own / others if others > 0 else np.full(size, 1 / (size - 1))
-        row *= 1.0 - share
-        row[place] = share
+        row *= 1.0 - probability
+        row[index] = probability
         return list(row)
 
-    return says
+    return leaf_values
 
 
-def _equal_shares(trees: Iterable[tuple[Any, RemainingTree]], size: int) -> Array:
-    """For each class how many leaves of a program say its share in the model's own leaf."""
-    found = np.zeros(size, dtype=np.int64)
-    for tree, left in trees:
-        for node, value in zip(left.node, left.value, strict=True):
+def _unchanged_leaves(trees: Iterable[tuple[Any, RemainingTree]], size: int) -> Array:
+    """For each class, the number of leaves with the same probability in program and model."""
+    counts = np.zeros(size, dtype=np.int64)
+    for tree, remaining in trees:
+        for node, value in zip(remaining.node, remaining.value, strict=True):
             if value is not None:
-                found += tree.value[node, 0] == value
-    return found
+                counts += tree.value[node, 0] == value
+    return counts
 
 
-def _says_labels(program: Program, point: int) -> bool:
-    """Whether a tree says labels: it is the program, or compared with a label."""
+def _predicts_labels(program: Program, point: int) -> bool:
+    """Whether a tree predicts labels: it is the program, or compared with a label."""
     above = program.points.parents[point]
     if above < 0:
         return True

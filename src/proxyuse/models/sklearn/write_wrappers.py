@@ -1,6 +1,6 @@
-"""Models that only pass on what another says: pipelines, searches, thresholds, frozen models.
+"""Writes repaired programs back to wrappers: pipelines, searches, thresholds, frozen models.
 
-The part is written back, and the whole is copied with the new part in the old one's place.
+Writes the wrapped model back and copies the wrapper with the new model in it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from proxyuse.program import Program
 
 
 def write_pipeline(model: Any, program: Program, inputs: Inputs) -> Any:
-    """A Pipeline whose last step says what a program does."""
+    """A Pipeline whose last step computes a program."""
     return _with_part(model, model.steps[-1][1], program, inputs_of_last(model, inputs))
 
 
 def write_search(model: Any, program: Program, inputs: Inputs) -> Any:
-    """A search whose best model says what a program does."""
+    """A search whose best model computes a program."""
     return _with_part(model, model.best_estimator_, program, inputs.inside("best_estimator_"))
 
 
 def write_threshold(model: Any, program: Program, inputs: Inputs) -> Any:
     """A FixedThresholdClassifier or TunedThresholdClassifierCV around another model.
 
-    A constant comes from the threshold, not from the model inside, which is to be sure of it.
+    A constant program has no origin, so that the wrapped model becomes certain of its label.
     """
     if isinstance(program.term, Const):
         program = Program(program.term, program.inputs)
@@ -42,5 +42,5 @@ def write_frozen(model: Any, program: Program, inputs: Inputs) -> Any:
 
 
 def _with_part(model: Any, part: Any, program: Program, inputs: Inputs) -> Any:
-    """A copy of a model with a new part; what it knows to have been copied is not copied again."""
+    """A copy of a model with a new part; `deepcopy` takes the part from its memo."""
     return deepcopy(model, {id(part): write_part(part, program, inputs)})
