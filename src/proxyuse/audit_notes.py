@@ -12,7 +12,6 @@ from proxyuse.notes import (
     MethodsUsed,
     Note,
     NoteKind,
-    NotExhausted,
     NotSettled,
     OpaqueSteps,
     PairsSampled,
@@ -52,6 +51,6 @@ def audit_notes(
     if methods := tuple(engine.methods.most_common()):
         notes.append(MethodsUsed(methods))
     notes += detection.notes
-    notes += [NotExhausted(sentence) for sentence in detection.searched]
+    notes += detection.searched
     notes += [NotSettled(str(item)) for item in detection.unsettled]
     return tuple(sorted(notes, key=lambda note: note.kind is not NoteKind.TIME_LIMIT))

@@ -62,7 +62,6 @@ class Audit:
         witnesses form a group; the group with the strongest witness comes first. Within a group,
         the witness that contains no other comes first.
     unsettled : decompositions that were not measured and may be witnesses.
-    searched : one sentence for each space that was searched but not exhausted.
     bounded : what was not measured because a bound rules it out as a witness; None if everything
         was measured.
     notes : what was dropped, binned, sampled or not searched, and how influence was computed.
@@ -86,12 +85,19 @@ class Audit:
     settings: Settings = field(default_factory=Settings)
     validity: Assessment | None = None
     _evidence: Evidence | None = field(default=None, repr=False)
-    searched: tuple[str, ...] = ()
     bounded: Bounded | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state of a copy, which excludes the evidence for further methods."""
         return self.__dict__ | {"_evidence": None}
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """One sentence for each space that was searched but not exhausted."""
+        from proxyuse.report.findings.notes import note_sentence
+
+        notes = (note for note in self.notes if note.kind is NoteKind.SEARCHED)
+        return tuple(note_sentence(note) for note in notes)
 
     @property
     def complete(self) -> bool:
@@ -347,7 +353,6 @@ def examine(
         request.settings,
         None,
         evidence,
-        detection.searched,
         detection.bounded,
     )
 

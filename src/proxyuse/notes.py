@@ -155,11 +155,55 @@ class VariableDrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class NotExhausted:
-    """A space that was searched but not exhausted, as a sentence; see `Audit.searched`."""
+class PositionsSearched:
+    """Sets of the positions of some terms were searched but not exhausted.
+
+    Attributes
+    ----------
+    terms : how many terms there are.
+    term, positions, bound : the term with the highest bound on the influence of any set of its
+        positions, and the number of these positions.
+    """
 
     kind: ClassVar[NoteKind] = NoteKind.SEARCHED
-    sentence: str
+    terms: int
+    term: str
+    positions: int
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperandsSearched:
+    """Subsets of the operands of one operator were searched but not exhausted.
+
+    Attributes
+    ----------
+    operands, number : what the operands are, and how many.
+    name : the operator.
+    measured, subsets : how many subsets were measured, and how many there are.
+    """
+
+    kind: ClassVar[NoteKind] = NoteKind.SEARCHED
+    operands: Literal["terms", "factors", "conditions"]
+    number: int
+    name: str
+    measured: int
+    subsets: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreesNotCombined:
+    """Combinations of the trees of a large forest were not searched."""
+
+    kind: ClassVar[NoteKind] = NoteKind.SEARCHED
+    trees: int
+
+
+@dataclass(frozen=True, slots=True)
+class SumsInTestsNotSearched:
+    """Partial sums inside the tests of a large forest were not searched."""
+
+    kind: ClassVar[NoteKind] = NoteKind.SEARCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +340,10 @@ Note = (
     | MethodsUsed
     | InfluencesDrawn
     | VariableDrawn
-    | NotExhausted
+    | PositionsSearched
+    | OperandsSearched
+    | TreesNotCombined
+    | SumsInTestsNotSearched
     | NotSettled
     | NotListed
     | VariablesNotMeasured

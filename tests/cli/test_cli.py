@@ -84,7 +84,7 @@ def test_what_could_not_be_settled_ends_with_3(folder, capsys):
     assert "the search is incomplete" in out
     out, _ = audit(*words, code=0, capsys=capsys)  # terms are settled, partial sums are searched
     assert "not everything" not in out
-    assert "Partial sums of the 16 terms of the score were searched, not exhausted" in out
+    assert "Partial sums of the 16 terms of the score were searched, but not exhaustively" in out
 
 
 def test_json_is_the_document_that_output_writes(folder, capsys):

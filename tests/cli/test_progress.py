@@ -75,7 +75,7 @@ def sum_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["--model", "sum.txt", "--data", "wide.csv", "--protected", "z", "--epsilon", "0.3"]
 
 
-SEARCHED = "Partial sums of the 6 terms of the score were searched, not exhausted: 0 of 56"
+SEARCHED = "Partial sums of the 6 terms of the score were searched, but not exhaustively: 0 of 56"
 
 
 def test_with_a_smaller_budget_sums_are_searched_and_not_exhausted(sum_of_many, capsys):

@@ -15,6 +15,7 @@ from proxyuse.report.render.junit import audit_junit
 from proxyuse.report.render.markdown import audit_markdown
 from proxyuse.report.render.sarif import audit_sarif
 from proxyuse.report.render.text import audit_text, witness_text
+from proxyuse.report.result import Coverage
 from proxyuse.words import percent
 
 
@@ -34,6 +35,11 @@ def audit():
 def read(text):
     """A text on one line, without markup."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def inline(text):
+    """The same, where the markup inside a sentence leaves no spaces."""
+    return read(re.sub(r"</?(code|bdi|em|button)\b[^>]*>", "", text))
 
 
 def surfaces(audit):
@@ -74,7 +80,7 @@ def test_measures_have_three_decimals_everywhere(audit):
             assert f"{value:.{decimals}f}" in read(text), (name, value)
 
 
-def test_the_sentences_are_the_same_in_text_and_markdown(audit):
+def test_the_sentences_are_the_same_everywhere(audit):
     shown = surfaces(audit)
     witness = document(audit).witnesses[0]
     informed, blind = percent(witness.guess.informed), percent(witness.guess.blind)
@@ -83,6 +89,24 @@ def test_the_sentences_are_the_same_in_text_and_markdown(audit):
         f"{blind}.",
         f"Swapping in another person's value changes {percent(witness.influence)} of decisions.",
     ]
-    for name in ("print", "one witness", "markdown", "sarif", "junit", "notebook"):
+    for name, text in shown.items():
         for sentence in sentences:
-            assert sentence in read(re.sub(r"</?(code|bdi)>", "", shown[name])), name
+            assert sentence in inline(text), name
+
+
+def test_how_far_the_search_went_is_the_same_everywhere(audit):
+    shown = surfaces(audit)
+    for name in ("print", "terminal", "markdown", "html", "notebook"):
+        assert "Every column, test, branch and tree was measured." in inline(shown[name]), name
+
+
+def test_combinations_that_were_searched_are_named_everywhere():
+    rng = np.random.default_rng(0)
+    data = {f"x{i}": rng.normal(size=120).round(2) for i in range(16)}
+    program = pu.Program.parse(f"ite({' + '.join(data)} > 0, 1, 0)")
+    found = pu.audit(program, {**data, "z": [0, 1] * 60}, "z", epsilon=0.3)
+    result = document(found)
+    assert result.coverage == Coverage(bounded=False, searched=("terms",), not_searched=())
+    sentence = "Combinations of terms were searched, but not exhaustively."
+    for text in (str(found), audit_markdown(result), page_text(found), found._repr_html_()):
+        assert sentence in inline(text)

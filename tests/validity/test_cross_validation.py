@@ -14,9 +14,13 @@ import proxyuse as pu
 from proxyuse.auditing import Audit
 from proxyuse.data.population import Population
 from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.notes import RowCount
 from proxyuse.program import Program
+from proxyuse.report.document import document
+from proxyuse.report.findings.remarks import remark_sentence
 from proxyuse.settings import CrossValidation
 from proxyuse.validity.cross_validation import strata_of, validation_rows
+from proxyuse.validity.remarks import OtherWitnesses, SmallPart, SplitProcedure, ValueLacking
 from proxyuse.verdict import Verdict
 from tests.measure.agreement import defined
 
@@ -157,10 +161,12 @@ def test_confirmations_are_splits_in_which_both_parts_have_the_witness(
         assert w.validity.confirmed == (w.validity.confirmations >= 2)
     assert validated.validity is not None
     assert validated.validity.tested == (None,)
-    assert validated.validity.remarks[0] == (
-        "The rows were split at random 3 times, 40 % of 120 for validation, in proportion to the "
-        "protected values. A witness is confirmed if it is one in both parts of at least 2 splits. "
-        "This guarantees no error rate."
+    procedure = validated.validity.remarks[0]
+    assert procedure == SplitProcedure(splits=3, share=0.4, rows=120, needed=2)
+    assert remark_sentence(procedure) == (
+        "The rows were split at random 3 times, with 40% of 120 for validation, in proportion to "
+        "the protected values. A witness is confirmed if it is one in both parts of at least 2 "
+        "splits. This guarantees no error rate."
     )
 
 
@@ -212,9 +218,13 @@ def test_what_only_parts_show_is_told_and_not_confirmed() -> None:
     )  # fmt: skip
     assert not found.witnesses
     assert found.validity is not None
-    told = found.validity.remarks[1]
-    assert "computations are witnesses in both parts of enough splits, but not on all rows" in told
-    assert "`ite(x <= 49, x, 0 - x)` for z" in told
+    others = found.validity.remarks[1]
+    assert isinstance(others, OtherWitnesses)
+    assert others.reason == "parts only"
+    assert ("ite(x <= 49, x, 0 - x)", "z") in others.examples
+    sentence = remark_sentence(others)
+    assert "computations are witnesses in both parts of enough splits, but not on" in sentence
+    assert "`ite(x <= 49, x, 0 - x)` for z" in sentence
 
 
 def test_a_set_of_occurrences_that_a_part_does_not_list_is_measured_there() -> None:
@@ -240,9 +250,29 @@ def test_rare_values_and_small_parts_are_told() -> None:
     data["z"][7] = "x"  # once only
     found = audited(DecisionTreeClassifier(max_depth=2), data, validity=CrossValidation(splits=5))
     assert found.validity is not None
-    told = " / ".join(found.validity.remarks)
-    assert "In 5 of 5 splits one part lacks a value of z, which too few rows have." in told
-    assert "The smaller part has only 30 rows, too few for a reliable answer." in told
+    _, lacking, small, *_ = found.validity.remarks
+    assert lacking == ValueLacking("z", 5, 5)
+    assert remark_sentence(lacking) == (
+        "In 5 of 5 splits, one part has no row with some value of z, because too few rows have "
+        "that value."
+    )
+    assert small == SmallPart(RowCount(30))
+    assert remark_sentence(small) == (
+        "The smaller part has 30 rows, too few for a reliable answer."
+    )
+
+
+def test_a_part_below_min_cell_is_not_counted_in_reports() -> None:
+    data = {"x": np.arange(6), "z": (np.arange(6) > 2).astype(int)}
+    found = pu.audit(Program.parse("ite(x <= 2, 'a', 'b')"), data, "z", validity=CrossValidation())
+    assert found.validity is not None
+    assert SmallPart(RowCount(3)) in found.validity.remarks
+    summary = document(found, min_cell=5).validity
+    assert summary is not None
+    assert "The smaller part has fewer than 5 rows, too few for a reliable answer." in (
+        summary.remarks
+    )
+    assert not any("3 rows" in text for text in summary.remarks)
 
 
 @pytest.mark.parametrize(("rows", "share"), [(3, 0.5), (20, 0.01), (20, 0.96)])

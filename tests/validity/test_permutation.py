@@ -16,9 +16,11 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.association.row_sets import row_codes
+from proxyuse.report.findings.remarks import remark_sentence
 from proxyuse.settings import CORRECTIONS, Budget, Permutation
 from proxyuse.validity.permutations.shuffles import Shuffles
 from proxyuse.validity.permutations.test import permutations_needed, permute
+from proxyuse.validity.remarks import WeightsKept
 from proxyuse.verdict import Verdict
 from tests.small_programs import LINEAR, PROGRAMS, TREE, people
 
@@ -88,6 +90,10 @@ def test_other_measures(measure, correction):
     assert by_term["a"].confirmed
 
 
+def sentences(answer):
+    return [remark_sentence(remark) for remark in answer.remarks]
+
+
 @pytest.mark.parametrize("correction", ["bonferroni", "holm"])
 def test_too_few_permutations_for_any_answer(correction):
     evidence = evidence_of(protected=["z"])
@@ -99,13 +105,13 @@ def test_too_few_permutations_for_any_answer(correction):
         options = Permutation(permutations, correction, exact=exact)
         answer = permute(evidence, options)
         by_term = {w.term: answer.validities["z", w.id].verdict for w in evidence.witnesses}
-        return by_term, answer.remarks
+        return by_term, sentences(answer)
 
     by_term, remarks = verdicts(enough - 1)
     assert by_term["a <= 3"] is by_term["a"] is Verdict.UNDECIDED
     assert remarks[-1].startswith(f"{enough - 1} permutations are too few to decide on ")
     assert remarks[-1].endswith(
-        f" witnesses: with {tests} tests at least {enough} are needed. Draw more, ask for exact "
+        f" witnesses: with {tests} tests, at least {enough} are needed. Draw more, request exact "
         "p-values, or use the Westfall-Young correction."
     )
     by_term, remarks = verdicts(enough)
@@ -185,7 +191,7 @@ def test_rows_keep_their_weights(correction):
         seen.add(expected)
     plain = permute(evidence_of(protected=["z"]), Permutation(199, correction))
     assert {said.p_value for said in plain.validities.values()} != seen
-    assert any("kept their weights" in remark for remark in answer.remarks)
+    assert WeightsKept() in answer.remarks
     with pytest.raises(DataError, match="integer weights"):
         permute(evidence, Permutation(199, correction, weights="counts"))
 
@@ -205,34 +211,35 @@ def test_raw_values_that_occur_once_and_a_constant_attribute(correction):
 @pytest.mark.parametrize(
     ("correction", "expected"),
     [
-        ("westfall-young", ", corrected by Westfall and Young: the chance of confirming even one "
-         "of the computations that are, taken together, independent of the protected attribute is "
-         "at most 5 %."),
-        ("benjamini-hochberg", ", corrected by Benjamini and Hochberg: the expected share of "
-         "independent computations among the confirmed is at most 5 %, so some of the confirmed "
-         "ones may be independent."),
-        ("none", ". Not corrected for the number of tests: about 5 % of the computations that are "
-         "independent pass."),
+        ("westfall-young", ", corrected by Westfall-Young: the chance of confirming even one "
+         "of the computations that are jointly independent of the protected attribute is at most "
+         "5%."),
+        ("benjamini-hochberg", ", corrected by Benjamini-Hochberg: the expected share of "
+         "independent computations among the confirmed ones is at most 5%, so some of the "
+         "confirmed ones may be independent."),
+        ("none", ". Not corrected for the number of tests: about 5% of the independent "
+         "computations pass."),
     ],
 )  # fmt: skip
 def test_the_remarks_say_what_was_done(correction, expected):
     evidence = evidence_of("ite(b <= 5, 0, 1)", protected=["z"])
     answer = permute(evidence, Permutation(1999, correction))
-    assert answer.remarks == (
+    assert sentences(answer) == [
         f"Permutation test of 3 computations with 1,999 permutations (seed 0){expected}",
-        "The test does not ask whether the association reaches epsilon, nor about influence.",
-    )
+        "The test does not check whether the association reaches epsilon. It does not check "
+        "influence.",
+    ]
 
 
 def test_the_remarks_tell_what_could_not_be_done():
     counts = np.random.default_rng(0).integers(1, 3, 300)
     answer = permute(evidence_of(weights=counts), Permutation(1, exact=True, weights="counts"))
-    _, exact, records, _, few = answer.remarks
-    assert exact.startswith("Exact p-values were asked for, but no test allows them")
+    _, exact, records, _, few = sentences(answer)
+    assert exact.startswith("Exact p-values were requested, but no test allows them")
     assert f"over the {counts.sum()} records" in records
     assert few.startswith("1 permutation is too few to decide on ")
     assert few.endswith(": at least 19 are needed. Draw more.")
-    for remark in answer.remarks:
+    for remark in sentences(answer):
         assert remark[0] == remark[0].upper()
         assert remark[-1] == "."
         assert "=" not in remark

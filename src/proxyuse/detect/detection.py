@@ -30,11 +30,11 @@ from proxyuse.detect.operators import OVERHEAD, Operator, PartialSum, SumBudget
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.results import Detection, Unsettled
-from proxyuse.detect.sentences import (
+from proxyuse.detect.search_notes import (
     drawn_note,
     drawn_variable_note,
-    forest_sentences,
-    open_sets_sentence,
+    forest_notes,
+    open_sets_note,
 )
 from proxyuse.detect.time_limit import Columns, InTime, measure_in_time
 from proxyuse.lang.evaluate import Array
@@ -95,7 +95,7 @@ class _Detector:
     in_time: InTime | None = None  # the measurements within a time limit
     operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
     bounded: Bounded | None = None
-    searched: list[str] = field(default_factory=list)
+    searched: list[Note] = field(default_factory=list)
     open_sets: list[tuple[Term, int, float]] = field(default_factory=list)  # see `sentences`
 
     @cached_property
@@ -135,7 +135,7 @@ class _Detector:
             sites = tuple(candidate.sites)
             self._leave_open("positions", candidate.term, sites, len(sites))
         if self.open_sets:
-            self.searched.insert(0, open_sets_sentence(self.program, self.open_sets))
+            self.searched.insert(0, open_sets_note(self.program, self.open_sets))
         self.clock.report()
         parts = self.parts or [Measures.empty(len(self.engine.protected_names))]
         joined = Measures.joined(parts) if self.forest is None else Measures.stacked(parts)
@@ -340,7 +340,7 @@ class _Detector:
             tick=lambda steps: self.clock.tick(),
         )
         self._list(result.witnesses)
-        if result.searched:
+        if result.searched is not None:
             self.searched.append(result.searched)
             if self.strict:
                 sites = tuple(Site(point) for point in operator.points)
@@ -424,7 +424,7 @@ class _Detector:
             self.parts.append(result.columns())
         self.notes += [drawn_variable_note(self.program, *drawn) for drawn in result.drawn]
         self.open_sets += result.open
-        self.searched += forest_sentences(engine)
+        self.searched += forest_notes(engine)
         if not self.settings.variables:
             self._leave_open("variables", self.program.term, (Site(0),), 1)
             self.notes.append(VariablesNotMeasured())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term
 from proxyuse.lang.positions import Site
+from proxyuse.notes import OperandsSearched
 
 OVERHEAD = 1 << 12
 """The fixed cost of measuring one set, in rows."""
@@ -105,7 +106,7 @@ class PartialSums:
     measured : the number of subsets measured or screened.
     subsets : the number of subsets.
     exhausted : whether every minimal witness is among the witnesses.
-    searched : one sentence on the extent of the search; empty if `exhausted`.
+    searched : the extent of the search; None if `exhausted`.
     """
 
     witnesses: tuple[PartialSum, ...]
@@ -113,7 +114,7 @@ class PartialSums:
     measured: int
     subsets: int
     exhausted: bool
-    searched: str = ""
+    searched: OperandsSearched | None = None
 
 
 def subset_count(operands: int) -> int:

@@ -25,8 +25,8 @@ candidates, booleans and the factors of a product are treated as numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -50,6 +50,7 @@ from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments
 from proxyuse.measure.bounds.screen import MAX_OPERANDS, SLACK, Screen
 from proxyuse.measure.engine import Measurement
+from proxyuse.notes import OperandsSearched
 
 Masks = list[tuple[int, int]]
 """Sets of operands with the protected attributes they may be witnesses for, both as masks."""
@@ -158,25 +159,21 @@ class _Search:
         listed: Sequence[PartialSum] = (),
     ) -> PartialSums:
         ordered = sorted(witnesses, key=lambda witness: (len(witness.steps), witness.steps))
-        sentence = "" if exhausted else self._sentence(measured)
+        searched = None if exhausted else self._searched(measured)
         return PartialSums(
-            tuple(ordered), tuple(listed), measured, self.operator.subsets, exhausted, sentence
+            tuple(ordered), tuple(listed), measured, self.operator.subsets, exhausted, searched
         )
 
-    def _sentence(self, measured: int) -> str:
+    def _searched(self, measured: int) -> OperandsSearched:
+        operands: Literal["terms", "factors", "conditions"]
         match self.operator.term:
             case Add():
-                subsets = f"Partial sums of the {self.count:,} terms"
+                operands = "terms"
             case Mul():
-                subsets = f"Partial products of the {self.count:,} factors"
+                operands = "factors"
             case _:
-                subsets = f"Subsets of the {self.count:,} conditions"
-        total = self.operator.subsets
-        of = f"{total:,}" if total < 10**12 else f"about {Decimal(total):.0e}"
-        return (
-            f"{subsets} of {self.name} were searched, not exhausted: "
-            f"{measured:,} of {of} were measured."
-        )
+                operands = "conditions"
+        return OperandsSearched(operands, self.count, self.name, measured, self.operator.subsets)
 
     def _block_singles(self) -> None:
         """Block the sets that contain a single witness, unless it was judged appropriate."""

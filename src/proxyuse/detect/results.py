@@ -47,7 +47,7 @@ class Detection:
 
     Attributes
     ----------
-    searched : one sentence per operator whose partial sums were searched but not exhausted.
+    searched : the spaces that were searched but not exhausted.
     selected : whether the choice of listed partial sums depends on the rows.
     bounded : the decompositions that a bound shows not to be witnesses; None if everything was
         measured.
@@ -56,6 +56,6 @@ class Detection:
     decompositions: Decompositions
     unsettled: tuple[Unsettled, ...]
     notes: tuple[Note, ...]
-    searched: tuple[str, ...] = ()
+    searched: tuple[Note, ...] = ()
     selected: bool = False
     bounded: Bounded | None = None

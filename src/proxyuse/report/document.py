@@ -32,8 +32,10 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.notes import Note, NoteKind
 from proxyuse.program import Program
+from proxyuse.report.coverage import coverage_of
 from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.findings.notes import note_sentence
+from proxyuse.report.findings.remarks import remark_sentence
 from proxyuse.report.inputs import Audited
 from proxyuse.report.reading import shown_text
 from proxyuse.report.result import (
@@ -118,6 +120,7 @@ def document(
         result=answer_of(violations, len(audit.witnesses), audit.complete),
         violations=violations,
         complete=audit.complete,
+        coverage=coverage_of(audit),
         thresholds=Thresholds(float(audit.epsilon), float(audit.delta)),
         measures=Measures(
             association, influence, any(note.kind is NoteKind.SAMPLED for note in audit.notes)
@@ -128,7 +131,7 @@ def document(
         weighted=bool((audit.population.weights != 1).any()),
         program=ProgramSize(audit.program.size, tuple(audit.program.variables)),
         decompositions=len(audit.decompositions),
-        validity=_validity(audit, judgments, confirmed_only),
+        validity=_validity(audit, judgments, confirmed_only, int(min_cell)),
         protected=writer.protected(),
         groups=writer.groups(),
         witnesses=tuple(
@@ -427,7 +430,7 @@ def _figure(value: float | None) -> float | None:
 
 
 def _validity(
-    audit: Audited, judgments: Sequence[Judged | None], confirmed_only: bool
+    audit: Audited, judgments: Sequence[Judged | None], confirmed_only: bool, min_cell: int
 ) -> ValiditySummary | None:
     """How the witnesses were tested, and how many violations are confirmed."""
     validity = audit.validity
@@ -451,7 +454,7 @@ def _validity(
         ),
         VerdictCounts.of(verdicts),
         VerdictCounts.of(violations),
-        tuple(validity.remarks),
+        tuple(remark_sentence(remark, min_cell) for remark in validity.remarks),
         bool(confirmed_only),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from proxyuse.data.population import Population
+from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.detect.results import Unsettled
 from proxyuse.detect.witnesses import Witness
@@ -43,6 +44,8 @@ class Audited(Protocol):
     def measures(self) -> tuple[str, str]: ...
     @property
     def validity(self) -> Assessment | None: ...
+    @property
+    def bounded(self) -> Bounded | None: ...
     @property
     def complete(self) -> bool: ...
     @property

@@ -270,6 +270,23 @@ class NoteText(Struct, frozen=True):
     text: str
 
 
+Space = Literal["positions", "terms", "factors", "conditions", "trees", "terms of tests"]
+
+
+class Coverage(Struct, frozen=True):
+    """How far the search went; `complete` says whether every single computation is settled."""
+
+    bounded: Annotated[
+        bool, Meta(description="Whether a bound excluded some computations, without a measurement.")
+    ]
+    searched: Annotated[
+        tuple[Space, ...], Meta(description="Combinations of these were searched in part.")
+    ]
+    not_searched: Annotated[
+        tuple[Space, ...], Meta(description="Combinations of these were not searched.")
+    ]
+
+
 class Unsettled(Struct, frozen=True):
     """What was not measured and may be a witness."""
 
@@ -299,6 +316,7 @@ class AuditResult(Struct, frozen=True, kw_only=True):
             "or excluded by a bound."
         ),
     ]
+    coverage: Coverage
     thresholds: Thresholds
     measures: Measures
     min_cell: MinCell

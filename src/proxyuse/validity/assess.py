@@ -11,6 +11,7 @@ from proxyuse.validity.confirmation import confirm
 from proxyuse.validity.cross_validation import cross_validate
 from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.permutations.test import permute
+from proxyuse.validity.remarks import ChosenByRows, Remark
 from proxyuse.verdict import Validity, Verdict
 
 
@@ -33,14 +34,14 @@ class Assessment:
     methods : the requested methods, with their options.
     validities : the validity of each witness, by protected attribute and id.
     tested : for each method, the number of hypotheses it corrects for; None without correction.
-    remarks : sentences on each method and its limits.
+    remarks : on each method and its limits.
     verdicts : for each method, its verdict on each witness.
     """
 
     methods: tuple[Method, ...]
     validities: Mapping[Key, Validity]
     tested: tuple[int | None, ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     verdicts: tuple[Mapping[Key, Verdict], ...]
 
     def of(self, witness: Witness) -> Validity:
@@ -63,14 +64,11 @@ def assess(evidence: Evidence, methods: Sequence[Method]) -> Assessment:
     )
 
 
-def _remarks(evidence: Evidence, answers: Sequence[Answer]) -> Iterator[str]:
+def _remarks(evidence: Evidence, answers: Sequence[Answer]) -> Iterator[Remark]:
     for answer in answers:
         yield from answer.remarks
     if evidence.searched and any(answer.tested is not None for answer in answers):
-        yield (
-            "Not all computations were measured, and it depended on these rows which ones were; "
-            "the number of tests is that of the measured ones."
-        )
+        yield ChosenByRows()
 
 
 def _combined(validities: Sequence[Validity]) -> Validity:

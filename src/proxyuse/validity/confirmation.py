@@ -30,8 +30,15 @@ from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.pair_sampling import drawn_error
 from proxyuse.settings import Confirmation
 from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
-from proxyuse.validity.evidence import Answer, Evidence, Key, counted_tests
+from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.influence_bounds import influence_bounds
+from proxyuse.validity.remarks import (
+    ConfirmationLevel,
+    NoBounds,
+    Remark,
+    UnequalWeights,
+    WeightsAreCounts,
+)
 from proxyuse.validity.sample import Observed, Sample, sample_of
 from proxyuse.verdict import Interval, Validity, Verdict
 
@@ -117,23 +124,12 @@ def _influence(
     return max(0.0, low - error), min(1.0, high + error)
 
 
-def _remarks(evidence: Evidence, options: Confirmation, observed: Observed) -> Iterator[str]:
-    counted = counted_tests(evidence)
-    yield (
-        "If the rows were drawn independently and the model was not trained on them, the chance of "
-        "confirming even one computation that is no witness in the population is at most "
-        f"{100 * options.alpha:g} %. This accounts for all {counted}."
-    )
+def _remarks(evidence: Evidence, options: Confirmation, observed: Observed) -> Iterator[Remark]:
+    yield ConfirmationLevel(options.alpha, evidence.tests)
     rows = evidence.population.n_rows
     if options.weights == "sampling" and not observed.alike:
-        yield (
-            f"Each of the {rows:,} rows is one observation whatever its weight. Because weights "
-            f"differ, they carry as much information as {observed.size:,.0f} rows of equal weight."
-        )
+        yield UnequalWeights(rows, observed.size)
     if options.weights == "counts" and observed.size != rows:
-        yield f"By their weights the {rows:,} rows stand for {observed.size:,.0f} records."
+        yield WeightsAreCounts(rows, observed.size)
     if not isinstance(evidence.influence, QuantitativeInputInfluence):
-        yield (
-            f"There are no bounds for {evidence.influence.name}, so no witness can be confirmed; "
-            "use quantitative input influence."
-        )
+        yield NoBounds(evidence.influence.name)

@@ -23,10 +23,17 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample
+from proxyuse.notes import RowCount
 from proxyuse.settings import CrossValidation
 from proxyuse.validity.evidence import Answer, Evidence, Key
+from proxyuse.validity.remarks import (
+    OtherWitnesses,
+    Remark,
+    SmallPart,
+    SplitProcedure,
+    ValueLacking,
+)
 from proxyuse.verdict import Validity, Verdict
-from proxyuse.words import count, shortened
 
 FEW_ROWS = 50
 """A remark warns about parts with fewer rows."""
@@ -70,7 +77,8 @@ def cross_validate(evidence: Evidence, options: CrossValidation) -> Answer:
         enough = counts[key] >= options.needed
         verdict = Verdict.CONFIRMED if enough else Verdict.POSSIBLE
         validities[key] = Validity(verdict, confirmations=counts[key], splits=options.splits)
-    remarks = [_procedure(options, len(strata)), *_remarks_on_parts(splits)]
+    procedure = SplitProcedure(options.splits, options.share, len(strata), options.needed)
+    remarks: list[Remark] = [procedure, *_remarks_on_parts(splits)]
     remarks += _remarks_on_others(evidence, options, splits, counts)
     return Answer(validities, None, tuple(remarks))
 
@@ -177,32 +185,21 @@ def _check_sizes(validation: Array, share: float) -> None:
         )
 
 
-def _procedure(options: CrossValidation, rows: int) -> str:
-    times = "once" if options.splits == 1 else f"{options.splits:,} times"
-    return (
-        f"The rows were split at random {times}, {100 * options.share:g} % of {rows:,} for "
-        "validation, in proportion to the protected values. A witness is confirmed if it is one in "
-        f"both parts of at least {count(options.needed, 'split')}. This guarantees no error rate."
-    )
-
-
-def _remarks_on_parts(splits: Sequence[Split]) -> list[str]:
+def _remarks_on_parts(splits: Sequence[Split]) -> list[Remark]:
     """Remarks on parts that lack values or have few rows."""
     lacking = Counter(name for split in splits for name in split.lacking)
-    remarks = [
-        f"In {often:,} of {count(len(splits), 'split')} one part lacks a value of {name}, which "
-        "too few rows have."
-        for name, often in lacking.items()
+    remarks: list[Remark] = [
+        ValueLacking(name, often, len(splits)) for name, often in lacking.items()
     ]
     fewest = min(split.fewest for split in splits)
     if fewest < FEW_ROWS:
-        remarks.append(f"The smaller part has only {fewest} rows, too few for a reliable answer.")
+        remarks.append(SmallPart(RowCount(fewest)))
     return remarks
 
 
 def _remarks_on_others(
     evidence: Evidence, options: CrossValidation, splits: Sequence[Split], counts: Counter[Key]
-) -> list[str]:
+) -> list[Remark]:
     """Remarks on computations that pass in enough splits but are not listed for all rows."""
     own = {w.key for w in evidence.witnesses}
     others = {
@@ -215,23 +212,16 @@ def _remarks_on_others(
     reported = {(w.protected, w.expression.digest) for w in evidence.witnesses}
     new = {k: d for k, d in on_all_rows.items() if (k[0], d.expression.digest) not in reported}
     in_parts_only = {key: d for key, d in others.items() if key not in on_all_rows}
-    remarks = []
+    remarks: list[Remark] = []
     if in_parts_only:
-        many = count(len(in_parts_only), "computation is a witness", "computations are witnesses")
         examples = _examples(in_parts_only, counts)
-        remarks.append(f"{many} in both parts of enough splits, but not on all rows{examples}")
+        remarks.append(OtherWitnesses("parts only", len(in_parts_only), examples))
     if new:
-        many = count(len(new), "computation is a witness", "computations are witnesses")
-        were, them = ("was", "it") if len(new) == 1 else ("were", "them")
-        remarks.append(
-            f"{many} on all rows and {were} found again in the splits, but the audit's budget "
-            f"left {them} out{_examples(new, counts)}"
-        )
+        remarks.append(OtherWitnesses("budget", len(new), _examples(new, counts)))
     return remarks
 
 
-def _examples(some: Decomposed, counts: Counter[Key]) -> str:
-    """The end of a sentence: the computations that pass in most splits."""
+def _examples(some: Decomposed, counts: Counter[Key]) -> tuple[tuple[str, str], ...]:
+    """The computations that pass in most splits, each with its protected attribute."""
     order = sorted(some, key=lambda key: (-counts[key], -some[key].associations[key[0]], key))
-    texts = [f"`{shortened(some[key].term)}` for {key[0]}" for key in order[:MOST_NAMED]]
-    return f"{': ' if len(some) <= MOST_NAMED else ', such as '}{', '.join(texts)}."
+    return tuple((some[key].term, key[0]) for key in order[:MOST_NAMED])

@@ -12,8 +12,8 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.engine import Measurement
 from proxyuse.settings import Influence, Sampling
+from proxyuse.validity.remarks import Hypotheses, Remark
 from proxyuse.verdict import Validity
-from proxyuse.words import count
 
 Key = tuple[str, str]
 """A protected attribute and the id of a decomposition."""
@@ -44,9 +44,14 @@ class Evidence:
     again: Callable[[Array], Evidence]
 
     @property
+    def tests(self) -> Hypotheses:
+        """The hypotheses: pairs of a computation and a protected attribute."""
+        return Hypotheses(self.decompositions.tested, len(self.decompositions.protected))
+
+    @property
     def tested(self) -> int:
-        """The number of pairs of a computation and a protected attribute."""
-        return self.decompositions.tested * len(self.decompositions.protected)
+        """The number of hypotheses."""
+        return self.tests.pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +62,9 @@ class Answer:
     ----------
     validities : the validity of each witness.
     tested : the number of hypotheses it corrects for; None without correction.
-    remarks : sentences for the reader on the method and its limits.
+    remarks : on the method and its limits.
     """
 
     validities: Mapping[Key, Validity]
     tested: int | None
-    remarks: tuple[str, ...] = field(default=())
-
-
-def counted_tests(evidence: Evidence) -> str:
-    """The number of tests, in words."""
-    names = evidence.decompositions.protected
-    counted = count(evidence.decompositions.tested, "computation")
-    if len(names) == 1:
-        return counted
-    return f"{count(evidence.tested, 'pair')} of {counted} and {len(names)} protected attributes"
+    remarks: tuple[Remark, ...] = field(default=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proxyuse.report.findings.style import TEXT, Style
 from proxyuse.report.findings.validity import share_confirmed
 from proxyuse.report.findings.witness import proxy_for, uses
-from proxyuse.report.result import AuditResult, Thresholds
+from proxyuse.report.result import AuditResult, Space, Thresholds
 from proxyuse.words import count, listed
 
 INCOMPLETE = "the search is incomplete"
@@ -50,11 +50,38 @@ def witnesses_found(result: AuditResult) -> str:
 
 
 def measured_on(result: AuditResult) -> str:
-    """What was measured, and when a computation counts."""
+    """What was measured, how far the search went, and when a computation counts."""
     return (
         f"Measured {count(result.decompositions, 'decomposition')} on {count(result.rows, 'row')}. "
-        f"{witness_rule(result.thresholds)}"
+        f"{coverage(result)} {witness_rule(result.thresholds)}"
     )
+
+
+def coverage(result: AuditResult) -> str:
+    """Whether every single computation was measured, and how far combinations were searched."""
+    covered = result.coverage
+    if result.complete:
+        bounded = " or excluded by a bound" if covered.bounded else ""
+        sentences = [f"Every column, test, branch and tree was measured{bounded}."]
+    else:
+        sentences = [f"{INCOMPLETE[0].upper()}{INCOMPLETE[1:]}."]
+    if covered.searched:
+        spaces = listed(map(_SPACES.__getitem__, covered.searched))
+        sentences.append(f"Combinations of {spaces} were searched, but not exhaustively.")
+    if covered.not_searched:
+        spaces = listed(map(_SPACES.__getitem__, covered.not_searched))
+        sentences.append(f"Combinations of {spaces} were not searched.")
+    return " ".join(sentences)
+
+
+_SPACES: dict[Space, str] = {
+    "positions": "positions of one computation",
+    "terms": "terms",
+    "factors": "factors",
+    "conditions": "conditions",
+    "trees": "trees",
+    "terms of tests": "terms inside tests",
+}
 
 
 def witness_rule(thresholds: Thresholds) -> str:

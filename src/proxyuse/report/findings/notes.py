@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import assert_never
 
 from proxyuse import notes as n
@@ -81,8 +82,13 @@ def note_sentence(note: n.Note, min_cell: int = 1) -> str:
             return f"The computations inside {listed(steps)} were not analyzed."
         case n.VariablesNotMeasured():
             return "Variables were not measured, as requested."
-        case n.NotExhausted(sentence):
-            return sentence
+        case (
+            n.PositionsSearched()
+            | n.OperandsSearched()
+            | n.TreesNotCombined()
+            | n.SumsInTestsNotSearched()
+        ):
+            return _not_exhausted(note)
         case n.NotSettled(text):
             return f"{text}."
         case (
@@ -136,6 +142,43 @@ def _search_sentence(
             return f"Stopped after {seconds:g} s, as requested. {_stopped(missing, number, total)}"
         case _:
             assert_never(note)
+
+
+def _not_exhausted(
+    note: n.PositionsSearched | n.OperandsSearched | n.TreesNotCombined | n.SumsInTestsNotSearched,
+) -> str:
+    """How far combinations were searched."""
+    match note:
+        case n.PositionsSearched(1, term, positions, bound):
+            return (
+                f"Each of the {positions:,} positions of `{term}` was measured or bounded, and all "
+                "of them were measured together. Some of them together may have more influence, "
+                f"but no more than {bound:.4f}."
+            )
+        case n.PositionsSearched(terms, term, _, bound):
+            return (
+                f"For {terms:,} terms with several positions, each position was measured or "
+                "bounded, and all positions were measured together. Some of the positions of a "
+                f"term together may have more influence, but no more than {bound:.4f} (`{term}`)."
+            )
+        case n.OperandsSearched(operands, number, name, measured, subsets):
+            of = f"{subsets:,}" if subsets < 10**12 else f"about {Decimal(subsets):.0e}"
+            return (
+                f"{_SUBSETS[operands]} of the {number:,} {operands} of {name} were searched, but "
+                f"not exhaustively: {measured:,} of {of} were measured."
+            )
+        case n.TreesNotCombined(trees):
+            return (
+                f"Each of the {trees:,} trees was measured, and all of them together. "
+                "Combinations of trees were not searched."
+            )
+        case n.SumsInTestsNotSearched():
+            return "Partial sums inside the tests of the trees were not searched."
+        case _:
+            assert_never(note)
+
+
+_SUBSETS = {"terms": "Partial sums", "factors": "Partial products", "conditions": "Subsets"}
 
 
 def _stopped(missing: str, number: int | None, total: int | None) -> str:

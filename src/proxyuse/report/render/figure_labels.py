@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.report.render.html.untrusted_text import cut, visible
+from proxyuse.report.render.html.untrusted_text import visible
+from proxyuse.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def cut_lines(text: str, width: int, lines: int) -> str:
     whether relationship is
     one of 'Husband', …
     """
-    text = visible(cut(text, 4 * width * lines))
+    text = visible(shortened(text, 4 * width * lines))
     wrapped = textwrap.wrap(text, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)
     return "\n".join(wrapped)
 

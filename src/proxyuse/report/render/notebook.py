@@ -22,11 +22,11 @@ from proxyuse.report.findings.repair import (
 from proxyuse.report.findings.style import Style
 from proxyuse.report.findings.witness import does, evidence, lacks, measured
 from proxyuse.report.inputs import Audited, Repaired
-from proxyuse.report.render.html.untrusted_text import cut, visible
+from proxyuse.report.render.html.untrusted_text import visible
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult
-from proxyuse.words import count
+from proxyuse.words import count, shortened
 
 MOST_GROUPS = 5
 MOST_STEPS = 5
@@ -160,7 +160,7 @@ def _line(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 
 def _text(text: str, most: int = 400) -> str:
-    return escape(cut(visible(text), most))
+    return escape(shortened(visible(text), most))
 
 
 def _name(text: str) -> str:

@@ -22,13 +22,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.settings import Correction, Permutation
-from proxyuse.validity.evidence import Answer, Evidence, counted_tests
+from proxyuse.settings import Permutation
+from proxyuse.validity.evidence import Answer, Evidence
 from proxyuse.validity.permutations.correction import PValues
 from proxyuse.validity.permutations.p_values import p_values_of
+from proxyuse.validity.remarks import (
+    ExactPValues,
+    IndependenceOnly,
+    PermutationLevel,
+    RecordsPermuted,
+    Remark,
+    TooFewPermutations,
+    WeightsKept,
+)
 from proxyuse.validity.sample import Observed
 from proxyuse.verdict import Validity, Verdict
-from proxyuse.words import count
 
 ROUNDING = 1 + 1e-12  # so that a p-value of exactly alpha / m passes
 UNLIKELY = 1e-3  # level of the lower bound on the p-value over all permutations
@@ -112,71 +120,27 @@ def _undecided(p_values: PValues, options: Permutation) -> Array:
     return np.asarray((drawn < needed) & ~p_values.exact & may_pass)
 
 
-_ANY = (
-    "the chance of confirming even one computation that is independent of the protected attribute"
-)
-_JOINTLY = (
-    "the chance of confirming even one of the computations that are, taken together, independent "
-    "of the protected attribute"
-)
-_PROMISES: dict[Correction, str] = {
-    "westfall-young": f", corrected by Westfall and Young: {_JOINTLY} is at most {{}}.",
-    "holm": f", corrected by Holm: {_ANY} is at most {{}}.",
-    "bonferroni": f", corrected by Bonferroni: {_ANY} is at most {{}}.",
-    "benjamini-hochberg": (
-        ", corrected by Benjamini and Hochberg: the expected share of independent computations "
-        "among the confirmed is at most {}, so some of the confirmed ones may be independent."
-    ),
-    "none": (
-        ". Not corrected for the number of tests: about {} of the computations that are "
-        "independent pass."
-    ),
-}
-
-
 def _remarks(
     evidence: Evidence, options: Permutation, observed: Observed, p_values: PValues, undecided: int
-) -> Iterator[str]:
-    """Sentences on the test and its limits."""
-    drawn = count(options.permutations, "permutation")
-    promise = _PROMISES[options.correction].format(f"{100 * options.alpha:g} %")
-    counted = counted_tests(evidence)
-    yield f"Permutation test of {counted} with {drawn} (seed {options.seed}){promise}"
-    exact = int(p_values.exact.sum())
-    if exact:
-        yield count(exact, "p-value is exact.", "p-values are exact.")
-    elif options.exact:
-        yield (
-            "Exact p-values were asked for, but no test allows them: they are for two-valued "
-            "computations of two-valued attributes with whole counts, and not for the "
-            "Westfall-Young correction."
-        )
-    if not observed.alike:
-        yield (
-            "Rows kept their weights while protected values were permuted; each row is one "
-            "observation whatever its weight."
-        )
-    if options.weights == "counts" and observed.size != evidence.population.n_rows:
-        yield (
-            f"Protected values were permuted over the {observed.size:,.0f} records that the rows "
-            "stand for by their weights."
-        )
-    yield "The test does not ask whether the association reaches epsilon, nor about influence."
-    if undecided:
-        yield _too_few(options, p_values, undecided)
-
-
-def _too_few(options: Permutation, p_values: PValues, undecided: int) -> str:
-    """Advice on how to reach a decision."""
-    counted, remedies = "", ["Draw more"]
-    if options.correction not in ("westfall-young", "none"):
-        counted = f"with {count(p_values.p_values.size, 'test')} "
-        if not options.exact:
-            remedies.append("ask for exact p-values")
-        remedies.append("or use the Westfall-Young correction")
-    drawn = count(options.permutations, "permutation is", "permutations are")
-    needed = permutations_needed(p_values.p_values, options)
-    return (
-        f"{drawn} too few to decide on {count(undecided, 'witness', 'witnesses')}: {counted}at "
-        f"least {needed:,} are needed. {', '.join(remedies)}."
+) -> Iterator[Remark]:
+    """Remarks on the test and its limits."""
+    yield PermutationLevel(
+        evidence.tests, options.permutations, options.seed, options.correction, options.alpha
     )
+    exact = int(p_values.exact.sum())
+    if exact or options.exact:
+        yield ExactPValues(exact)
+    if not observed.alike:
+        yield WeightsKept()
+    if options.weights == "counts" and observed.size != evidence.population.n_rows:
+        yield RecordsPermuted(observed.size)
+    yield IndependenceOnly()
+    if undecided:
+        corrected = options.correction not in ("westfall-young", "none")
+        yield TooFewPermutations(
+            options.permutations,
+            undecided,
+            permutations_needed(p_values.p_values, options),
+            p_values.p_values.size if corrected else None,
+            options.exact,
+        )

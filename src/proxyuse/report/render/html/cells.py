@@ -1,7 +1,7 @@
 """Which computations of a large model are drawn as points, and how the others are counted.
 
-A page with a point for each of 100,000 computations has 13 MB. Most of them lie so far below the
-thresholds that nobody looks at them one by one. They are counted in the cells of a grid instead.
+The size of the page must not grow with the size of the model. Most computations lie far below the
+thresholds, where a reader needs no single points. They are counted in the cells of a grid instead.
 
 A cell holds the associations in ``[step * i, step * (i + 1))`` and the influences in
 ``(step * j, step * (j + 1)]``. These are open and closed like the two thresholds, so the number of

@@ -13,8 +13,8 @@ from msgspec import to_builtins
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
-from proxyuse.report.findings.headline import headline
-from proxyuse.report.findings.witness import shortfall
+from proxyuse.report.findings.headline import CONFIRMED_ONLY, coverage, headline, withheld
+from proxyuse.report.findings.witness import NEXT_STEP, shortfall
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.render.html.glossary import glossary
 from proxyuse.report.render.html.repair_section import RepairOutcome, repair_section
@@ -22,14 +22,13 @@ from proxyuse.report.render.html.untrusted_text import (
     MOST_NAME,
     PAGE,
     all_visible,
-    cut,
     isolated,
     name,
 )
 from proxyuse.report.render.html.witness import Sections, is_settled, summary
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.result import AuditResult
-from proxyuse.words import count, listed
+from proxyuse.words import count, listed, shortened
 
 MOST_FIRST = 3  # groups on the first screen
 MOST_SECTIONS = 50
@@ -62,6 +61,8 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
     return {
         "title": _title(document),
         "headline": headline(result, PAGE),
+        "coverage": coverage(result),
+        "next_step": NEXT_STEP,
         "facts": _facts(audit, document),
         "first": [_finding(audit, result, entries, group) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
@@ -78,7 +79,7 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
         "notes": _notes(document),
         "nearest": [_near(found) for found in document["nearest"]],
         "references": _references(document),
-        "min_cell": document["min_cell"],
+        "withheld": withheld(result.min_cell),
         "repair": repair and repaired and repair_section(repair, repaired),
         "glossary": glossary(document, None if repaired is None else to_builtins(repaired)),
         "check": _check(audit, document),
@@ -89,7 +90,7 @@ def _title(document: Found) -> str:
     """The title of the window: the model and the protected attributes."""
     about = document["about"]
     file = (about.get("model") or {}).get("file") if isinstance(about.get("model"), dict) else None
-    names = listed(cut(all_visible(z["name"]), 40) for z in document["protected"])
+    names = listed(shortened(all_visible(z["name"]), 40) for z in document["protected"])
     of = f"{all_visible(file)}: " if isinstance(file, str) else ""
     return f"{of}proxy use of {names}"
 
@@ -171,7 +172,6 @@ def _facts(audit: Audited, document: Found) -> dict[str, Any]:
         "measures": document["measures"],
         "decompositions": document["decompositions"],
         "complete": document["complete"],
-        "searched": any(note["kind"] == "searched" for note in document["notes"]),
         "witnesses": len(document["witnesses"]),
         "violations": document["violations"],
     }
@@ -216,7 +216,7 @@ def _statistics(document: Found) -> list[str]:
         return []
     remarks = list(all_visible(validity["remarks"]))
     if validity["confirmed_only"]:
-        remarks.append("Only confirmed violations affect the exit code.")
+        remarks.append(CONFIRMED_ONLY)
     return remarks
 
 
@@ -318,4 +318,4 @@ def _check(audit: Audited, document: Found) -> dict[str, Any]:
 def _word(text: object) -> str:
     import shlex
 
-    return shlex.quote(cut(all_visible(str(text)), 200))
+    return shlex.quote(shortened(all_visible(str(text)), 200))

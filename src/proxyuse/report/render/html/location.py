@@ -26,7 +26,8 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.positions import Points, Site
 from proxyuse.program import Program
 from proxyuse.report.reading import MOST_NODES, reading_text, shown_text
-from proxyuse.report.render.html.untrusted_text import cut, visible
+from proxyuse.report.render.html.untrusted_text import visible
+from proxyuse.words import shortened
 
 MOST_CLAUSE = 90
 MOST_STEPS = 24
@@ -96,7 +97,7 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
         case Member(Var(name), members, missing) if not holds:
             listed = ", ".join(map(value_text, members))
             or_missing = "" if missing or _complete(name, columns) else " or missing"
-            return cut(visible(f"{name} is none of {listed}{or_missing}"), MOST_CLAUSE)
+            return shortened(visible(f"{name} is none of {listed}{or_missing}"), MOST_CLAUSE)
     or_missing = ""
     match term:
         case Compare(relation, one, other, precision, True):
@@ -104,7 +105,7 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
         case Member(operand, members, True):
             term, or_missing = Member(operand, members, False), " or missing"
     text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
-    words = cut(visible(shown_text(term, text, columns)[0]), MOST_CLAUSE)
+    words = shortened(visible(shown_text(term, text, columns)[0]), MOST_CLAUSE)
     return f"{words}{or_missing}" if holds else f"not {words}"
 
 
@@ -186,4 +187,4 @@ def _summand(program: Program, columns: Mapping[str, Column], point: int, hit: b
         text = f"{value:.4g}" if isinstance(value, float) else value_text(value)
     else:
         text, _ = reading_text(term, columns)
-    return Summand(cut(visible(text), 160), weight, visible(str(origin or "")), hit)
+    return Summand(shortened(visible(text), 160), weight, visible(str(origin or "")), hit)

@@ -18,8 +18,8 @@ from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
 from proxyuse.program import Program
 from proxyuse.report.render.html.location import clause
-from proxyuse.report.render.html.untrusted_text import cut, visible
-from proxyuse.words import count
+from proxyuse.report.render.html.untrusted_text import visible
+from proxyuse.words import count, shortened
 
 WHOLE = 40  # boxes of a tree that is drawn whole
 BELOW = 2  # levels below the computation that are drawn
@@ -263,7 +263,7 @@ class _Outline:
 
 
 def _box(title: str, kind: str, depth: int, line: int, hit: bool, inside: bool) -> Box:
-    text = cut(title, MOST_LABEL)
+    text = shortened(title, MOST_LABEL)
     x, y = 1 + depth * STEP, 4 + line * LINE
     width = round(_width(text) * (_BOLD if hit else 1)) + _PADDING
     return Box(x, y, width, text, title if text != title else "", kind, hit, inside)

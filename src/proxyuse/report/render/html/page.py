@@ -27,6 +27,7 @@ from proxyuse.words import count, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 STYLES = ("page.css", *picture.STYLES)
 SCRIPTS = (*picture.SCRIPTS, "page.js")
@@ -112,10 +113,22 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        words=words, percent=percent, number=_number, fixed=_fixed, script=as_script_text
+        words=words,
+        code=_code,
+        percent=percent,
+        number=_number,
+        fixed=_fixed,
+        script=as_script_text,
     )
     environment.globals["count"] = count
     return environment
+
+
+def _code(text: str) -> Markup:
+    """One of our sentences, with commands in backticks as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _number(value: object) -> str:

@@ -11,9 +11,9 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.report.findings.repair import repair_headline
 from proxyuse.report.inputs import Repaired
-from proxyuse.report.render.html.untrusted_text import PAGE, all_visible, cut, isolated
+from proxyuse.report.render.html.untrusted_text import PAGE, all_visible, isolated
 from proxyuse.report.repair_result import RepairResult
-from proxyuse.words import count
+from proxyuse.words import count, shortened
 
 MOST_STEPS = 40
 MOST_DIFF = 400  # lines
@@ -134,7 +134,7 @@ def _diff(repair: Repaired) -> dict[str, Any]:
     lines = repair.diff().splitlines()[2:]
     styles = {"-": "gone", "+": "come", "@": "muted"}
     first = [
-        {"style": styles.get(line[:1], ""), "text": cut(line.replace("\t", " "), 200)}
+        {"style": styles.get(line[:1], ""), "text": shortened(line.replace("\t", " "), 200)}
         for line in lines[:MOST_DIFF]
     ]
     return {"lines": first, "more": max(0, len(lines) - MOST_DIFF)}

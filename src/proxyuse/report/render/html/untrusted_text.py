@@ -4,30 +4,37 @@ The templates escape all text. This module does the rest. Invisible characters b
 that two names that look equal are equal. A name is isolated from the text around it, so that
 right-to-left text does not reorder the sentence. Long text is cut.
 
-Our own sentences mark names and figures with control characters. `visible` removes these from
-untrusted text. The filter `words` turns a name into a ``bdi`` element, and a figure into a button
-that explains it.
+Our own sentences mark isolated names, computations and figures with control characters. `visible`
+removes these from untrusted text, and the filter `words` turns them into elements.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from proxyuse.report.findings.style import Style
+from proxyuse.report.findings.style import MOST_NAME, Style
+from proxyuse.words import shortened
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-MOST_NAME = 60
 MOST_WORDS = 240
 MOST_MARKS = 4
 
 _BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
-_FIGURE = re.compile("\ufff9([a-z-]+)\ufffa([^\ufffb]*)\ufffb")  # interlinear annotation
-_BUTTON = r'<button type="button" class="n" popovertarget="about-\1">\2</button>'
+_CODE, _CODE_END = "\x01", "\x02"
+_FIGURE, _ABOUT, _FIGURE_END = "\x03", "\x04", "\x05"
+_TAGS = {
+    _BEGIN: "<bdi>",
+    _END: "</bdi>",
+    _CODE: "<em>",
+    _CODE_END: "</em>",
+    _FIGURE: '<button type="button" class="n" popovertarget="about-',
+    _ABOUT: '">',
+    _FIGURE_END: "</button>",
+}
 _JOINERS = "\u200c\u200d"  # used in emoji and some scripts, but not between Latin letters
 
 
@@ -69,17 +76,6 @@ def all_visible(value: Any) -> Any:
     return [all_visible(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def cut(text: str, most: int = MOST_WORDS) -> str:
-    """The beginning of a text.
-
-    Examples
-    --------
-    >>> cut("a long text", 8), cut("short", 8)
-    ('a long …', 'short')
-    """
-    return text if len(text) <= most else f"{text[: most - 2].rstrip()} …"
-
-
 def name(text: str) -> str:
     r"""A short name, isolated from the text around it.
 
@@ -88,34 +84,40 @@ def name(text: str) -> str:
     >>> name("married")
     '\u2068married\u2069'
     """
-    return f"{_BEGIN}{cut(visible(text), MOST_NAME)}{_END}"
+    return f"{_BEGIN}{shortened(visible(text), MOST_NAME)}{_END}"
 
 
 def isolated(text: str, most: int = MOST_WORDS) -> str:
     """Any untrusted text, isolated from the text around it."""
-    return f"{_BEGIN}{cut(visible(text), most)}{_END}"
+    return f"{_BEGIN}{shortened(visible(text), most)}{_END}"
 
 
-def figure(value: str, meaning: str) -> str:
-    """A number that explains itself; `meaning` is the key of a glossary entry."""
-    return f"\ufff9{meaning}\ufffa{value}\ufffb"
+def figure(text: str, about: str) -> str:
+    """A number with the glossary entry that explains it."""
+    return f"{_FIGURE}{about}{_ABOUT}{text}{_FIGURE_END}"
+
+
+def _emphasized(text: str) -> str:
+    return f"{_CODE}{isolated(text)}{_CODE_END}"
 
 
 def words(text: str) -> Markup:
-    """The template filter: escapes a text, isolates its names and explains its figures.
+    """The template filter: escapes a text, isolates names in it and makes figures clickable.
 
     Examples
     --------
     >>> print(words(f"a proxy for {name('<b>')}."))
     a proxy for <bdi>&lt;b&gt;</bdi>.
-    >>> print(words(f"in {figure('2 places', 'places')}"))
-    in <button type="button" class="n" popovertarget="about-places">2 places</button>
+    >>> print(words(figure("98.0%", "guess")))
+    <button type="button" class="n" popovertarget="about-guess">98.0%</button>
     """
     from markupsafe import Markup, escape
 
-    html = str(escape(text)).replace(_BEGIN, "<bdi>").replace(_END, "</bdi>")
-    return Markup(_FIGURE.sub(_BUTTON, html))
+    html = str(escape(text))
+    for mark, tag in _TAGS.items():
+        html = html.replace(mark, tag)
+    return Markup(html)
 
 
-PAGE = Style(name, isolated, figure)
+PAGE = Style(name, _emphasized, figure)
 """How the sentences of `report.findings` are written on a page, before the filter `words`."""

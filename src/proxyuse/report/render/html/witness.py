@@ -11,6 +11,7 @@ from msgspec import convert, to_builtins
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.report.disclosure import WITHHELD, least_count
+from proxyuse.report.findings.judging import DIRECTION, estimated
 from proxyuse.report.findings.witness import does, evidence, verdict_text
 from proxyuse.report.inputs import Audited
 from proxyuse.report.render.html.location import MOST_STEPS, conditions, operands
@@ -99,8 +100,8 @@ class Sections:
             return None
         rows, by_group = self._pages.affected(witness)
         self._estimates += by_group.pairs is not None
-        within = None if by_group.within is None else f"{100 * by_group.within:.1f}"
-        return {"rows": all_visible(rows), "pairs": by_group.pairs, "within": within}
+        explained = f"{DIRECTION} {estimated(by_group.pairs, by_group.within)}".rstrip()
+        return {"rows": all_visible(rows), "explained": explained}
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
         """Links to the witnesses inside and around this one, and the number of equal ones."""
