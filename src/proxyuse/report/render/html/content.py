@@ -14,12 +14,12 @@ from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
 from proxyuse.report.findings.headline import CONFIRMED_ONLY, coverage, headline, withheld
+from proxyuse.report.findings.style import MOST_NAME
 from proxyuse.report.findings.witness import NEXT_STEP, shortfall
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.render.html.glossary import glossary
 from proxyuse.report.render.html.repair_section import RepairOutcome, repair_section
 from proxyuse.report.render.html.untrusted_text import (
-    MOST_NAME,
     PAGE,
     all_visible,
     isolated,
