@@ -13,6 +13,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers of pytest use every core already
+
 QUICK, THOROUGH = 20, 200  # examples per property test
 
 for name, examples, repeatable in (

@@ -7,6 +7,7 @@ and from steering a terminal.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import ROUND_HALF_UP, Decimal
 
 
 def percent(share: float) -> str:
@@ -17,12 +18,25 @@ def percent(share: float) -> str:
     >>> percent(0.98), percent(0.0421), percent(1.0), percent(0.99996), percent(1e-9)
     ('98.0%', '4.2%', '100%', 'over 99.9%', 'under 0.1%')
     """
-    value = 100 * share
-    if 0 < value < 0.1:
+    if 0 < share < 0.001:
         return "under 0.1%"
-    if 99.9 < value < 100:
+    if 0.999 < share < 1:
         return "over 99.9%"
-    return f"{value:.0f}%" if value in (0, 100) else f"{value:.1f}%"
+    return f"{100 * share:.0f}%" if share in (0, 1) else f"{100 * Decimal(fixed(share, 3)):.1f}%"
+
+
+def fixed(value: float, decimals: int = 3) -> str:
+    """A number with a fixed number of decimals; halves are rounded up, as people expect.
+
+    Every format rounds a printed figure with this function, so 0.1095 is 0.110 and 11.0%.
+
+    Examples
+    --------
+    >>> fixed(0.1095), f"{100 * 0.1095:.1f}", percent(0.1095)
+    ('0.110', '10.9', '11.0%')
+    """
+    step = Decimal(1).scaleb(-decimals)
+    return str(Decimal(repr(float(value))).quantize(step, ROUND_HALF_UP))
 
 
 def confidence(alpha: float) -> str:

@@ -678,6 +678,7 @@ def test_colors_are_for_terminals(folder):
     assert "\x1b[1m" not in on_a_terminal(*words, NO_COLOR="1")
 
 
+@pytest.mark.slow
 def test_long_work_shows_how_far_it_is(folder):
     words = long_work(pairs=6)
     shown = on_a_terminal(*words)

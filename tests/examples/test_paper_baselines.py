@@ -29,6 +29,7 @@ def test_repair_leaves_no_witness_and_removal_does():
         assert at.repair.after.complete
 
 
+@pytest.mark.slow
 def test_a_computation_is_closer_to_the_attribute_than_any_of_its_features():
     for epsilon, read in (
         (0.1, {"age", "sex", "capital_loss", "education_num"}),

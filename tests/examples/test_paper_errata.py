@@ -44,6 +44,7 @@ def test_the_two_p_values_are_each_others_complement():
         assert here + printed == pytest.approx(1, abs=0.12)  # different permutations
 
 
+@pytest.mark.slow
 def test_with_p_for_p1_the_masked_example_has_no_proxy_use():
     rows = {(row[0], row[1]): row[2:] for row in page().tables[1].rows}
     assert rows["masked", "`vitamins == 1`"] == ("0.5", "1", "yes", "0", "no")

@@ -103,6 +103,7 @@ def test_the_small_models_have_as_many_decompositions_as_the_authors_timed():
     assert all(run.complete for runs in by_rows.values() for run in runs)
 
 
+@pytest.mark.slow
 def test_every_set_of_terms_of_a_regression_is_measured():
     _, by_size = small_runs()
     for run in by_size["logistic"]:

@@ -661,6 +661,7 @@ for number in range(count):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_write_at_once(path):
     writers = {name: child(WRITE, path.parent, name, 25) for name in "abcd"}
     for process in writers.values():

@@ -33,6 +33,9 @@ DATA = {"x": [1.0, 3.0, 7.0, 9.0], "y": [1.0, 2.0, 3.0, 4.0], "z": [0, 0, 1, 1]}
 
 
 SLOW = (
+    "comparison",
+    "exp",
+    "not",
     "then",
     "else",
     "guard",
@@ -67,6 +70,7 @@ def test_depth_uses_memory_and_not_the_call_stack(shape):
     assert len(Program(term, list(DATA)).predict(DATA)) == 4
 
 
+@pytest.mark.slow
 def test_deep_terms_have_the_right_values():
     def outputs(shape, n):
         return Program(parse_term(DEEP[shape](n)), list(DATA)).predict(DATA).tolist()

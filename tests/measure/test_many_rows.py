@@ -125,6 +125,7 @@ def witnesses_of_terms(audit: pu.Audit, counts: Counter[bytes]) -> dict[Any, Any
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_audits_that_bound_first(form: str) -> None:
     check_audits(large_case(3, 257, form, compound=True), 0.01, 0.02)

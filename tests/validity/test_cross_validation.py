@@ -123,6 +123,7 @@ def by_definition(audit: Audit, options: CrossValidation, **engine: Any) -> dict
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -27,7 +27,7 @@ from proxyuse.report.render.text import text_table
 from proxyuse.report.standing import exit_code, exit_code_of
 from proxyuse.report.witness_page import Pages
 from proxyuse.verdict import VerdictCounts
-from proxyuse.words import count, one_line, shortened
+from proxyuse.words import count, fixed, one_line, shortened
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")
@@ -129,8 +129,8 @@ class ReviewSession:
                 [
                     w.id,
                     shortened(one_line(w.protected), MAX_NAME_WIDTH),
-                    f"{figure(w.association):.3f}",
-                    f"{figure(w.influence):.3f}",
+                    fixed(figure(w.association)),
+                    fixed(figure(w.influence)),
                     *(str(w.validity.verdict) for _ in verdict if w.validity is not None),
                     f"{len(self._records.similar(w)):,}",
                     self._pages.line(w),

@@ -24,6 +24,7 @@ from proxyuse.measure.influence import differ
 from proxyuse.program import Frame
 from proxyuse.report.inputs import Audited
 from proxyuse.settings import Sampling
+from proxyuse.words import fixed
 
 MOST_WORK = 2e8  # rows times program points: a second or so
 MOST_PAIRS = Sampling(alpha=0.01).pairs
@@ -140,7 +141,7 @@ def coarse(share: float, rows: float, min_cell: int) -> str:
     ('60%', 'withheld', '0.0%')
     """
     if min_cell == 1:
-        return f"{100 * share:.1f}%"
+        return f"{fixed(100 * share, 1)}%"
     step = next((step for step in STEPS if step >= min_cell / rows), None)
     if step is None:
         return "withheld"

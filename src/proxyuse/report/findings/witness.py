@@ -17,7 +17,7 @@ from proxyuse.report.result import (
     Witness,
 )
 from proxyuse.verdict import Verdict, VerdictCounts
-from proxyuse.words import count, percent, shortened
+from proxyuse.words import count, fixed, percent, shortened
 
 CLEARLY = 0.01
 """A related computation is mentioned if its association is higher by more than this."""
@@ -111,7 +111,7 @@ def ceiling(value: float, style: Style = TEXT) -> str:
 
 def measured(value: float | None) -> str:
     """An association or an influence, with three decimals; nothing if it was not measured."""
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None else fixed(value)
 
 
 def three_figures(computation: Witness | Near | Reference) -> list[str]:

@@ -20,6 +20,8 @@ from proxyuse.report.render.html.points import points
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
 from tests.report.render.html.test_page_picture import page_of
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from typing import Any
 

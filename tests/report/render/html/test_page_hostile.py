@@ -23,6 +23,8 @@ from proxyuse.report.render.junit import audit_junit
 from proxyuse.report.render.sarif import audit_sarif
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 RUNS = "window.ran = 1"
 HOSTILE = (
     f"<script>{RUNS}</script>",

@@ -15,6 +15,8 @@ from proxyuse.report.render.html.picture import SCRIPTS, STYLES, asset
 from proxyuse.report.render.html.points import as_script_text, points
 from tests.browser import Opened, chromium_browser, left_out, opened_page  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

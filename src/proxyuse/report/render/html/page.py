@@ -23,7 +23,7 @@ from proxyuse.report.render.html.content import page_content
 from proxyuse.report.render.html.points import as_script_text, points
 from proxyuse.report.render.html.untrusted_text import words
 from proxyuse.report.result import MIN_CELL, AuditResult
-from proxyuse.words import count, percent
+from proxyuse.words import count, fixed, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -138,7 +138,7 @@ def _number(value: object) -> str:
 
 def _fixed(value: float | None, decimals: int = 3) -> str:
     """A measure with a fixed number of decimals."""
-    return "" if value is None else f"{value:.{decimals}f}"
+    return "" if value is None else fixed(value, decimals)
 
 
 def _script(name: str) -> str:

@@ -13,7 +13,7 @@ from proxyuse.report.findings.repair import repair_headline
 from proxyuse.report.inputs import Repaired
 from proxyuse.report.render.html.untrusted_text import PAGE, all_visible, isolated
 from proxyuse.report.repair_result import RepairResult
-from proxyuse.words import count, shortened
+from proxyuse.words import count, fixed, shortened
 
 MOST_STEPS = 40
 MOST_DIFF = 400  # lines
@@ -117,8 +117,8 @@ def _step(number: int, step: Found) -> dict[str, Any]:
         "origin": all_visible(first["origin"] or ""),
         "because": _code(removed["term"]),
         "protected": isolated(removed["protected"], 60),
-        "association": f"{removed['association']:.3f}",
-        "influence": f"{removed['influence']:.3f}",
+        "association": fixed(removed["association"]),
+        "influence": fixed(removed["influence"]),
         "reason": isolated(removed["reason"], 300) if removed["reason"] else "not judged",
         "by": isolated(removed["by"], 60) if removed["by"] else "",
         "utility": f"{step['utility']:.4f}",

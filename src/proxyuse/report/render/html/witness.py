@@ -21,6 +21,7 @@ from proxyuse.report.render.html.untrusted_text import MOST_WORDS, PAGE, all_vis
 from proxyuse.report.result import AuditResult, Cell
 from proxyuse.report.result import Witness as Witness_
 from proxyuse.report.witness_page import Pages
+from proxyuse.words import fixed
 
 MOST_LINKS = 12
 MOST_ESTIMATES = 10  # of changed decisions by group, where exact counts take seconds each
@@ -133,8 +134,8 @@ class Sections:
             {
                 "anchor": anchor(self._audit, w.protected, w.id),
                 "reading": isolated(self._entries[w.key]["reading"], 120),
-                "association": f"{self._entries[w.key]['association']:.3f}",
-                "influence": f"{self._entries[w.key]['influence']:.3f}",
+                "association": fixed(self._entries[w.key]["association"]),
+                "influence": fixed(self._entries[w.key]["influence"]),
             }
             for w in witnesses
         ]
@@ -181,7 +182,7 @@ def _bounds(validity: Found) -> dict[str, tuple[str, str] | None]:
     bounds = {}
     for measure in ("association", "influence"):
         low, high = validity.get(f"{measure}_low"), validity.get(f"{measure}_high")
-        bounds[measure] = None if low is None or high is None else (f"{low:.3f}", f"{high:.3f}")
+        bounds[measure] = None if low is None or high is None else (fixed(low), fixed(high))
     return bounds
 
 

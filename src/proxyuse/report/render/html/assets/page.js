@@ -129,6 +129,9 @@
     return made;
   };
 
+  // Values have four decimals; halves are rounded up, as in the rest of the page.
+  const fixed = (value) => (Math.round(Math.round(value * 1e4) / 10) / 1e3).toFixed(3);
+
   const showRest = () => {
     if (!data || !rest || rest.hidden) return;
     const { protected: names, lines } = JSON.parse(data.textContent);
@@ -139,8 +142,8 @@
       if (names.length > 1) line.append(cell(isolated(names[index])));
       line.append(
         cell(link(isolated(words)), "words"),
-        cell(association.toFixed(3), "num"),
-        cell(influence.toFixed(3), "num"),
+        cell(fixed(association), "num"),
+        cell(fixed(influence), "num"),
         cell(occurrences.toLocaleString("en"), "num"),
         cell(badge(verdict)),
         cell(badge(judged)),
