@@ -16,7 +16,7 @@ from proxyuse.report.render.markdown import audit_markdown
 from proxyuse.report.render.sarif import audit_sarif
 from proxyuse.report.render.text import audit_text, witness_text
 from proxyuse.report.result import Coverage
-from proxyuse.words import percent
+from proxyuse.words import fixed, percent
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_measures_have_three_decimals_everywhere(audit):
     for name, text in surfaces(audit).items():
         decimals = 4 if name == "one witness" else 3
         for value in (witness.association, witness.influence):
-            assert f"{value:.{decimals}f}" in read(text), (name, value)
+            assert fixed(value, decimals) in read(text), (name, value)
 
 
 def test_the_sentences_are_the_same_everywhere(audit):
