@@ -62,15 +62,15 @@ def detect(
 ) -> Detection:
     """Measure the decompositions of a program.
 
-    Costs the tables of each computation and the influence of each listed set of positions. Of
-    partial sums, minimal witnesses are listed, or irreducible ones where they are searched, or
-    with `all_sets` all of them; see `search_partial_sums`, also for `appropriate`. With
-    `strict`, partial sums and sets of occurrences that are searched and not exhausted count as
-    unsettled.
+    The cost is one joint table per computation, and one influence per listed set of positions.
+    Partial sums are listed if they are minimal witnesses, or irreducible ones where the search is
+    not exhaustive; `all_sets` lists all of them. See `search_partial_sums`, also for `appropriate`.
+    With `strict`, partial sums and sets of occurrences that were not searched exhaustively count
+    as unsettled.
 
-    Associations may be `known` from another program on the same population, by the digest of
-    the computation: they depend on nothing else. New ones are added, and only computations are
-    listed that may be witnesses.
+    `known` holds associations from other programs on the same population, by the digest of the
+    computation, and new ones are added to it. If it is given, only computations that can be
+    witnesses are listed.
     """
     detector = _Detector(
         engine, program, association, settings, clock or Clock(None), known, strict, appropriate
