@@ -200,5 +200,5 @@ def test_the_strongest_witness_matches_the_definition(name):
 @pytest.mark.slow
 def test_an_audit_names_the_strongest_witness_of_a_group():
     text = str(audited("boosted"))
-    assert "The model looks at the value of relationship" in text
-    assert "The strongest of them is whether relationship is 'Husband'" in text
+    assert "The model reads `relationship`" in text
+    assert "Strongest related computation: `relationship == 'Husband'`" in text
