@@ -24,7 +24,9 @@ help:  ## Show this list
 demo: $(VENV)/.demo  ## Run the demo and write demo/report.html
 	@$(BIN)/proxyuse demo --report demo/report.html
 
-test: lint  ## Run all checks and the quick tests
+# The checks and the compilation of the loops take one core each.
+test: $(VENV)/.dev  ## Run all checks and the quick tests
+	@$(BIN)/python scripts/compile_loops.py & compiling=$$!; $(MAKE) --no-print-directory lint && wait $$compiling
 	@echo "pytest (quick tests)"
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
 

@@ -131,6 +131,7 @@ def test_it_holds_no_values_of_the_data_but_those_of_the_program():
     assert '"yes"' not in text
 
 
+@pytest.mark.slow
 def test_the_same_audit_gives_the_same_bytes_in_another_process(tmp_path):
     CERTIFICATE.save(tmp_path / "a.json")
     DATA.to_parquet(tmp_path / "d.parquet")

@@ -566,6 +566,7 @@ def process(*words: str, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_nothing_is_left_half_written(folder):
     def no_more_than_a_little() -> None:
         import resource
@@ -589,6 +590,7 @@ def test_a_full_disk_is_told_and_nothing_is_left_half_written(folder):
 AUDIT = ("audit", "--model", "model.txt", "--data", "people.csv", "--protected", "pregnant")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["", "--json"])
 def test_an_answer_that_cannot_be_printed_is_an_error(form, folder):
     command = [sys.executable, "-m", "proxyuse", *AUDIT, *form.split()]
@@ -606,12 +608,14 @@ def test_an_answer_that_cannot_be_written_is_printed(folder):
     assert "vitamins" in found.stdout
 
 
+@pytest.mark.slow
 def test_closed_streams_change_no_exit_code(folder):
     command = f"{sys.executable} -m proxyuse {' '.join(AUDIT)}"
     assert subprocess.run(f"{command} >&-", shell=True, timeout=60).returncode == 1
     assert subprocess.run(f"{command} --data no 2>&-", shell=True, timeout=60).returncode == 2
 
 
+@pytest.mark.slow
 def test_names_that_an_encoding_lacks_are_escaped(folder):
     PEOPLE.rename(columns={"pregnant": "é漢"}).to_csv("people.csv", index=False)
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
@@ -637,6 +641,7 @@ def long_work(pairs: int) -> tuple[str, ...]:
             "--budget", budget)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_ends_cleanly(folder):
     command = [sys.executable, "-m", "proxyuse", *long_work(pairs=15), "--output", "a.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as it:
@@ -671,6 +676,7 @@ def on_a_terminal(*words: str, **variables: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.slow
 def test_colors_are_for_terminals(folder):
     words = ("audit", "--model", "model.txt", "--data", "people.csv", "--protected", "pregnant")
     assert "\x1b" not in process(*words).stdout

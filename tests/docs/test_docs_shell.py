@@ -15,47 +15,27 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LONG = (
-    "audit-a-model",
-    "audit-in-ci",
-    "command-line",
-    "repair",
-    "verify",
-)  # pages with many commands
-BLOCK = re.compile(
-    r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL
-)
+from tests.docs.pages import PAGES, assert_shows, blocks, is_output
+
 CALL = re.compile(r"^(proxyuse|pytest) ", re.MULTILINE)
-
-
-def blocks(page: Path) -> list[re.Match[str]]:
-    return list(BLOCK.finditer(page.read_text(encoding="utf-8")))
 
 
 def called(page: Path) -> bool:
     return any(block["kind"] == "sh" and CALL.search(block["text"]) for block in blocks(page))
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(p, id=p.name, marks=[pytest.mark.slow] if p.stem in LONG else [])
-        for p in PAGES
-        if called(p)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", filter(called, PAGES), ids=lambda page: page.name)
 def test_the_shell_blocks_of_a_page_run_as_printed(page: Path, tmp_path: Path) -> None:
-    printed, below = "", 0
+    printed, end = "", 0
     for block in blocks(page):
         if block["title"]:
             file = tmp_path / block["title"]
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block["text"], encoding="utf-8")
         elif block["kind"] == "sh" and CALL.search(block["text"]):
-            printed, below = run(block["text"], tmp_path), block.end()
-        elif block["kind"] == "text" and not block.string[below : block.start()].strip():
+            printed, end = run(block["text"], tmp_path), block.end()
+        elif is_output(block, end):
             assert_shows(printed, block["text"])
 
 
@@ -73,9 +53,3 @@ def run(script: str, folder: Path) -> str:
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout
-
-
-def assert_shows(printed: str, shown: str) -> None:
-    for part in filter(None, map(str.strip, re.split(r"^\.\.\.$", shown, flags=re.MULTILINE))):
-        before, found, printed = printed.partition(part)
-        assert found, f"{part}\nis not in\n{before}"

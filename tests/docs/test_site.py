@@ -59,6 +59,7 @@ def loaded(page: Path) -> Iterator[str]:
     yield from re.findall(r"@import\s+\S+|url\([^)]*\)", text)
 
 
+@pytest.mark.slow
 @needs_mkdocs
 def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     pages = [*site.rglob("*.html"), *site.rglob("*.css")]

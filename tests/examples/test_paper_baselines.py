@@ -11,6 +11,8 @@ import pytest
 from examples.paper import experiment
 from proxyuse.lang.nodes import variables
 
+pytestmark = pytest.mark.slow
+
 script: Any = sys.modules[experiment.load("baselines").reproduce.__module__]
 
 

@@ -16,6 +16,8 @@ from proxyuse.models.checks import compare
 from proxyuse.models.translation import DOUBLE
 from proxyuse.program import Frame
 
+pytestmark = pytest.mark.slow
+
 script: Any = sys.modules[experiment.load("errata").reproduce.__module__]
 
 

@@ -14,6 +14,8 @@ from proxyuse.lang.nodes import Const
 from proxyuse.lang.positions import Site
 from tests.brute import Place, Sample, Tree, form
 
+pytestmark = pytest.mark.slow
+
 inserted_script: Any = sys.modules[experiment.load("inserted").reproduce.__module__]
 COUNT, DELTA, EPSILON = (getattr(inserted_script, name) for name in ("COUNT", "DELTA", "EPSILON"))
 WAYS = inserted_script.WAYS

@@ -11,6 +11,8 @@ import pytest
 import proxyuse as pu
 from examples.paper.experiment import load
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def script(name):

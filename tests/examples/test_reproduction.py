@@ -13,6 +13,8 @@ from examples.paper import reproduce
 from examples.paper.experiment import EXPERIMENTS, Compared, Experiment, Reproduced, Table, load
 from proxyuse.errors import FileError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "paper"
 

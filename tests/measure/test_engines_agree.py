@@ -99,6 +99,7 @@ def few_rows(seed: int, form: str) -> LargeCase:
     return next(case for case in cases if len(case.program.points) <= 90)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(3))
 def test_models_of_every_form(form: str, seed: int) -> None:

@@ -177,6 +177,7 @@ CLASSIFIERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("data", ["two classes", "three classes"])
 def test_classifiers_on_the_bundled_data(name, data):

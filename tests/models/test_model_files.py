@@ -64,6 +64,7 @@ def test_a_program_as_text(tmp_path):
     assert loaded.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [n for n in SKLEARN if not n.endswith(SLOW_TO_FIT)])
 def test_each_supported_class_of_scikit_learn_loads_from_skops(name, tmp_path):

@@ -273,6 +273,7 @@ def survives(model, X, folder):
 REPAIRS = ["subtrees", "guards", "variables", "trees", "operands", "sums", "all"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", REPAIRS)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_repaired_model_predicts_what_its_program_computes(name, kind, tmp_path):

@@ -87,6 +87,7 @@ def test_every_supported_model_has_a_case():
     assert supported - {dotted(fitted(name)) for name in (*CASES, *DUMMIES)} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_violation_remains_and_utility_beats_a_constant(name):
     case, repair = CASES[name], repaired(name)
@@ -103,6 +104,7 @@ def test_no_violation_remains_and_utility_beats_a_constant(name):
         assert repair.used.after <= np.var(case.y) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_model_keeps_its_class_and_predicts_what_the_program_predicts(name):
     case, repair = CASES[name], repaired(name)
@@ -261,6 +263,7 @@ for number, rows in enumerate(json.loads((folder / "rows.json").read_text())):
 """
 
 
+@pytest.mark.slow
 def test_the_python_source_of_a_program_needs_no_library(tmp_path):
     rows = []
     for number, name in enumerate(QUICK_NAMES):

@@ -431,6 +431,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)
 @pytest.mark.parametrize("kind", MODELS)

@@ -82,6 +82,7 @@ def random_repairs(name, count):
         check_outputs(check(model, case), case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_random_repairs_are_written_back(name):
     random_repairs(name, 2)
@@ -93,6 +94,7 @@ def test_many_random_repairs_are_written_back(name):
     random_repairs(name, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_written_model_can_be_saved_and_cloned(name, tmp_path):
     model = fitted(name)

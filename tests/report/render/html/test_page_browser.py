@@ -16,6 +16,8 @@ from tests.report.render.html.test_page import hostile_page, people, small_audit
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = [360, 820, 1600]
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 LINES = "[...document.querySelectorAll('#witness-table tbody tr')]"
