@@ -13,7 +13,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.certificate.certificate import Certificate, certify
+from proxyuse.certificate.certificate import Certificate
+from proxyuse.verification.certify import certify
 from tests.command_line import run
 
 PROGRAM = "ite(vitamins == 1, 'A', ite(height <= 170, 'A', 'B'))"

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec.structs import asdict, astuple, replace
 
 from proxyuse.auditing import Audit, audit
-from proxyuse.certificate.certificate import certify
 from proxyuse.cli.data_files import LoadedData, load_data
 from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, refuse_repeated, values_in
 from proxyuse.cli.printing import print_json, print_text
@@ -41,6 +40,7 @@ from proxyuse.report.result import AuditResult
 from proxyuse.report.saved import as_text
 from proxyuse.report.standing import exit_code
 from proxyuse.settings import AuditKeywords, Threshold
+from proxyuse.verification.certify import certify
 
 
 def run(options: argparse.Namespace) -> int:

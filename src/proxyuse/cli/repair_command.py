@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 
 from proxyuse.auditing import Audit, audit
-from proxyuse.certificate.certificate import certify
 from proxyuse.cli.audit_command import (
     about,
     audit_keywords,
@@ -55,6 +54,7 @@ from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.standing import repair_exit_code
 from proxyuse.settings import RepairKeywords, Threshold
+from proxyuse.verification.certify import certify
 
 BUDGETS = {
     "quick": SearchBudget(orders=1, programs=0, branches=1, undo=0),
