@@ -178,6 +178,20 @@ def test_wrong_use_ends_with_2(words, told, folder, capsys):
     assert told in err
 
 
+@pytest.mark.parametrize("subject", ["model.txt", "m.pkl"])
+def test_a_missing_column_is_reported_with_the_file(subject, folder, capsys):
+    tree = DecisionTreeClassifier().fit(PEOPLE[["vitamins", "height"]], PEOPLE["pregnant"])
+    Path("m.pkl").write_bytes(pickle.dumps(tree))
+    certified(capsys=capsys)
+    PEOPLE.drop(columns="height").to_csv("few.csv", index=False)
+    words = ("--model", subject, "--trust-pickle", "--data", "few.csv")
+    reader = "program" if subject == "model.txt" else "DecisionTreeClassifier"
+    message = f"few.csv has no column 'height' (read by the {reader})"
+    for command in (("verify", "c.json"), ("audit", "--protected", "pregnant")):
+        _, err = run(*command, *words, code=2, capsys=capsys)
+        assert message in err
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"format": "proxyuse certificate"}', "\x1b[31m"])
 def test_a_file_that_is_no_certificate_ends_with_2(content, folder, capsys):
     Path("c.json").write_text(content)

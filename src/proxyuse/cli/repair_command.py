@@ -251,7 +251,7 @@ def _holdout(work: Work, needs_y: bool) -> Any:
     check_rows(len(frame), project)
     if project.options.target is not None and project.options.target not in frame.columns:
         raise FileError(f"{options.holdout} lacks the target column {project.options.target!r}")
-    rows = replace(work.data, frame=frame, protected={}, weights=None)
+    rows = replace(work.data, frame=frame, protected={}, weights=None, paths=(options.holdout,))
     X, _, _ = model_inputs(
         work.model.model,
         rows,
