@@ -27,7 +27,7 @@ MARKED = b'{"format": "proxyuse certificate", "version": 1, '
 
 
 def mismatch(path, value) -> str:
-    """The error for a certificate with another value in one place."""
+    """The error for a certificate with another value at one path."""
     with pytest.raises(pu.DataError) as error:
         Certificate.from_content(forged(replaced(CONTENT, path, value)))
     message = str(error.value)
@@ -55,7 +55,7 @@ def test_a_certificate_fits_the_published_schema(decision, sampling):
     assert Certificate.from_content(certificate.content) == certificate
 
 
-def test_half_a_character_survives(tmp_path):
+def test_a_lone_surrogate_survives(tmp_path):
     certificate = certify(AUDIT, None, {"note": "\ud800"})
     assert Certificate.read(certificate.save(tmp_path / "a.json")).hash == certificate.hash
     assert json.loads(certificate.to_json())["hash"] == certificate.hash

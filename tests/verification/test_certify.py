@@ -21,7 +21,7 @@ from tests.certified import (
 )
 
 
-def test_it_says_what_the_audit_found():
+def test_it_states_the_results_of_the_audit():
     content = CERTIFICATE.content
     assert content["decompositions"] == len(AUDIT.decompositions)
     assert [w["id"] for w in content["witnesses"]] == [w.id for w in AUDIT.witnesses]
@@ -33,7 +33,7 @@ def test_it_says_what_the_audit_found():
     assert content["data"]["columns"] == sorted(DATA.columns)
 
 
-def test_it_holds_no_values_of_the_data_but_those_of_the_program():
+def test_it_contains_only_those_values_of_the_data_that_the_program_contains():
     data = DATA.assign(town=DATA["town"].replace({"C": "Secretville"}))
     text = certify(pu.audit(PROGRAM, data, "pregnant")).to_json()
     assert "Secretville" not in text

@@ -14,8 +14,8 @@ PAIRS = st.lists(
 
 
 @given(PAIRS)
-def test_the_front_is_what_no_other_pair_reaches(pairs):
-    found = pareto_front(
+def test_no_other_pair_dominates_a_pair_of_the_front(pairs):
+    indices = pareto_front(
         np.array([a for a, _ in pairs], dtype=float), np.array([i for _, i in pairs], dtype=float)
     )
     rounded = [(round(a, 6), round(i, 6)) for a, i in pairs]
@@ -24,5 +24,5 @@ def test_the_front_is_what_no_other_pair_reaches(pairs):
         for a, i in rounded
         if not any(a <= b and i <= j and (a, i) != (b, j) for b, j in rounded)
     }
-    assert [rounded[place] for place in found] == sorted(best, reverse=True)
-    assert found == [rounded.index(rounded[place]) for place in found]
+    assert [rounded[index] for index in indices] == sorted(best, reverse=True)
+    assert indices == [rounded.index(rounded[index]) for index in indices]

@@ -27,23 +27,23 @@ def counted(audit, **options):
 
 
 @pytest.mark.parametrize("what", ["influences", "associations"])
-@pytest.mark.parametrize("place", range(len(AUDIT.decompositions)))
-def test_a_measure_that_is_not_that_of_the_definition_is_found(place, what):
+@pytest.mark.parametrize("index", range(len(AUDIT.decompositions)))
+def test_a_measure_that_differs_from_the_definition_is_found(index, what):
     audit = audited()
     assert not counted(audit).differences
     values = getattr(audit.decompositions, what)
-    values[place] += 1e-9
+    values[index] += 1e-9
     assert len(counted(audit).differences) == (1 if what == "influences" else 2)
 
 
-def test_a_sample_is_drawn_where_there_is_much(monkeypatch):
+def test_a_sample_is_recomputed_if_there_are_many_decompositions(monkeypatch):
     monkeypatch.setattr(reference_check, "SMALL", 10)
     assert counted(AUDIT).drawn == 5
     assert counted(AUDIT, everything=True).drawn == len(AUDIT.decompositions)
-    found = checked(CERTIFICATE, sample=0)
+    result = checked(CERTIFICATE, sample=0)
     strongest = {pair["id"] for pair in CERTIFICATE.content["front"]}
     always = len(strongest | {w.id for w in AUDIT.witnesses})
-    assert f"{always} of {len(AUDIT.decompositions)} decompositions" in found.checks[-1].message
+    assert f"{always} of {len(AUDIT.decompositions)} decompositions" in result.checks[-1].message
     monkeypatch.setattr(reference_check, "MAX_COST", 20_000)
     assert 0 < counted(AUDIT, sample=100).costly < len(AUDIT.decompositions)
     assert counted(AUDIT, everything=True).costly == 0

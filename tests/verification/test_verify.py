@@ -34,12 +34,14 @@ from tests.certified import (
 
 
 def test_a_certificate_is_verified():
-    found = checked(CERTIFICATE)
-    assert found.ok, str(found)
-    assert str(found).startswith("Verified.")
-    assert [check.name for check in found.checks][-1] == "definition"
-    assert f"{len(AUDIT.decompositions)} of {len(AUDIT.decompositions)}" in found.checks[-1].message
-    assert found.hash == CERTIFICATE.hash in str(CERTIFICATE)
+    result = checked(CERTIFICATE)
+    assert result.ok, str(result)
+    assert str(result).startswith("Verified.")
+    assert [check.name for check in result.checks][-1] == "definition"
+    assert (
+        f"{len(AUDIT.decompositions)} of {len(AUDIT.decompositions)}" in result.checks[-1].message
+    )
+    assert result.hash == CERTIFICATE.hash in str(CERTIFICATE)
 
 
 # Every change is found
@@ -66,8 +68,8 @@ def leaves(value, path=()):
         for name, inner in value.items():
             yield from leaves(inner, (*path, name))
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from leaves(inner, (*path, place))
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*path, index))
     else:
         yield path, value
 
@@ -102,8 +104,8 @@ def test_a_change_of_any_entry_is_found(path, new):
     content = replaced(CERTIFICATE.content, path, new)
     assert not checked(content).ok
     named = ".".join(map(str, path))
-    found = checked(forged(content))
-    assert found.ok is (named.startswith(STATED) or named in STILL_TRUE)
+    result = checked(forged(content))
+    assert result.ok is (named.startswith(STATED) or named in STILL_TRUE)
 
 
 REPEATED = pu.Program.parse(
@@ -127,16 +129,16 @@ STEPS = pu.Program.parse("ite(age <= 25, 'x', ite(age <= 30, 'y', ite(age <= 40,
         ("variables", False),
     ],
 )
-def test_a_setting_that_matters_is_asked_for_again(name, value):
+def test_the_audit_is_repeated_with_the_certified_settings(name, value):
     check_setting_matters(REPEATED, name, value)
 
 
 @pytest.mark.parametrize(("name", "value"), [("budget", asdict(pu.Budget())), ("measure", "all")])
-def test_what_a_bound_settled_is_asked_for_again(name, value):
+def test_the_audit_is_repeated_with_the_settings_that_bounds_depend_on(name, value):
     check_setting_matters(REPEATED, name, value, budget=pu.Budget(positions=0))
 
 
-def test_an_exact_influence_is_asked_for_again(monkeypatch):
+def test_the_audit_is_repeated_with_exact_influences(monkeypatch):
     monkeypatch.setattr(forest_terms, "EXACT_WORK", 0)  # variables are drawn in any forest
     check_setting_matters(STEPS, "exact", True, epsilon=0.005, budget=pu.Budget(positions=0))
 
@@ -144,9 +146,9 @@ def test_an_exact_influence_is_asked_for_again(monkeypatch):
 def check_setting_matters(program: pu.Program, name: str, value: Any, **options: Any) -> None:
     rows = DATA.assign(pregnant=DATA["pregnant"].where(DATA.index > 0))
     defaults = {"epsilon": 0.01, "missing_protected": "drop", "max_support": 20, "bins": 8}
-    found = pu.audit(program, rows, "pregnant", delta=0.01, **{**defaults, **options})
-    assert found.witnesses
-    content = certify(found).content
+    audit = pu.audit(program, rows, "pregnant", delta=0.01, **{**defaults, **options})
+    assert audit.witnesses
+    content = certify(audit).content
     result = verify(content, program, rows)
     assert result.ok, str(result)
     settings = {**content["settings"], name: value}
@@ -158,9 +160,9 @@ def check_setting_matters(program: pu.Program, name: str, value: Any, **options:
 )
 def test_other_thresholds_are_another_claim(thresholds):
     content = CERTIFICATE.content
-    found = checked(forged(content, settings={**content["settings"], **thresholds}))
-    assert not found.ok
-    assert "claim" in str(found)
+    result = checked(forged(content, settings={**content["settings"], **thresholds}))
+    assert not result.ok
+    assert "claim" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_other_thresholds_are_another_claim(thresholds):
         lambda c: {**c, "judged": False},
     ],
 )
-def test_what_is_left_out_or_put_in_is_found(change):
+def test_a_removed_or_added_item_is_found(change):
     assert not checked(forged(change(dict(CERTIFICATE.content)))).ok
 
 
@@ -197,9 +199,9 @@ def other_rows():
 
 @pytest.mark.parametrize("data", list(other_rows()))
 def test_other_rows_are_found(data):
-    found = checked(CERTIFICATE, data=data)
-    assert not found.ok
-    failed = {check.name for check in found.checks if not check.ok}
+    result = checked(CERTIFICATE, data=data)
+    assert not result.ok
+    failed = {check.name for check in result.checks if not check.ok}
     assert "data" in failed or "audit" in failed
 
 
@@ -215,15 +217,15 @@ def test_the_same_rows_pass(data):
 )
 def test_another_program_is_found(old, new):
     text = str(PROGRAM)
-    found = checked(CERTIFICATE, program=pu.Program.parse(text.replace(old, new)))
-    assert not found.ok
-    assert "not the same program" in str(found)
-    assert {check.ok for check in found.checks if check.name == "witnesses"} == {None}
-    assert "not checked  witnesses" in str(found)
-    assert "FAIL         witnesses" not in str(found)
+    result = checked(CERTIFICATE, program=pu.Program.parse(text.replace(old, new)))
+    assert not result.ok
+    assert "not the same program" in str(result)
+    assert {check.ok for check in result.checks if check.name == "witnesses"} == {None}
+    assert "not checked  witnesses" in str(result)
+    assert "FAIL         witnesses" not in str(result)
 
 
-def test_the_order_of_operands_may_be_another():
+def test_the_order_of_operands_is_ignored():
     text = str(PROGRAM).replace("height + age", "age + height")
     program = pu.Program(pu.Program.parse(text).term, PROGRAM.inputs)
     assert str(program) != str(PROGRAM)
@@ -240,28 +242,28 @@ def test_a_difference_is_named():
     assert str(difference) in str(wrong)
 
 
-# Who judged
+# Judgments
 
 
-def test_judgments_are_not_believed():
-    found = checked(CERTIFICATE, oracle=None)
-    assert not found.ok
-    assert [check.name for check in found.checks if not check.ok] == ["judgments"]
-    assert "not checked  judgments" in str(found)
-    assert "FAIL" not in str(found)
+def test_judgments_are_not_trusted():
+    result = checked(CERTIFICATE, oracle=None)
+    assert not result.ok
+    assert [check.name for check in result.checks if not check.ok] == ["judgments"]
+    assert "not checked  judgments" in str(result)
+    assert "FAIL" not in str(result)
 
 
-def test_without_judgments_nobody_needs_to_be_asked():
+def test_without_judgments_no_oracle_is_needed():
     assert checked(certify(AUDIT), oracle=None).ok
     clean = certify(audited(epsilon=1.0), all_allowed)
     assert clean.violations == 0 == len(clean.content["witnesses"])
     assert checked(clean, oracle=None).ok
 
 
-def test_an_oracle_that_was_not_there_is_not_asked():
-    found = checked(certify(AUDIT), oracle=all_allowed)
-    assert found.ok
-    assert "oracle: not needed" in str(found)
+def test_an_oracle_is_not_asked_if_the_certificate_has_none():
+    result = checked(certify(AUDIT), oracle=all_allowed)
+    assert result.ok
+    assert "oracle: not needed" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -270,15 +272,15 @@ def test_an_oracle_that_was_not_there_is_not_asked():
      lambda witness: pu.Judgment(False, "sold to all", "rule 'shop'")],
 )  # fmt: skip
 def test_another_oracle_is_found(oracle):
-    found = checked(CERTIFICATE, oracle=oracle)
-    assert [check.name for check in found.checks if not check.ok] == ["judgments"]
+    result = checked(CERTIFICATE, oracle=oracle)
+    assert [check.name for check in result.checks if not check.ok] == ["judgments"]
 
 
 def test_a_forged_judgment_is_found():
     honest = certify(AUDIT, allowed)
     assert honest.violations > 0
-    said = {"appropriate": True, "reason": "fine", "by": "rule 'bare'"}
-    witnesses = [{**w, "judgment": w["judgment"] or said} for w in honest.content["witnesses"]]
+    judgment = {"appropriate": True, "reason": "fine", "by": "rule 'bare'"}
+    witnesses = [{**w, "judgment": w["judgment"] or judgment} for w in honest.content["witnesses"]]
     claim = CERTIFICATE.content["claim"]
     content = forged(honest.content, witnesses=witnesses, violations=0, claim=claim)
     assert not checked(content, oracle=None).ok
@@ -305,10 +307,10 @@ FEATURES = DATA[["vitamins", "age"]]
 )
 def test_a_model_and_its_program_are_verified(model, decision):
     model.fit(FEATURES, DATA["pregnant"])
-    found = pu.audit(model, DATA, "old", 0.01, 0.01, decision=decision)
-    certificate = certify(found)
+    audit = pu.audit(model, DATA, "old", 0.01, 0.01, decision=decision)
+    certificate = certify(audit)
     assert checked(certificate, program=model, oracle=None).ok
-    assert checked(certificate, program=found.program, oracle=None).ok
+    assert checked(certificate, program=audit.program, oracle=None).ok
     text = pu.Program.parse(certificate.content["program"]["text"])
     assert checked(certificate, program=text, oracle=None).ok
     other = DecisionTreeClassifier(max_depth=1).fit(FEATURES, DATA["pregnant"])
@@ -341,43 +343,43 @@ class Halved:
     ],
     ids=str,
 )
-def test_options_are_kept(options):
+def test_the_audit_is_repeated_with_its_options(options):
     rows = DATA.assign(fraction=DATA["seen"] / 7)
     if "missing_protected" in options:
         rows["pregnant"] = [None, None, *rows["pregnant"][2:]]
     options = {"weights": "seen", **options}
-    found = pu.audit(PROGRAM, rows, "pregnant", 0.2, 0.02, **options)
-    result = verify(certify(found), PROGRAM, rows)
+    audit = pu.audit(PROGRAM, rows, "pregnant", 0.2, 0.02, **options)
+    result = verify(certify(audit), PROGRAM, rows)
     assert result.ok, str(result)
     unweighted = {**options, "weights": None if options["weights"] else "seen"}
     other = pu.audit(PROGRAM, rows, "pregnant", 0.2, 0.02, **unweighted)
     content = certify(other).content
-    assert not verify(forged(certify(found).content, data=content["data"]), PROGRAM, rows).ok
+    assert not verify(forged(certify(audit).content, data=content["data"]), PROGRAM, rows).ok
 
 
-def test_what_is_sampled_or_left_out_is_said():
-    told = str(checked(certify(audited(sampling=pu.Sampling(0.05))), oracle=None))
-    assert "influence is an estimate" in told
+def test_sampling_is_stated():
+    text = str(checked(certify(audited(sampling=pu.Sampling(0.05))), oracle=None))
+    assert "influence is an estimate" in text
     shuffled = DATA.sample(frac=1, random_state=0)
-    found = checked(certify(audited(sampling=pu.Sampling(0.1))), data=shuffled, oracle=None)
-    assert not found.ok
-    assert "rows must be in the same order" in str(found)
+    result = checked(certify(audited(sampling=pu.Sampling(0.1))), data=shuffled, oracle=None)
+    assert not result.ok
+    assert "rows must be in the same order" in str(result)
 
 
-def test_a_measure_of_ones_own_has_to_be_given():
+def test_a_custom_measure_must_be_passed():
     certificate = certify(audited(association=Halved()))
-    found = checked(certificate, oracle=None)
-    assert not found.ok
-    assert "association: the certificate uses" in str(found)
+    result = checked(certificate, oracle=None)
+    assert not result.ok
+    assert "association: the certificate uses" in str(result)
     again = checked(certificate, oracle=None, association=Halved())
     assert again.ok
     assert "only its name was compared" in str(again)
 
 
-def test_values_beside_the_data_are_given_again():
+def test_values_that_are_not_columns_must_be_passed():
     faith = (DATA["pregnant"] == "yes").to_numpy()
-    found = pu.audit(PROGRAM, DATA, {"faith": faith}, weights=DATA["seen"])
-    certificate = certify(found)
+    audit = pu.audit(PROGRAM, DATA, {"faith": faith}, weights=DATA["seen"])
+    certificate = certify(audit)
     assert not verify(certificate, PROGRAM, DATA).ok
     assert not verify(certificate, PROGRAM, DATA, protected={"faith": faith}).ok
     both: dict[str, Any] = {"protected": {"faith": faith}, "weights": DATA["seen"]}
@@ -385,20 +387,20 @@ def test_values_beside_the_data_are_given_again():
     assert verify(certificate, PROGRAM, DATA.assign(faith=faith), weights=DATA["seen"]).ok
 
 
-def test_the_program_before_a_repair_can_be_checked():
+def test_the_program_before_a_repair_can_be_verified():
     assert checked(CERTIFICATE, original=PROGRAM).ok
-    found = checked(CERTIFICATE, original=pu.Program.parse("age"))
-    assert [check.name for check in found.checks if not check.ok] == ["original"]
+    result = checked(CERTIFICATE, original=pu.Program.parse("age"))
+    assert [check.name for check in result.checks if not check.ok] == ["original"]
     assert not checked(certify(AUDIT), oracle=None, original=PROGRAM).ok
 
 
-def test_it_can_be_canceled():
+def test_verification_can_be_canceled():
     with pytest.raises(pu.Canceled):
         checked(CERTIFICATE, progress=lambda progress: False)
 
 
 @pytest.mark.parametrize("options", [{"sample": -1}, {"seed": 0.5}, {"sample": True}], ids=str)
-def test_wrong_use_is_refused(options):
+def test_wrong_arguments_are_refused(options):
     with pytest.raises(pu.DataError, match="expected an integer of at least"):
         checked(CERTIFICATE, **options)
     with pytest.raises(pu.DataError, match="path of its file, got int"):
