@@ -38,29 +38,28 @@ def test_a_certificate_is_verified():
     assert result.ok, str(result)
     assert str(result).startswith("Verified.")
     assert [check.name for check in result.checks][-1] == "definition"
-    assert (
-        f"{len(AUDIT.decompositions)} of {len(AUDIT.decompositions)}" in result.checks[-1].message
-    )
+    count = len(AUDIT.decompositions)
+    assert f"{count} of {count} decompositions" in result.checks[-1].message
     assert result.hash == CERTIFICATE.hash in str(CERTIFICATE)
 
 
 # Every change is found
 
 STATED = ("proxyuse", "date", "repaired.")
-"""Entries that nobody can find out again; their change shows in the hash only."""
+"""Entries that cannot be verified. Only the hash shows that they changed."""
 STILL_TRUE = {
     "settings.missing_protected",  # none is missing
-    "settings.max_support",  # nothing has a length between the two
+    "settings.max_support",  # no number of distinct values lies between the two
     "settings.all_sets",  # no term is repeated
-    "settings.budget.subsets",  # nothing is so large
+    "settings.budget.subsets",  # no operator has that many operands
     "settings.budget.search",
     "settings.budget.grow",
     "settings.budget.occurrences",
     "settings.budget.positions",  # the program is smaller than both
-    "settings.exact",  # nothing is drawn
+    "settings.exact",  # no pairs are drawn
     "settings.opaque",  # a program has nothing to translate
 }
-"""Entries whose change makes another claim, which is as true."""
+"""Entries whose change makes another claim that is also true."""
 
 
 def leaves(value, path=()):
