@@ -149,13 +149,12 @@ def _structs(kind: inspect.Type) -> list[inspect.StructType]:
 def _struct(kind: inspect.Type, value: object) -> inspect.StructType | None:
     """Return the struct among the members of a type; of several, the one that the value names."""
     structs = _structs(kind)
-    if isinstance(value, dict):
+    if len(structs) > 1 and isinstance(value, dict):
         structs.sort(key=lambda one: one.tag_field is None or value.get(one.tag_field) != one.tag)
     return structs[0] if structs else None
 
 
-def _keys(kind: inspect.Type, value: object) -> list[str]:
-    struct = _struct(kind, value)
+def _keys(struct: inspect.StructType | None) -> list[str]:
     if struct is None:
         return []
     tag = [] if struct.tag_field is None else [struct.tag_field]
@@ -192,7 +191,7 @@ def _explained(error: msgspec.ValidationError, value: Any, target: type) -> Inva
         value, kind = value[step], inner
     if unknown := _UNKNOWN.fullmatch(match["what"]):
         key = unknown["key"]
-        known = _keys(kind, value)
+        known = _keys(_struct(kind, value))
         return InvalidValue((*path, key), f"unknown key; {suggestion(key, known)}")
     if missing := _MISSING.fullmatch(match["what"]):
         return InvalidValue(path, f"missing key {missing['key']!r}")
@@ -204,7 +203,7 @@ def _check_texts_and_keys(value: object, target: type, *, every_key: bool) -> No
     values: list[tuple[Path, Any, inspect.Type | None]] = [((), value, inspect.type_info(target))]
     while values:
         path, value, kind = values.pop()
-        if kind is None:
+        if kind is None or isinstance(kind, inspect.StrType):
             continue
         match value:
             case str():
@@ -212,16 +211,17 @@ def _check_texts_and_keys(value: object, target: type, *, every_key: bool) -> No
                 if patterns and not any(re.search(pattern, value) for pattern in patterns):
                     raise _unexpected(path, value, kind)
             case dict():
-                missing = [key for key in _keys(kind, value) if key not in value]
+                struct = _struct(kind, value)
+                if struct is None:
+                    continue
+                missing = [key for key in _keys(struct) if key not in value]
                 if missing and every_key:
                     raise InvalidValue(path, f"missing key {missing[0]!r}")
-                values += [
-                    ((*path, key), inner, _inner(kind, value, key)) for key, inner in value.items()
-                ]
+                fields = [(field.encode_name, field.type) for field in struct.fields]
+                values += [((*path, key), value[key], of) for key, of in fields if key in value]
             case list():
-                items = enumerate(value)
-                inner_kind = _inner(kind, value, 0)
-                values += [((*path, index), item, inner_kind) for index, item in items]
+                of_items = _inner(kind, value, 0)
+                values += [((*path, index), item, of_items) for index, item in enumerate(value)]
 
 
 def _unexpected(path: Path, value: object, kind: inspect.Type) -> InvalidValue:

@@ -75,10 +75,11 @@ def certify(
             "an audit that stopped at its time limit cannot be certified, because a repeated audit "
             "can stop at another point; audit again with a longer time limit, or without one"
         )
+    certificate = unhashed(audit, oracle)
     try:
         # msgspec would write a set as a list, and bytes as text.
         plain = None if repaired is None else json.loads(json.dumps(dict(repaired)))
-        content = replace(unhashed(audit, oracle), repaired=plain, date=date).content
+        content = replace(certificate, repaired=plain, date=date).content
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(
             f"this cannot be written as JSON ({error}); pass JSON values and finite numbers"
