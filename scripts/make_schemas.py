@@ -12,28 +12,40 @@ from typing import Any
 
 import msgspec
 
+from proxyuse.certificate.certificate import Certificate
 from proxyuse.cli import datasets_command, doctor_command
 from proxyuse.judge import policy
 from proxyuse.report.diff_result import DiffResult
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult
+from proxyuse.verification.result import VerificationDocument
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 
 
-def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the schema of a type."""
+def schema_of(kind: type[msgspec.Struct], *, every_key: bool = False) -> dict[str, Any]:
+    """Return the schema of a type; `every_key` requires fields that have defaults, too."""
     draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, **msgspec.json.schema(kind)}
+    schema = {"$schema": draft, **msgspec.json.schema(kind)}
+    for definition in schema["$defs"].values():
+        if "description" in definition:  # the docstring; the rest of it is about Python
+            definition["description"] = definition["description"].partition("\n\n")[0]
+    for definition in schema["$defs"].values() if every_key else ():
+        definition["required"] = list(definition["properties"])
+        for entry in definition["properties"].values():
+            entry.pop("default", None)
+    return schema
 
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "audit": lambda: schema_of(AuditResult),
+    "certificate": lambda: schema_of(Certificate, every_key=True),
     "datasets": datasets_command.schema,
     "diff": lambda: schema_of(DiffResult),
     "doctor": doctor_command.schema,
     "policy": policy.schema,
     "repair": lambda: schema_of(RepairResult),
+    "verify": lambda: schema_of(VerificationDocument),
 }
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_type_hints
 import pytest
 
 import proxyuse as pu
-from proxyuse.certificate.certificate import certify
 from proxyuse.cli.commands import add_commands
 from proxyuse.cli.declared_options import OPTIONS, add_options, values_in
 from proxyuse.errors import DataError, FileError
@@ -25,6 +24,7 @@ from proxyuse.settings import (
     Settings,
     about,
 )
+from proxyuse.verification.certify import certify
 from tests.command_line import run
 
 PROGRAM = pu.Program.parse("ite(x <= 1, 0, 1)")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from proxyuse import validity as validity
     from proxyuse.auditing import Audit, audit
-    from proxyuse.certificate.certificate import Certificate, certify
-    from proxyuse.certificate.verification import Verification, verify
+    from proxyuse.certificate.certificate import Certificate
     from proxyuse.data.population import Population
     from proxyuse.detect.decompositions import Decomposition
     from proxyuse.detect.progress import Progress
@@ -68,6 +67,9 @@ if TYPE_CHECKING:
     from proxyuse.testing import assert_no_proxy_use
     from proxyuse.validity.assess import Assessment
     from proxyuse.verdict import Validity, Verdict
+    from proxyuse.verification.certify import certify
+    from proxyuse.verification.result import Verification
+    from proxyuse.verification.verify import verify
 
 __all__ = [
     "AdjustedMutualInformation",
@@ -132,8 +134,10 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "proxyuse.auditing": ("Audit", "audit"),
-    "proxyuse.certificate.certificate": ("Certificate", "certify"),
-    "proxyuse.certificate.verification": ("Verification", "verify"),
+    "proxyuse.certificate.certificate": ("Certificate",),
+    "proxyuse.verification.certify": ("certify",),
+    "proxyuse.verification.result": ("Verification",),
+    "proxyuse.verification.verify": ("verify",),
     "proxyuse.models.program_estimator": ("program_estimator",),
     "proxyuse.models.python_source": ("python_source",),
     "proxyuse.detect.decompositions": ("Decomposition",),

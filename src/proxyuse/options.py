@@ -28,7 +28,7 @@ _LONGEST = 60  # characters of a value in a message
 PLACEHOLDER = "{options}"
 
 
-class Options(msgspec.Struct, frozen=True):
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every class of options: checks each value against its declaration.
 
     Examples
@@ -377,10 +377,14 @@ def _fitting_number(option: Option, value: object) -> Any:
     whole = option.kind is int
     if not isinstance(value, numbers.Integral if whole else numbers.Real) or _is_boolean(value):
         return _UNFIT
-    number: float = int(value) if whole else float(value)  # type: ignore[call-overload]
+    try:
+        number: float = int(value) if whole else float(value)  # type: ignore[call-overload]
+        finite = math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        return _UNFIT
     meta = option.meta
     fits = (
-        math.isfinite(number)
+        finite
         and (meta.ge is None or number >= meta.ge)
         and (meta.gt is None or number > meta.gt)
         and (meta.le is None or number <= meta.le)

@@ -412,6 +412,7 @@ def test_a_pickle_is_written_only_if_asked_for(run, repair):
         (("--output", "r.txt", "--holdout-share", "0.2", "--holdout", "kept.csv"), "not allowed"),
         (("--output", "r.txt", "--holdout", "none.csv"), "none.csv"),
         (("--output", "r.txt", "--holdout", "kept.csv", "--target", "pay"), "'pay'"),
+        (("--output", "r.txt", "--holdout", "few.csv"), "few.csv has no column 'hours' (read by"),
         (("--output", "r.txt", "--seed", "-1"), "--seed"),
         (("--output", "r.txt", "--utility", "accuracy"), "--target"),
         (("--output", "r.txt", "--utility", "beauty"), "invalid choice"),
@@ -425,6 +426,7 @@ def test_wrong_use_ends_with_2_and_leaves_nothing(words, told, repair):
     save_program()
     Path("old.txt").write_text("old")
     PEOPLE[["score", "hours", "job"]].to_csv("kept.csv", index=False)
+    PEOPLE[["score", "job"]].to_csv("few.csv", index=False)
     before = {name: Path(name).read_bytes() for name in files()}
     assert told in repair("model.txt", *words, code=2)
     assert {name: Path(name).read_bytes() for name in files()} == before

@@ -1,4 +1,4 @@
-"""``proxyuse verify`` and ``audit --certificate``, asked as a user would."""
+"""``proxyuse verify`` and ``audit --certificate`` on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.certificate.certificate import Certificate, certify
+from proxyuse.certificate.certificate import Certificate
+from proxyuse.verification.certify import certify
 from tests.command_line import run
 
 PROGRAM = "ite(vitamins == 1, 'A', ite(height <= 170, 'A', 'B'))"
@@ -55,7 +56,7 @@ def verified(*words: object, code: int = 0, capsys: pytest.CaptureFixture[str]) 
     return run("verify", "c.json", *words, code=code, capsys=capsys)
 
 
-def test_what_audit_writes_is_verified(folder, capsys):
+def test_a_certificate_of_audit_is_verified(folder, capsys):
     certified(capsys=capsys)
     for data in ("people.csv", "people.parquet"):
         for subject in ("--model", "--program"):
@@ -66,7 +67,7 @@ def test_what_audit_writes_is_verified(folder, capsys):
 
 
 @pytest.mark.parametrize("weights", ["count", "part"])
-def test_weights_and_conditions_are_taken_from_where_they_are(weights, folder, capsys):
+def test_weights_come_from_the_certificate(weights, folder, capsys):
     words = ("--where", "height <= 170 or vitamins == 1")
     certified("--weights", weights, *words, capsys=capsys)
     rows = ("--model", "model.txt", "--data", "people.parquet")
@@ -75,7 +76,7 @@ def test_weights_and_conditions_are_taken_from_where_they_are(weights, folder, c
     assert "not the same rows" in out
 
 
-def test_protected_data_may_lie_elsewhere(folder, capsys):
+def test_protected_data_can_be_in_another_file(folder, capsys):
     PEOPLE[["id", "pregnant"]][::-1].to_csv("restricted.csv", index=False)
     PEOPLE.drop(columns="pregnant").to_csv("people.csv", index=False)
     words = ("--protected-data", "restricted.csv", "--key", "id")
@@ -88,7 +89,7 @@ def test_protected_data_may_lie_elsewhere(folder, capsys):
     assert "'pregnant'" in err
 
 
-def test_a_policy_has_to_be_there_to_be_believed(folder, capsys):
+def test_judgments_of_a_policy_need_the_policy(folder, capsys):
     certified("--policy", "policy.yaml", code=0, capsys=capsys)
     rows = ("--model", "model.txt", "--data", "people.csv")
     out, _ = verified(*rows, code=1, capsys=capsys)
@@ -101,7 +102,7 @@ def test_a_policy_has_to_be_there_to_be_believed(folder, capsys):
     assert "not the same judgments" in out
 
 
-def test_judgments_of_people_are_looked_up(folder, capsys):
+def test_recorded_judgments_need_their_file(folder, capsys):
     from proxyuse.judge.records import Records
 
     records = Records("judgments.jsonl")
@@ -114,7 +115,7 @@ def test_judgments_of_people_are_looked_up(folder, capsys):
 
 
 @pytest.mark.parametrize("names", [True, False], ids=["names", "no names"])
-def test_a_model_is_translated_and_its_decision_made(names, folder, capsys):
+def test_the_certified_decision_is_applied_to_a_model(names, folder, capsys):
     frame = PEOPLE[["vitamins", "height"]]
     X = frame if names else frame.to_numpy()
     model = DecisionTreeClassifier(random_state=0).fit(X, np.array(list("ABAA") * 10))
@@ -132,17 +133,17 @@ def test_a_model_is_translated_and_its_decision_made(names, folder, capsys):
     assert "not a program" in err
 
 
-def test_what_was_made_in_python_with_values_is_verified(folder, capsys):
+def test_a_certificate_from_python_with_separate_values_is_verified(folder, capsys):
     protected = {"pregnant": PEOPLE["pregnant"].to_numpy()}
-    found = pu.audit(pu.Program.parse(PROGRAM), PEOPLE, protected, weights=PEOPLE["count"])
-    certify(found).save("c.json")
+    audit = pu.audit(pu.Program.parse(PROGRAM), PEOPLE, protected, weights=PEOPLE["count"])
+    certify(audit).save("c.json")
     rows = ("--program", "model.txt", "--data", "people.csv")
     out, _ = verified(*rows, code=1, capsys=capsys)
     assert "pass them as weights" in out
     verified(*rows, "--weights", "count", capsys=capsys)
 
 
-def test_json_is_as_its_published_schema_says(folder, capsys):
+def test_the_files_and_the_output_fit_the_published_schemas(folder, capsys):
     certified(capsys=capsys)
     published = Path(__file__).parents[2] / "docs" / "schema"
     rows = ("--model", "model.txt", "--data", "people.csv", "--json")
@@ -152,14 +153,14 @@ def test_json_is_as_its_published_schema_says(folder, capsys):
     for code, change in ((0, {}), (1, {"violations": 0})):
         Path("c.json").write_text(json.dumps({**content, **change}))
         out, _ = verified(*rows, code=code, capsys=capsys)
-        told = json.loads(out)
-        jsonschema.validate(told, json.loads((published / "verify.schema.json").read_text()))
-        assert told["verified"] is (code == 0)
-    assert any("violations: certified 0" in d for c in told["checks"] for d in c["differences"])
+        document = json.loads(out)
+        jsonschema.validate(document, json.loads((published / "verify.schema.json").read_text()))
+        assert document["verified"] is (code == 0)
+    assert any("violations: certified 0" in d for c in document["checks"] for d in c["differences"])
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--data", "people.csv"), "--model --program is required"),
         (("--model", "model.txt"), "--data"),
@@ -171,21 +172,49 @@ def test_json_is_as_its_published_schema_says(folder, capsys):
         (("--model", "model.txt", "--data", "people.csv", "--threads", "0"), "threads"),
     ],
 )
-def test_wrong_use_ends_with_2(words, told, folder, capsys):
+def test_usage_errors_exit_with_2(words, message, folder, capsys):
     certified(capsys=capsys)
     _, err = verified(*words, code=2, capsys=capsys)
-    assert told in err
+    assert message in err
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": "proxyuse certificate"}', "\x1b[31m"])
-def test_a_file_that_is_no_certificate_ends_with_2(content, folder, capsys):
+@pytest.mark.parametrize("subject", ["model.txt", "m.pkl"])
+def test_a_missing_column_is_reported_with_the_file(subject, folder, capsys):
+    tree = DecisionTreeClassifier().fit(PEOPLE[["vitamins", "height"]], PEOPLE["pregnant"])
+    Path("m.pkl").write_bytes(pickle.dumps(tree))
+    certified(capsys=capsys)
+    PEOPLE.drop(columns="height").to_csv("few.csv", index=False)
+    words = ("--model", subject, "--trust-pickle", "--data", "few.csv")
+    reader = "program" if subject == "model.txt" else "DecisionTreeClassifier"
+    message = f"few.csv has no column 'height' (read by the {reader})"
+    for command in (("verify", "c.json"), ("audit", "--protected", "pregnant")):
+        _, err = run(*command, *words, code=2, capsys=capsys)
+        assert message in err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{}",
+        '{"format": "proxyuse certificate"}',
+        '{"format": "proxyuse certificate", "\\u001b[31m": 1}',
+        '{"format": "proxyuse certificate", "format": "proxyuse certificate"}',
+        '{"format": "proxyuse certificate", "violations": NaN}',
+        '{"format": "proxyuse certificate", "violations": 1' + 5000 * "0" + "}",
+        "[" * 100_000,
+        "\x1b[31m",
+    ],
+    ids=lambda content: content[-20:],
+)
+def test_a_file_that_is_not_a_certificate_exits_with_2(content, folder, capsys):
     Path("c.json").write_text(content)
     _, err = verified("--model", "model.txt", "--data", "people.csv", code=2, capsys=capsys)
     assert "not a certificate" in err
     assert "\x1b" not in err
 
 
-def test_a_certificate_is_not_written_over_what_is_read(folder, capsys):
+def test_a_certificate_does_not_replace_an_input(folder, capsys):
     start = ("audit", "--model", "model.txt", "--data", "people.csv", "--protected", "pregnant")
     for taken in ("model.txt", "people.csv"):
         _, err = run(*start, "--certificate", taken, code=2, capsys=capsys)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import (
@@ -235,19 +234,46 @@ def test_several_outputs_are_refused(kind):
         translate(kind().fit(ARRAY, ARRAY))
 
 
-@pytest.mark.parametrize(
-    "model",
-    [None, 3, b"x", len, KNeighborsClassifier(), MLPClassifier()],
-)  # fmt: skip
+@pytest.mark.parametrize("model", [KNeighborsClassifier(), MLPClassifier()])
 def test_the_error_for_an_unknown_model_lists_the_supported_ones(model):
     with pytest.raises(TranslationError, match=r"cannot translate .* supported: trees, forests"):
         translate(model)
 
 
-@pytest.mark.parametrize("kind", [DecisionTreeClassifier, LogisticRegression, Program])
-def test_a_class_is_refused_with_the_advice_to_pass_a_model(kind):
-    with pytest.raises(TranslationError, match=f"{kind.__name__} is a class; pass a fitted model"):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "got None; for example, pass DecisionTreeClassifier().fit(X, y)"),
+        (3, "got int; for example, pass DecisionTreeClassifier().fit(X, y)"),
+        (b"x", "got bytes; for example, pass DecisionTreeClassifier().fit(X, y)"),
+        ([DecisionTreeClassifier()], "got list; pass a single model"),
+        ({"model": DecisionTreeClassifier()}, "got dict; pass a single model"),
+        (ARRAY, "got ndarray; pass the model first, then the data"),
+        (pd.DataFrame({"a": [1]}), "got DataFrame; pass the model first, then the data"),
+        (DecisionTreeClassifier().predict, "got method; pass the model itself, because a function "
+         "cannot be translated"),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_a_value_that_is_no_model_is_refused_with_advice(value, message):
+    with pytest.raises(TranslationError) as error:
+        translate(value)
+    assert str(error.value) == f"model: expected a fitted model or a program, {message}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        (DecisionTreeClassifier, "pass DecisionTreeClassifier().fit(X, y)"),
+        (Program, "pass Program.parse(text)"),
+    ],
+)
+def test_a_class_is_refused_with_the_advice_to_pass_a_model(kind, advice):
+    with pytest.raises(TranslationError) as error:
         translate(kind)
+    name = kind.__name__
+    message = f"model: {name} is a class, not a fitted model; for example, {advice}"
+    assert str(error.value) == message
 
 
 def test_text_is_refused_with_the_advice_to_parse_it():

@@ -1,79 +1,246 @@
-"""A certificate: the result of an audit of one program on one data set, as a file.
+"""The certificate: its types, and how its file is written and read.
 
-`verification.verify` checks it.
+The published schema in `docs/schema` is generated from these types (`make schemas`).
+`verification.certify` creates a certificate from an audit, and `verification.verify` verifies it.
 """
 
 from __future__ import annotations
 
 import json
-import math
+import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from proxyuse.auditing import Audit
-from proxyuse.certificate.content import FORMAT, VERSION, content_of
-from proxyuse.certificate.recorded_settings import settings_from
+import msgspec
+from msgspec import Meta, Struct
+
+from proxyuse.certificate.limits import check_cost
 from proxyuse.errors import DataError, FileError
-from proxyuse.hashes import content_hash
-from proxyuse.io.json_schema import first_mistake
-from proxyuse.io.reading import unreadable
+from proxyuse.io.json_files import DocumentFormat, check_depth, json_text
+from proxyuse.io.typed import InvalidValue, path_text, typed
 from proxyuse.io.writing import written
-from proxyuse.judge.judgment import Oracle
-from proxyuse.notes import NoteKind
+from proxyuse.lang.build import const
+from proxyuse.settings import Settings
 
-MAX_BYTES = 1 << 28
-_SHOWN = 10
-_AGAIN = "ask the author for a new copy"
+FORMAT = DocumentFormat(
+    noun="a certificate",
+    marker="proxyuse certificate",
+    version=1,
+    advice="ask the author for a new copy",
+    max_bytes=1 << 28,
+)
+MAX_LISTED = 10
+MAX_LENGTH = 60  # characters of a computation in a description
+ORIGINAL_HASH = "original_program_hash"
+
+_HEXADECIMAL = Meta(
+    extra_json_schema={"pattern": "^[0-9a-f]{64}$"}, extra={"expected": "64 hexadecimal digits"}
+)
+Hash = Annotated[str, _HEXADECIMAL]
+Count = Annotated[int, Meta(ge=0)]
+AtLeastOne = Annotated[int, Meta(ge=1)]
+Nonnegative = Annotated[float, Meta(ge=0)]
 
 
-@dataclass(frozen=True)
-class Certificate:
+class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a certificate."""
+
+
+class CertifiedProgram(_Entry, frozen=True, kw_only=True):
+    """The program that was audited."""
+
+    hash: Annotated[
+        Hash,
+        Meta(
+            description="BLAKE2b of the inputs in order and the term. The written order of the "
+            "operands of + * and or is ignored."
+        ),
+    ]
+    size: Annotated[AtLeastOne, Meta(description="The number of nodes.")]
+    text: Annotated[str, Meta(description="The program in the language of proxyuse.")]
+
+
+class CertifiedData(_Entry, frozen=True, kw_only=True):
+    """The rows that were measured. Rows of weight 0 and dropped rows are not included."""
+
+    hash: Annotated[
+        Hash,
+        Meta(
+            description="BLAKE2b of the variables, the protected attributes and the weights. The "
+            "order of rows and the way values are stored are ignored."
+        ),
+    ]
+    rows: AtLeastOne
+    total_weight: Nonnegative
+    columns: Annotated[tuple[str, ...], Meta(description="The names of the columns used.")]
+    weighted: bool
+    weights: Annotated[
+        str | None,
+        Meta(
+            description="The column of the weights; null if there are none, or if their values "
+            "were passed separately."
+        ),
+    ]
+
+
+class CertifiedAttribute(_Entry, frozen=True, kw_only=True):
+    """A protected attribute."""
+
+    name: str
+    column: Annotated[
+        str | None, Meta(description="Its column; null if its values were passed separately.")
+    ]
+
+
+class CertifiedMeasures(_Entry, frozen=True, kw_only=True):
+    """The names of the measures."""
+
+    association: str
+    influence: str
+
+
+class CertifiedNote(_Entry, frozen=True, kw_only=True):
+    """A note on how the audit was made."""
+
+    kind: str
+    text: str
+
+
+class CertifiedJudgment(_Entry, frozen=True, kw_only=True):
+    """The judgment on a witness."""
+
+    appropriate: bool
+    reason: str
+    by: str
+
+
+class CertifiedComputation(_Entry, frozen=True, kw_only=True):
+    """A computation with its measures, which are not rounded."""
+
+    protected: Annotated[str, Meta(description="The protected attribute.")]
+    id: Annotated[str, Meta(description="A hash of the computation and its positions.")]
+    term: Annotated[
+        str, Meta(description="The computation as text; a long text is cut and ends with ...")
+    ]
+    association: Nonnegative
+    influence: Nonnegative
+
+    def __str__(self) -> str:
+        text = self.term
+        brief = text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 3]}..."
+        return (
+            f"{self.protected}: {self.association:.4f}, {self.influence:.4f} for {brief} "
+            f"({self.id})"
+        )
+
+
+class CertifiedWitness(CertifiedComputation, frozen=True, kw_only=True):
+    """A witness with its judgment."""
+
+    positions: Annotated[tuple[str, ...], Meta(min_length=1)]
+    judgment: Annotated[
+        CertifiedJudgment | None, Meta(description="Null if no oracle judged the witness.")
+    ]
+
+    def __str__(self) -> str:
+        judgment = self.judgment
+        if judgment is None:
+            return f"{super().__str__()}; not judged"
+        verdict = "appropriate" if judgment.appropriate else "NOT appropriate"
+        by = f" by {judgment.by}" if judgment.by else ""
+        return f"{super().__str__()}; judged {verdict}{by}: {judgment.reason}"
+
+
+class Certificate(_Entry, frozen=True, kw_only=True):
     """The result of an audit of one program on one data set, with a hash of the content.
 
-    Attributes
-    ----------
-    content : the content of its file, which `certificate.schema.json` describes.
+    Its attributes are the entries of its file; see the published schema.
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0], "pregnant": [1, 1, 0, 0]}
     >>> program = pu.Program.parse("ite(vitamins == 1, 'a', 'b')")
-    >>> certificate = certify(pu.audit(program, data, "pregnant"))
+    >>> certificate = pu.certify(pu.audit(program, data, "pregnant"))
     >>> certificate.violations, certificate.complete
     (3, True)
-    >>> print(certificate.content["claim"])
+    >>> print(certificate.claim)
     A complete search finds 3 violations and 3 witnesses with association of at least 0.1 and
     influence above 0.05.
     """
 
-    content: Mapping[str, Any]
+    format: Literal["proxyuse certificate"] = "proxyuse certificate"
+    version: Literal[1] = 1
+    proxyuse: Annotated[str, Meta(description="The version of proxyuse that created it.")]
+    date: Annotated[str | None, Meta(description="The date that its author stated, if any.")]
+    claim: Annotated[str, Meta(description="The claim in one sentence.")]
+    program: CertifiedProgram
+    data: CertifiedData
+    protected: Annotated[tuple[CertifiedAttribute, ...], Meta(min_length=1)]
+    measures: CertifiedMeasures
+    settings: Annotated[Settings, Meta(description="The options that determine the figures.")]
+    complete: Annotated[bool, Meta(description="Whether every witness is listed.")]
+    unsettled: Annotated[
+        tuple[str, ...], Meta(description="What was not measured and may contain witnesses.")
+    ]
+    notes: tuple[CertifiedNote, ...]
+    decompositions: Annotated[Count, Meta(description="The number of measured decompositions.")]
+    without_influence: Annotated[
+        Count,
+        Meta(
+            description="The number of decompositions whose influence was not measured, because "
+            "they cannot be witnesses."
+        ),
+    ]
+    front: Annotated[
+        tuple[CertifiedComputation, ...],
+        Meta(
+            description="For each protected attribute, the Pareto front of association and "
+            "influence: no other decomposition is at least as high in both."
+        ),
+    ]
+    judged: Annotated[bool, Meta(description="Whether an oracle judged the witnesses.")]
+    violations: Annotated[
+        Count, Meta(description="The number of witnesses that were not judged appropriate.")
+    ]
+    witnesses: Annotated[
+        tuple[CertifiedWitness, ...], Meta(description="All witnesses, with their judgments.")
+    ]
+    repaired: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="The repair that led to the program, if any. The entry "
+            f"{ORIGINAL_HASH} is the hash of the program before the repair."
+        ),
+    ]
+    hash: Annotated[
+        Hash,
+        Meta(
+            description="BLAKE2b of all other entries, as ASCII JSON with sorted keys and no "
+            "whitespace."
+        ),
+    ]
 
     @property
-    def hash(self) -> str:
-        """The hash of all other entries."""
-        return str(self.content["hash"])
+    def content(self) -> dict[str, Any]:
+        """The JSON values of its file."""
+        values = msgspec.to_builtins(self, enc_hook=_plain_label)
+        content: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
+        return content
 
-    @property
-    def violations(self) -> int:
-        """The number of witnesses that were not judged appropriate."""
-        return int(self.content["violations"])
-
-    @property
-    def complete(self) -> bool:
-        """Whether every witness is listed."""
-        return bool(self.content["complete"])
+    @classmethod
+    def from_content(cls, content: Mapping[str, Any]) -> Certificate:
+        """Return the certificate with this content; raise a `DataError` if there is none."""
+        try:
+            text = json.dumps(dict(content), allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DataError(f"it contains values that JSON does not allow: {error}") from None
+        return _decoded(FORMAT.parsed(text))
 
     def to_json(self) -> str:
         """Return the text of its file. The same certificate gives the same text."""
-        text = json.dumps(
-            self.content, allow_nan=False, ensure_ascii=False, indent=1, sort_keys=True
-        )
-        return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
+        return json_text(self.content)
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file atomically."""
@@ -85,180 +252,67 @@ class Certificate:
 
         This checks only the form. `verify` checks the claim.
         """
-        content = read_content(path)
-        if mistake := mistake_in(content):
-            raise FileError(f"{path}: not a certificate: {mistake}; {_AGAIN}")
-        return cls(content)
+        content = FORMAT.read(Path(path))
+        try:
+            return _decoded(content)
+        except DataError as error:
+            raise FileError(f"{path}: {error}") from None
 
     def __str__(self) -> str:
-        return describe(self.content)
+        names = ", ".join(attribute.name for attribute in self.protected)
+        epsilon, delta = self.settings.epsilon, self.settings.delta
+        lines = [
+            self.claim,
+            "",
+            f"program    {self.program.size:,} nodes, hash {self.program.hash}",
+            f"data       {self.data.rows:,} rows, hash {self.data.hash}",
+            f"protected  {names}",
+            f"thresholds association >= {epsilon:g}, influence > {delta:g}",
+            f"measured   {self.decompositions:,} decompositions",
+        ]
+        if self.unsettled:
+            lines += ["", "Not settled:", *_listed(self.unsettled)]
+        if self.witnesses:
+            lines += ["", "Remaining witnesses:", *_listed(self.witnesses)]
+        lines += ["", "Strongest pairs of association and influence:", *_listed(self.front)]
+        if count := self.without_influence:
+            lines.append(f"  (excluding {count:,} decompositions whose influence was not measured)")
+        if self.repaired is not None:
+            lines += ["", "The program is the result of a repair; see the entry 'repaired'."]
+        return "\n".join([*lines, "", f"hash of this certificate {self.hash}"])
 
 
-def certify(
-    audit: Audit,
-    oracle: Oracle | None = None,
-    repaired: Mapping[str, Any] | None = None,
-    *,
-    date: str | None = None,
-) -> Certificate:
-    """Create a certificate from an audit.
-
-    Parameters
-    ----------
-    audit : the audit.
-    oracle : judges whether a witness is appropriate; see `Audit.violations`.
-    repaired : a description of the repair that led to the program, as JSON values. An entry
-        ``original_program_hash`` can be verified with the original program.
-    date : a date in any format; none by default.
-
-    Examples
-    --------
-    >>> import proxyuse as pu
-    >>> data = {"height": [1, 2, 1, 2], "pregnant": [1, 1, 0, 0]}
-    >>> audit = pu.audit(pu.Program.parse("ite(height == 1, 'a', 'b')"), data, "pregnant")
-    >>> print(certify(audit).content["claim"])
-    A complete search finds no violations and no witnesses with association of at least 0.1 and
-    influence above 0.05.
-    """
-    if any(note.kind is NoteKind.TIME_LIMIT for note in audit.notes):
-        raise DataError(
-            "an audit that stopped at its time limit cannot be certified, because a repeated audit "
-            "can stop at another point; audit again with a longer time limit, or without one"
-        )
+def typed_certificate(content: dict[str, Any]) -> Certificate:
+    """Convert JSON values to a certificate; raise an `InvalidValue` if they do not fit."""
     try:
-        # Verification compares the values that JSON gives back, such as lists for tuples.
-        content = json.loads(
-            json.dumps(content_of(audit, oracle, repaired=repaired, date=date), allow_nan=False)
-        )
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DataError(
-            f"this cannot be written as JSON ({error}); pass JSON values and finite numbers"
-        ) from None
-    if mistake := mistake_in({**content, "hash": ""}):
-        raise DataError(f"this audit cannot be certified: {mistake}")
-    return Certificate({**content, "hash": content_hash(content)})
-
-
-def read_content(path: str | Path) -> dict[str, Any]:
-    """Read the JSON object of a file that is marked as a certificate."""
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise FileError(f"{path}: too large for a certificate; check the path")
-        content = json.loads(
-            raw,
-            parse_constant=_number,
-            parse_float=_number,
-            object_pairs_hook=_each_once,
-        )
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a certificate: not a text file; {_AGAIN}") from None
-    except RecursionError:
-        raise FileError(f"{path}: not a certificate: nested too deeply; {_AGAIN}") from None
+        check_depth(content)
+        certificate = typed(content, Certificate, every_key=True)
     except ValueError as error:
-        reason = f"not JSON ({error})" if isinstance(error, json.JSONDecodeError) else error
-        raise FileError(f"{path}: not a certificate: {reason}; {_AGAIN}") from None
-    if mistake := _foreign(content):
-        raise FileError(f"{path}: {mistake}")
-    assert isinstance(content, dict)
-    return content
+        raise InvalidValue((), str(error)) from None
+    except DataError as error:  # from the options
+        raise InvalidValue(("settings",), str(error)) from None
+    check_cost(certificate.settings)
+    return certificate
 
 
-def _foreign(content: object) -> str | None:
-    """Return why this version cannot read a content; None if it is marked as a certificate."""
-    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
-        return f'not a certificate: no "format": "{FORMAT}"; {_AGAIN}'
-    version = content.get("version")
-    if isinstance(version, int) and version > VERSION:
-        return (
-            f"the certificate has format version {version}, and this proxyuse reads up to version "
-            f"{VERSION}; upgrade proxyuse"
-        )
-    return None
-
-
-def mistake_in(content: object) -> str | None:
-    """Return where and how a content does not fit the schema; None if it fits."""
-    if mistake := _foreign(content) or first_mistake(content, schema()):
-        return mistake
-    assert isinstance(content, Mapping)
+def _decoded(content: dict[str, Any]) -> Certificate:
     try:
-        settings_from(content["settings"])
-    except DataError as error:
-        return str(error)
-    return None
+        return typed_certificate(content)
+    except InvalidValue as error:
+        raise FORMAT.mismatch(located(error)) from None
 
 
-@cache
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a certificate."""
-    file = resources.files("proxyuse.certificate").joinpath("certificate.schema.json")
-    content: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return content
+def located(error: InvalidValue) -> str:
+    """Return an error with its path in the file; indexes count from 0, as in JSON paths."""
+    path = path_text(error.path, first=0)
+    return f"{path}: {error}" if path else str(error)
 
 
-def describe(content: Mapping[str, Any]) -> str:
-    """Describe a certificate in words."""
-    program, data, settings = content["program"], content["data"], content["settings"]
-    names = ", ".join(z["name"] for z in content["protected"])
-    lines = [
-        content["claim"],
-        "",
-        f"program    {program['size']:,} nodes, hash {program['hash']}",
-        f"data       {data['rows']:,} rows, hash {data['hash']}",
-        f"protected  {names}",
-        f"thresholds association >= {settings['epsilon']:g}, influence > {settings['delta']:g}",
-        f"measured   {content['decompositions']:,} decompositions",
-    ]
-    if content["unsettled"]:
-        lines += ["", "Not settled:", *_few(content["unsettled"])]
-    if content["witnesses"]:
-        lines += ["", "Remaining witnesses:", *_few(list(map(_judged, content["witnesses"])))]
-    lines += ["", "Strongest pairs of association and influence:"]
-    lines += _few([_figures(pair) for pair in content["front"]])
-    if count := content["without_influence"]:
-        lines.append(f"  (excluding {count:,} decompositions whose influence was not measured)")
-    if content["repaired"] is not None:
-        lines += ["", "The program is the result of a repair; see the entry 'repaired'."]
-    return "\n".join([*lines, "", f"hash of this certificate {content['hash']}"])
+def _plain_label(label: Any) -> Any:
+    """Return a NumPy number or label as a JSON value."""
+    return int(label) if isinstance(label, numbers.Integral) else const(label).value
 
 
-def _few(lines: list[str]) -> list[str]:
-    more = len(lines) - _SHOWN
-    return [f"  {line}" for line in lines[:_SHOWN]] + [f"  and {more:,} more"] * (more > 0)
-
-
-def _judged(witness: Mapping[str, Any]) -> str:
-    judgment = witness["judgment"]
-    if judgment is None:
-        return f"{_figures(witness)}; not judged"
-    verdict = "appropriate" if judgment["appropriate"] else "NOT appropriate"
-    by = f" by {judgment['by']}" if judgment["by"] else ""
-    return f"{_figures(witness)}; judged {verdict}{by}: {judgment['reason']}"
-
-
-def _figures(pair: Mapping[str, Any]) -> str:
-    text = pair["term"]
-    brief = text if len(text) <= 60 else f"{text[:57]}..."
-    return (
-        f"{pair['protected']}: {pair['association']:.4f}, {pair['influence']:.4f} for {brief} "
-        f"({pair['id']})"
-    )
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not a finite number")
-    return number
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError("it has an entry twice")
-    return content
+def _listed(items: tuple[object, ...]) -> list[str]:
+    more = len(items) - MAX_LISTED
+    return [f"  {item}" for item in items[:MAX_LISTED]] + [f"  and {more:,} more"] * (more > 0)

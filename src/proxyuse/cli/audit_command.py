@@ -12,12 +12,13 @@ from typing import Any
 from msgspec.structs import asdict, astuple, replace
 
 from proxyuse.auditing import Audit, audit
-from proxyuse.certificate.certificate import certify
 from proxyuse.cli.data_files import LoadedData, load_data
 from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, refuse_repeated, values_in
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
+from proxyuse.data.table import Table
 from proxyuse.errors import DataError, FileError
+from proxyuse.io.reading import no_column
 from proxyuse.io.writing import check_writable, make_folder, written
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
@@ -41,6 +42,7 @@ from proxyuse.report.result import AuditResult
 from proxyuse.report.saved import as_text
 from proxyuse.report.standing import exit_code
 from proxyuse.settings import AuditKeywords, Threshold
+from proxyuse.verification.certify import certify
 
 
 def run(options: argparse.Namespace) -> int:
@@ -206,6 +208,7 @@ def model_inputs(
     in order, except the protected attributes, the target, the weights and the key.
     """
     if isinstance(model, Program) or is_named(model):
+        _check_columns(model, data)
         return data.frame, data.protected, data.weights
     excluded = {*(options.protected or ()), options.target, options.weights, options.key}
     X = data.frame[[name for name in data.frame.columns if name not in excluded]]
@@ -222,6 +225,17 @@ def model_inputs(
         for name, source in data.protected.items()
     }
     return X, protected, None if data.weights is None else columns[data.weights]
+
+
+def _check_columns(model: Any, data: LoadedData) -> None:
+    """Raise an error if the data file lacks a column that the model reads."""
+    is_program = isinstance(model, Program)
+    names = model.variables if is_program else input_names(model, None)
+    table = Table.of(data.frame, names)
+    for name in names:
+        if name not in table:
+            subject = "program" if is_program else type(model).__name__
+            raise no_column(data.paths[0], name, table.names, f"read by the {subject}")
 
 
 def check_rows(n_rows: int, project: Project) -> None:

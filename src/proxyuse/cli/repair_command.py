@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 
 from proxyuse.auditing import Audit, audit
-from proxyuse.certificate.certificate import certify
 from proxyuse.cli.audit_command import (
     about,
     audit_keywords,
@@ -55,6 +54,7 @@ from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.standing import repair_exit_code
 from proxyuse.settings import RepairKeywords, Threshold
+from proxyuse.verification.certify import certify
 
 BUDGETS = {
     "quick": SearchBudget(orders=1, programs=0, branches=1, undo=0),
@@ -251,7 +251,7 @@ def _holdout(work: Work, needs_y: bool) -> Any:
     check_rows(len(frame), project)
     if project.options.target is not None and project.options.target not in frame.columns:
         raise FileError(f"{options.holdout} lacks the target column {project.options.target!r}")
-    rows = replace(work.data, frame=frame, protected={}, weights=None)
+    rows = replace(work.data, frame=frame, protected={}, weights=None, paths=(options.holdout,))
     X, _, _ = model_inputs(
         work.model.model,
         rows,

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from proxyuse.certificate.certificate import Certificate
-from proxyuse.certificate.verification import Verification, verify
 from proxyuse.cli.audit_command import model_inputs
 from proxyuse.cli.data_files import load_data
 from proxyuse.cli.declared_options import OPTIONS, values_in
@@ -23,6 +22,7 @@ from proxyuse.models.files import load_model
 from proxyuse.models.native_categories import text_columns
 from proxyuse.program import Program
 from proxyuse.project_settings import ProjectOptions
+from proxyuse.verification.verify import verify
 
 NOT_VERIFIED = 1
 
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.json:
-        print_json(_document(result))
+        print_json(result.document)
     else:
         print_text(f"{certificate}\n\n{result}")
     return 0 if result.ok else NOT_VERIFIED
@@ -66,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _rows(path: Path, options: ProjectOptions, certificate: Certificate, model: object) -> Any:
     """Return the columns for the model, the protected attributes and the weights."""
-    names = tuple(z["column"] or z["name"] for z in certificate.content["protected"])
-    certified = certificate.content["data"]["weights"]
+    names = tuple(attribute.column or attribute.name for attribute in certificate.protected)
+    certified = certificate.data.weights
     weights = certified or options.weights_column
     data = load_data(
         path,
@@ -82,26 +82,9 @@ def _rows(path: Path, options: ProjectOptions, certificate: Certificate, model: 
     options = replace(options, protected=names, weights=weights)
     X, columns, mass = model_inputs(model, data, options)
     protected = {}
-    for z, values in zip(certificate.content["protected"], columns.values(), strict=True):
-        separate = z["column"] is None and isinstance(values, str)
-        protected[z["name"]] = data.frame[values] if separate else values
+    for attribute, values in zip(certificate.protected, columns.values(), strict=True):
+        separate = attribute.column is None and isinstance(values, str)
+        protected[attribute.name] = data.frame[values] if separate else values
     if certified is None and isinstance(mass, str):
         mass = data.frame[mass]
     return X, protected, mass
-
-
-def _document(result: Verification) -> dict[str, Any]:
-    return {
-        "verified": result.ok,
-        "hash": result.hash,
-        "checks": [
-            {
-                "name": check.name,
-                "ok": check.ok,
-                "message": check.message,
-                "differences": [str(item) for item in check.differences],
-            }
-            for check in result.checks
-        ],
-        "stated": list(result.stated),
-    }

@@ -42,7 +42,7 @@ class InvalidValue(Exception):
         self.path = path
 
 
-def typed(value: object, target: type[T]) -> T:
+def typed(value: object, target: type[T], *, every_key: bool = False) -> T:
     """Convert dicts, lists and scalars to a type.
 
     Parameters
@@ -50,6 +50,7 @@ def typed(value: object, target: type[T]) -> T:
     value : the data, as a YAML, TOML or JSON reader returns it.
     target : a msgspec Struct. A ValueError from its ``__post_init__`` is reported as written. To
         replace the description of a type in messages, set ``Meta(extra={"expected": ...})``.
+    every_key : whether keys are required even if their fields have defaults.
 
     Raises
     ------
@@ -76,7 +77,7 @@ def typed(value: object, target: type[T]) -> T:
         result = msgspec.convert(value, target)
     except msgspec.ValidationError as error:
         raise _explained(error, value, target) from None
-    _check_patterns(value, target)
+    _check_texts_and_keys(value, target, every_key=every_key)
     return result
 
 
@@ -105,15 +106,15 @@ def shown(value: object) -> str:
     return _shortened(json.dumps(value, default=str))
 
 
-def path_text(path: Path) -> str:
-    """Write a path as text; indexes count from 1.
+def path_text(path: Path, first: int = 1) -> str:
+    """Write a path as text; `first` is the index of the first item of a list.
 
     Examples
     --------
     >>> path_text(("rules", 0, "when", "term"))
     'rules[1].when.term'
     """
-    text = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
+    text = "".join(f"[{step + first}]" if isinstance(step, int) else f".{step}" for step in path)
     return _shortened(text.removeprefix(".") if text.isprintable() else repr(text[1:]))
 
 
@@ -141,16 +142,34 @@ def _members(kind: inspect.Type, outer: _Member | None = None) -> list[_Member]:
     return [_Member(kind) if outer is None else outer._replace(kind=kind)]
 
 
-def _fields(kind: inspect.Type) -> tuple[inspect.Field, ...]:
-    """Return the fields of the struct among the members of a type."""
-    structs = [one.kind for one in _members(kind) if isinstance(one.kind, inspect.StructType)]
-    return structs[0].fields if structs else ()
+def _structs(kind: inspect.Type) -> list[inspect.StructType]:
+    return [one.kind for one in _members(kind) if isinstance(one.kind, inspect.StructType)]
 
 
-def _inner(kind: inspect.Type, step: str | int) -> inspect.Type | None:
-    """Return the type of a field, or of the items of a list."""
+def _struct(kind: inspect.Type, value: object) -> inspect.StructType | None:
+    """Return the struct among the members of a type; of several, the one that the value names."""
+    structs = _structs(kind)
+    if len(structs) > 1 and isinstance(value, dict):
+        structs.sort(key=lambda one: one.tag_field is None or value.get(one.tag_field) != one.tag)
+    return structs[0] if structs else None
+
+
+def _keys(struct: inspect.StructType | None) -> list[str]:
+    if struct is None:
+        return []
+    tag = [] if struct.tag_field is None else [struct.tag_field]
+    return tag + [field.encode_name for field in struct.fields]
+
+
+def _inner(kind: inspect.Type, value: object, step: str | int) -> inspect.Type | None:
+    """Return the type of one item of a value of a type."""
     if isinstance(step, str):
-        return next((field.type for field in _fields(kind) if field.encode_name == step), None)
+        struct = _struct(kind, value)
+        if struct is None:
+            return None
+        if step == struct.tag_field:
+            return inspect.LiteralType(tuple(one.tag for one in _structs(kind)))
+        return next((field.type for field in struct.fields if field.encode_name == step), None)
     kinds = [one.kind for one in _members(kind)]
     lists = [one.item_type for one in kinds if isinstance(one, inspect.CollectionType)]
     return lists[0] if lists else None
@@ -166,25 +185,25 @@ def _explained(error: msgspec.ValidationError, value: Any, target: type) -> Inva
         return InvalidValue(path, str(error.__cause__))
     kind = inspect.type_info(target)
     for step in path:
-        inner = _inner(kind, step)
+        inner = _inner(kind, value, step)
         if inner is None:  # an unknown key that looks like the path of an error
             break
         value, kind = value[step], inner
     if unknown := _UNKNOWN.fullmatch(match["what"]):
         key = unknown["key"]
-        known = [field.encode_name for field in _fields(kind)]
+        known = _keys(_struct(kind, value))
         return InvalidValue((*path, key), f"unknown key; {suggestion(key, known)}")
     if missing := _MISSING.fullmatch(match["what"]):
         return InvalidValue(path, f"missing key {missing['key']!r}")
     return _unexpected(path, value, kind)
 
 
-def _check_patterns(value: object, target: type) -> None:
-    """Check the patterns of texts."""
+def _check_texts_and_keys(value: object, target: type, *, every_key: bool) -> None:
+    """Check the patterns of texts, and the presence of keys if `every_key` is set."""
     values: list[tuple[Path, Any, inspect.Type | None]] = [((), value, inspect.type_info(target))]
     while values:
         path, value, kind = values.pop()
-        if kind is None:
+        if kind is None or isinstance(kind, inspect.StrType):
             continue
         match value:
             case str():
@@ -192,10 +211,17 @@ def _check_patterns(value: object, target: type) -> None:
                 if patterns and not any(re.search(pattern, value) for pattern in patterns):
                     raise _unexpected(path, value, kind)
             case dict():
-                values += [((*path, key), inner, _inner(kind, key)) for key, inner in value.items()]
+                struct = _struct(kind, value)
+                if struct is None:
+                    continue
+                missing = [key for key in _keys(struct) if key not in value]
+                if missing and every_key:
+                    raise InvalidValue(path, f"missing key {missing[0]!r}")
+                fields = [(field.encode_name, field.type) for field in struct.fields]
+                values += [((*path, key), value[key], of) for key, of in fields if key in value]
             case list():
-                items = enumerate(value)
-                values += [((*path, index), item, _inner(kind, index)) for index, item in items]
+                of_items = _inner(kind, value, 0)
+                values += [((*path, index), item, of_items) for index, item in enumerate(value)]
 
 
 def _unexpected(path: Path, value: object, kind: inspect.Type) -> InvalidValue:
@@ -228,20 +254,27 @@ def _description(kind: inspect.Type) -> str:
             return f"one of {', '.join(words)}" if len(words) > 3 else " or ".join(words)
         case inspect.FloatType() | inspect.IntType():
             noun = "a number" if isinstance(kind, inspect.FloatType) else "an integer"
-            if kind.ge is None:
-                return noun
-            return (
-                f"{noun} of {kind.ge} or more"
-                if kind.le is None
-                else (f"{noun} from {kind.ge} to {kind.le}")
-            )
+            return f"{noun}{_bounds(kind)}"
         case inspect.StructType(fields=fields):
+            if kind.tag_field is not None:
+                return f"a mapping with the key {kind.tag_field}"
             return f"a mapping with the keys {', '.join(field.encode_name for field in fields)}"
         case inspect.CollectionType(min_length=min_length):
             return "a list with at least one item" if min_length else "a list"
         case inspect.StrType():
             return "text"
     return _DESCRIPTIONS.get(type(kind), type(kind).__name__)
+
+
+def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
+    match kind.ge, kind.gt, kind.le, kind.lt:
+        case low, None, None, None if low is not None:
+            return f" of {low} or more"
+        case low, None, high, None if low is not None:
+            return f" from {low} to {high}"
+        case None, low, None, high if low is not None and high is not None:
+            return f" above {low} and below {high}"
+    return ""
 
 
 _DESCRIPTIONS: dict[type, str] = {

@@ -11,7 +11,7 @@ A translator takes a fitted model and its input features. For a **model** it ret
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -26,6 +26,7 @@ from proxyuse.models.supported import SUPPORTED
 from proxyuse.models.translation import Translation
 from proxyuse.program import Program
 from proxyuse.settings import Decision
+from proxyuse.words import shortened
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -138,14 +139,37 @@ def translation_of(model: object, names: Sequence[str], *, opaque: bool = False)
 
 def _check_model(model: object) -> None:
     if isinstance(model, type):
-        raise TranslationError(f"{model.__name__} is a class; pass a fitted model of that class")
-    if isinstance(model, str | PurePath):
+        name = model.__name__
+        advice = "Program.parse(text)" if issubclass(model, Program) else f"{name}().fit(X, y)"
         raise TranslationError(
-            f"expected a model, got {str(model)!r}; to read a model file, use "
-            "pu.load_model(path).model; for a program as text, use pu.Program.parse(text)"
+            f"model: {name} is a class, not a fitted model; for example, pass {advice}"
         )
     if find(model) is None:
-        raise _unsupported(model, "")
+        raise _unsupported(model, "") if _looks_like_a_model(model) else _no_model(model)
+
+
+def _looks_like_a_model(value: object) -> bool:
+    return any(hasattr(value, method) for method in ("fit", "predict"))
+
+
+def _no_model(value: object) -> TranslationError:
+    """Return the error for a value that is no model of any library."""
+    got = "None" if value is None else type(value).__name__
+    if isinstance(value, str | PurePath):
+        got = shortened(repr(str(value)))
+        advice = (
+            "to read a model file, use pu.load_model(path).model; for a program as text, use "
+            "pu.Program.parse(text)"
+        )
+    elif isinstance(value, Mapping | Set | Sequence) and not isinstance(value, bytes):
+        advice = "pass a single model"
+    elif hasattr(value, "shape") or hasattr(value, "columns"):
+        advice = "pass the model first, then the data"
+    elif callable(value):
+        advice = "pass the model itself, because a function cannot be translated"
+    else:
+        advice = "for example, pass DecisionTreeClassifier().fit(X, y)"
+    return TranslationError(f"model: expected a fitted model or a program, got {got}; {advice}")
 
 
 def translate_part(model: object, inputs: Inputs) -> Translation:
@@ -196,11 +220,12 @@ def _output_names(transformer: Any, outputs: int | None) -> list[str] | None:
 
 def _unsupported(model: object, step: str, use: str = "") -> TranslationError:
     cls = type(model)
+    name = f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
     where = f" (step {step!r})" if step else ""
     families = ", ".join(dict.fromkeys(entry.family for entry in SUPPORTED.values()))
     alternative = ", or pass opaque=True and its outputs as columns" if use else ""
     return TranslationError(
-        f"cannot translate a {cls.__module__}.{cls.__qualname__}{where}{use}; supported: "
+        f"cannot translate a {name}{where}{use}; supported: "
         f"{families}, and programs. print(proxyuse.models.supported_table()) lists every class. "
         f"To add one, use proxyuse.models.register{alternative}"
     )

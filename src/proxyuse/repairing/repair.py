@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from proxyuse.auditing import Audit, examine
-from proxyuse.certificate.certificate import Certificate, certify
+from proxyuse.certificate.certificate import Certificate
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
 from proxyuse.hashes import program_hash
@@ -33,6 +33,7 @@ from proxyuse.repairing.search import RemovedViolation, RepairedProgram, Search,
 from proxyuse.repairing.utility import Utility, UtilityFunction
 from proxyuse.request import Request, request_for, with_defined_influence
 from proxyuse.settings import DELTA, EPSILON, AuditOptions, RepairKeywords
+from proxyuse.verification.certify import certify
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

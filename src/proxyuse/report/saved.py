@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -12,55 +10,42 @@ from typing import Any
 import msgspec
 
 from proxyuse.errors import FileError
-from proxyuse.io.reading import unreadable
+from proxyuse.io.json_files import DocumentFormat, json_text
 from proxyuse.report.result import AuditResult, answer_of
 from proxyuse.verdict import VerdictCounts
 
-MOST_BYTES = 1 << 30
-FORMAT, VERSION = "proxyuse audit", 1
+_FORMAT = DocumentFormat(
+    noun="the result of an audit",
+    marker="proxyuse audit",
+    version=1,
+    advice="write it with proxyuse audit --output",
+    max_bytes=1 << 30,
+)
 
 _ERROR = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?\Z", re.DOTALL)
 
 
 def as_text(result: object) -> str:
     """A result as JSON text; the same result gives the same text."""
-    plain = msgspec.to_builtins(result)
-    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates are escaped
+    return json_text(msgspec.to_builtins(result))
 
 
 def read_document(path: str | Path) -> AuditResult:
     """Read a result that `as_text` wrote; a `FileError` for anything else."""
-    path = Path(path)
-    again = "write it with proxyuse audit --output"
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise FileError(f"{path}: too large for the result of an audit; {again}")
-        content = json.loads(path.read_bytes(), parse_constant=_number, parse_float=_number)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not the result of an audit: not text; {again}") from None
-    except RecursionError:
-        raise FileError(f"{path}: not the result of an audit: nested too deeply; {again}") from None
-    except ValueError as error:
-        why = f"not JSON ({error})" if isinstance(error, json.JSONDecodeError) else error
-        raise FileError(f"{path}: not the result of an audit: {why}; {again}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileError(f'{path}: not the result of an audit: no "format": "{FORMAT}"; {again}')
-    version = content.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise FileError(
-            f"{path}: written in version {version} of the format by proxyuse "
-            f"{content.get('proxyuse')}; this proxyuse reads up to version {VERSION}; upgrade it"
-        )
+    content = _FORMAT.read(Path(path))
     try:
         result = decoded(content)
     except msgspec.ValidationError as error:
-        raise FileError(f"{path}: not the result of an audit: {readable(error)}; {again}") from None
+        raise _mismatch(path, readable(error)) from None
+    except RecursionError:
+        raise _mismatch(path, "nested too deeply") from None
     if mistake := _inconsistency(result):
-        raise FileError(f"{path}: not the result of an audit: {mistake}; {again}")
+        raise _mismatch(path, mistake)
     return result
+
+
+def _mismatch(path: str | Path, reason: str) -> FileError:
+    return FileError(f"{path}: {_FORMAT.mismatch(reason)}")
 
 
 def decoded(content: object) -> AuditResult:
@@ -126,10 +111,3 @@ def _verdicts_match(result: AuditResult) -> bool:
     return summary.verdicts == VerdictCounts.of(verdicts) and (
         summary.violations == VerdictCounts.of(violations)
     )
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not a finite number")
-    return number

@@ -19,8 +19,6 @@ from sklearn.metrics.cluster import expected_mutual_information
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.certificate.certificate import certify
-from proxyuse.certificate.verification import verify
 from proxyuse.data.population import Population
 from proxyuse.detect.candidates import Candidates
 from proxyuse.measure.association import chance
@@ -48,6 +46,8 @@ from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program
+from proxyuse.verification.certify import certify
+from proxyuse.verification.verify import verify
 from tests.forest_cases import forest_case
 from tests.strategies import Case, cases
 

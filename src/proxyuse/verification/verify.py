@@ -7,13 +7,21 @@ of the measures from the definition. Lists the statements that cannot be verifie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from proxyuse.auditing import Audit, audit
-from proxyuse.certificate.certificate import Certificate, mistake_in, read_content
-from proxyuse.certificate.claims import (
+from proxyuse.certificate.certificate import Certificate, CertifiedWitness
+from proxyuse.detect.decompositions import Decomposition
+from proxyuse.detect.progress import Clock, ProgressCallback
+from proxyuse.errors import Canceled, DataError, ProxyUseError
+from proxyuse.hashes import content_hash
+from proxyuse.judge.judgment import Oracle
+from proxyuse.measure.association.protocol import AssociationLike
+from proxyuse.program import Program
+from proxyuse.settings import Influence
+from proxyuse.verification.certify import unhashed
+from proxyuse.verification.claims import (
     Recorded,
     arguments,
     comparable,
@@ -24,83 +32,12 @@ from proxyuse.certificate.claims import (
     stated_only,
     weights_of,
 )
-from proxyuse.certificate.compare import Difference, differences
-from proxyuse.certificate.content import content_of
-from proxyuse.certificate.reference_check import Remeasured, remeasured
-from proxyuse.detect.decompositions import Decomposition
-from proxyuse.detect.progress import Clock, ProgressCallback
-from proxyuse.errors import Canceled, DataError, ProxyUseError
-from proxyuse.hashes import content_hash
-from proxyuse.judge.judgment import Oracle
-from proxyuse.measure.association.protocol import AssociationLike
-from proxyuse.program import Program
-from proxyuse.settings import Influence
+from proxyuse.verification.compare import Difference, differences
+from proxyuse.verification.reference_check import Remeasured, remeasured
+from proxyuse.verification.result import Check, Verification
 
 SAMPLE = 200
-_SHOWN = 5
-_STATUS = {True: "ok", False: "FAIL", None: "not checked"}
 _OTHER_SUBJECT = "the program or the rows differ from the certificate"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check of a verification.
-
-    Attributes
-    ----------
-    name : what is checked.
-    ok : whether it agrees with the certificate; None if it was not checked.
-    message : the outcome in words.
-    differences : the entries that differ from the certificate.
-    """
-
-    name: str
-    ok: bool | None
-    message: str
-    differences: tuple[Difference, ...] = ()
-
-    def __str__(self) -> str:
-        lines = [f"{_STATUS[self.ok]:11}  {self.name}: {self.message}"]
-        lines += [f"        {item}" for item in self.differences[:_SHOWN]]
-        if (more := len(self.differences) - _SHOWN) > 0:
-            lines.append(f"        and {more:,} more")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The result of verifying a certificate.
-
-    Attributes
-    ----------
-    checks : the checks, in order.
-    stated : statements that cannot be verified; only the hash covers them.
-    hash : the hash of the certificate. Compare it with the hash the author sent through another
-        channel.
-    """
-
-    checks: tuple[Check, ...]
-    stated: tuple[str, ...] = ()
-    hash: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether every check was made and agrees with the certificate."""
-        return all(check.ok for check in self.checks)
-
-    def __str__(self) -> str:
-        lines = [self._answer(), "", *map(str, self.checks)]
-        if self.stated:
-            lines += ["", "Stated, but not verifiable:", *(f"- {text}" for text in self.stated)]
-        return "\n".join([*lines, "", f"hash of the certificate {self.hash}"])
-
-    def _answer(self) -> str:
-        if self.ok:
-            return "Verified."
-        if any(check.ok is False for check in self.checks):
-            return "NOT verified."
-        missing = ", ".join(check.name for check in self.checks if check.ok is None)
-        return f"Not verified yet. Nothing contradicts the certificate; not checked: {missing}."
 
 
 def verify(
@@ -146,10 +83,9 @@ def verify(
     Examples
     --------
     >>> import proxyuse as pu
-    >>> from proxyuse.certificate.certificate import certify
     >>> data = {"height": [1, 2, 1, 2], "pregnant": [1, 1, 0, 0]}
     >>> program = pu.Program.parse("ite(height == 1, 'a', 'b')")
-    >>> certificate = certify(pu.audit(program, data, "pregnant"))
+    >>> certificate = pu.certify(pu.audit(program, data, "pregnant"))
     >>> verify(certificate, program, data).ok
     True
     >>> verify(certificate, pu.Program.parse("ite(height == 2, 'a', 'b')"), data).ok
@@ -158,21 +94,21 @@ def verify(
     _check_numbers(
         sample=(sample, 0), seed=(seed, 0), threads=(1 if threads is None else threads, 1)
     )
-    content = _content(certificate)
-    if mistake := mistake_in(content):
-        return Verification((Check("form", False, mistake),))
-    verifier = _Verifier(content, oracle, isinstance(model, Program))
-    if not verifier.covered():
-        return Verification(tuple(verifier.checks))
+    source = _source(certificate)
     try:
-        measure, loss = measures(content, association, influence)
+        checked = source if isinstance(source, Certificate) else Certificate.from_content(source)
+    except DataError as error:
+        return Verification((Check("form", False, str(error)),))
+    verifier = _Verifier(checked, oracle, isinstance(model, Program))
+    try:
+        measure, loss = measures(checked, association, influence)
         clock = Clock(progress)
         repeated = audit(
             model,
             X,
-            protected_of(content, X) if protected is None else protected,
-            weights=weights_of(content) if weights is None else weights,
-            **arguments(content, program=isinstance(model, Program)),
+            protected_of(checked, X) if protected is None else protected,
+            weights=weights_of(checked) if weights is None else weights,
+            **arguments(checked, program=isinstance(model, Program)),
             association=measure,
             influence=loss,
             threads=threads,
@@ -180,7 +116,7 @@ def verify(
         )
         verifier.compare(repeated)
         if original is not None:
-            verifier.original(original_difference(content, original, X, repeated))
+            verifier.original(original_difference(checked, original, X, repeated))
         if verifier.same_subject:
             recomputed = remeasured(
                 repeated,
@@ -197,17 +133,15 @@ def verify(
         raise
     except ProxyUseError as error:
         verifier.checks.append(Check("audit", False, f"it cannot be repeated: {error}"))
-    stated = stated_only(content, model, original)
-    return Verification(tuple(verifier.checks), stated, str(content["hash"]))
+    stated = stated_only(checked, model, original)
+    return Verification(tuple(verifier.checks), stated, checked.hash)
 
 
-def _content(certificate: object) -> Mapping[str, Any]:
+def _source(certificate: object) -> Certificate | Mapping[str, Any]:
     match certificate:
-        case Certificate(content):
-            return content
         case str() | Path():
-            return read_content(certificate)
-        case Mapping():
+            return Certificate.read(certificate)
+        case Certificate() | Mapping():
             return certificate
     raise DataError(
         "certificate: expected a Certificate or the path of its file, got "
@@ -236,46 +170,38 @@ _SUBJECT = ("program", "data")
 class _Verifier:
     """Collects the checks of one certificate."""
 
-    def __init__(self, content: Mapping[str, Any], oracle: Oracle | None, in_program: bool) -> None:
+    def __init__(self, certificate: Certificate, oracle: Oracle | None, in_program: bool) -> None:
         self.in_program = in_program  # whether the program includes the decision
-        self.content = content
-        self.checks: list[Check] = [Check("form", True, "a valid certificate")]
+        self.certificate = certificate
+        self.checks: list[Check] = [Check("form", True, "a valid certificate"), self._hash()]
         self.oracle = oracle
         self.same_subject = True
 
     @property
+    def _judged(self) -> list[CertifiedWitness]:
+        return [witness for witness in self.certificate.witnesses if witness.judgment is not None]
+
+    @property
     def _lacks_oracle(self) -> bool:
         """Whether the claim depends on judgments and the oracle is missing."""
-        judged = any(witness["judgment"] is not None for witness in self.content["witnesses"])
-        return bool(self.content["judged"]) and self.oracle is None and judged
+        return self.certificate.judged and self.oracle is None and bool(self._judged)
 
-    def covered(self) -> bool:
-        """Check the hash of the content; return False if it cannot be computed."""
-        try:
-            actual = content_hash(self.content)
-        except (TypeError, ValueError, RecursionError) as error:
-            self.checks.append(
-                Check("hash", False, f"it contains values that JSON does not allow: {error}")
-            )
-            return False
-        if actual == self.content["hash"]:
-            self.checks.append(Check("hash", True, "unchanged since it was created"))
-        else:
-            wrong = Difference("hash", self.content["hash"], actual)
-            text = "changed since it was created"
-            self.checks.append(Check("hash", False, text, (wrong,)))
-        return True
+    def _hash(self) -> Check:
+        """Check the hash of the content."""
+        actual = content_hash(self.certificate.content)
+        if actual == self.certificate.hash:
+            return Check("hash", True, "unchanged since it was created")
+        wrong = Difference("hash", self.certificate.hash, actual)
+        return Check("hash", False, "changed since it was created", (wrong,))
 
     def compare(self, audit: Audit) -> None:
         """Create a certificate of an audit with the same oracle, and compare the two."""
-        oracle: Oracle | None = self.oracle if self.content["judged"] else None
-        if self.content["judged"] and oracle is None:
-            oracle = Recorded(self.content)
-        decision = self.content["settings"]["decision"]
-        repeated = content_of(audit, oracle)
-        if self.in_program:
-            repeated["settings"]["decision"] = decision
-        expected, actual = comparable(self.content), comparable(repeated)
+        oracle: Oracle | None = self.oracle if self.certificate.judged else None
+        if self.certificate.judged and oracle is None:
+            oracle = Recorded(self.certificate)
+        settings = self.certificate.settings
+        repeated = unhashed(audit, oracle, settings.decision if self.in_program else None)
+        expected, actual = comparable(self.certificate), comparable(repeated)
         for name, about in _PARTS.items():
             if not self.same_subject and name not in _SUBJECT:
                 self.checks.append(Check(name, None, _OTHER_SUBJECT))
@@ -286,22 +212,21 @@ class _Verifier:
                 if not same_text(difference, audit.program.precision)
             )
             text = f"{'not ' * bool(wrong)}{about}"
-            if wrong and self.content["settings"]["sampling"] and name not in _SUBJECT:
+            if wrong and settings.sampling and name not in _SUBJECT:
                 text += " (influence was sampled, so the rows must be in the same order)"
             self.checks.append(Check(name, not wrong, text, wrong))
             if wrong and name in _SUBJECT:
                 self.same_subject = False
         if self._lacks_oracle and self.checks[-1].ok:
             self.checks[-1] = Check("judgments", None, self._unchecked())
-        if self.oracle is not None and not self.content["judged"]:
+        if self.oracle is not None and not self.certificate.judged:
             text = "not needed: the certificate was created without an oracle"
             self.checks.append(Check("oracle", True, text))
 
     def _unchecked(self) -> str:
-        judged = [w for w in self.content["witnesses"] if w["judgment"] is not None]
         return (
-            f"{len(judged)} of the remaining witnesses were judged; to verify the judgments, pass "
-            "the policy or the judgments"
+            f"{len(self._judged)} of the remaining witnesses were judged; to verify the judgments, "
+            "pass the policy or the judgments"
         )
 
     def original(self, differing: Difference | None) -> None:
@@ -312,7 +237,7 @@ class _Verifier:
 
     def strongest(self, audit: Audit) -> Sequence[Decomposition]:
         """Return the decompositions that are always recomputed."""
-        wanted = {pair["id"] for pair in self.content["front"]}
+        wanted = {computation.id for computation in self.certificate.front}
         known = [witness.decomposition for witness in audit.witnesses]
         wanted -= {decomposition.id for decomposition in known}
         return known + [d for d in audit.decompositions if wanted and d.id in wanted]

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from proxyuse.auditing import Audit
-from proxyuse.certificate.compare import Difference, close
 from proxyuse.data.population import Population, Protected
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.measure.association.measures.normalized_mutual_information import (
@@ -30,6 +29,7 @@ from proxyuse.measure.influence import (
 from proxyuse.measure.reference import Reference
 from proxyuse.measure.sample import Sample
 from proxyuse.settings import Influence
+from proxyuse.verification.compare import Difference, close
 
 SMALL = 2_000_000  # rows times decompositions up to which all are recomputed
 MAX_COST = 1_000_000_000  # about how many values the influences of a sample take

@@ -9,8 +9,11 @@ from typing import Any
 import msgspec
 
 from proxyuse.auditing import Audit
-from proxyuse.certificate.compare import NOTHING, Difference
-from proxyuse.certificate.recorded_settings import settings_from
+from proxyuse.certificate.certificate import (
+    ORIGINAL_HASH,
+    Certificate,
+    CertifiedJudgment,
+)
 from proxyuse.data.table import Table
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
@@ -25,32 +28,32 @@ from proxyuse.models.audited_model import audited_model
 from proxyuse.notes import NoteKind
 from proxyuse.program import Program
 from proxyuse.settings import Influence
+from proxyuse.verification.compare import NOTHING, Difference
 
-ORIGINAL = "original_program_hash"
 _JUDGED = ("judged", "violations", "claim")
 _ELSEWHERE = ("program", "data", "protected", "front", "witnesses", *_JUDGED)
 _UNCHECKED = ("hash", "proxyuse", "date", "repaired")
 
 
-def arguments(content: Mapping[str, Any], *, program: bool) -> dict[str, Any]:
+def arguments(certificate: Certificate, *, program: bool) -> dict[str, Any]:
     """Return the settings as keywords of `audit`. A program already includes its decision."""
-    settings = msgspec.structs.asdict(settings_from(content["settings"]))
+    settings = msgspec.structs.asdict(certificate.settings)
     return settings | {"decision": None} if program else settings
 
 
 def measures(
-    content: Mapping[str, Any], association: AssociationLike | None, influence: Influence | None
+    certificate: Certificate, association: AssociationLike | None, influence: Influence | None
 ) -> tuple[Association, Influence]:
     """Return the certified measures. The caller passes those that are not built in."""
-    own = built_in_association(content["measures"]["association"])
+    named = certificate.measures
+    own = built_in_association(named.association)
     measure = association_from(own if association is None else association)
     losses = INFLUENCES if influence is None else (influence,)
-    named = content["measures"]
-    loss = next((loss for loss in losses if loss.name == named["influence"]), None)
-    if measure.name != named["association"]:
-        raise _not_built_in("association", named["association"])
+    loss = next((loss for loss in losses if loss.name == named.influence), None)
+    if measure.name != named.association:
+        raise _not_built_in("association", named.association)
     if loss is None:
-        raise _not_built_in("influence", named["influence"])
+        raise _not_built_in("influence", named.influence)
     return measure, loss
 
 
@@ -60,14 +63,14 @@ def _not_built_in(kind: str, name: str) -> DataError:
     )
 
 
-def protected_of(content: Mapping[str, Any], X: object) -> dict[str, object]:
+def protected_of(certificate: Certificate, X: object) -> dict[str, object]:
     """Return the protected attributes as columns of the data.
 
     An attribute whose values were passed separately is expected under its own name.
     """
     attributes: dict[str, object] = {}
-    for z in content["protected"]:
-        name, column = z["name"], z["column"]
+    for attribute in certificate.protected:
+        name, column = attribute.name, attribute.column
         if column is None:
             table = Table.of(X)
             if name not in table:
@@ -81,28 +84,26 @@ def protected_of(content: Mapping[str, Any], X: object) -> dict[str, object]:
     return attributes
 
 
-def weights_of(content: Mapping[str, Any]) -> str | None:
+def weights_of(certificate: Certificate) -> str | None:
     """Return the column of the weights; None if there are none."""
-    data = content["data"]
-    if data["weights"] is None and data["weighted"]:
+    data = certificate.data
+    if data.weights is None and data.weighted:
         raise DataError("the weights are not a column of the data; pass them as weights")
-    name: str | None = data["weights"]
-    return name
+    return data.weights
 
 
-def comparable(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries that verification compares, by check.
+def comparable(certificate: Certificate) -> dict[str, Any]:
+    """Return the entries that verification compares, by check, as JSON values.
 
     Lists whose order has no meaning become mappings.
     """
+    content = certificate.content
     witnesses = {f"{w['protected']}/{w['id']}": w for w in content["witnesses"]}
     front: dict[str, list[Any]] = {}
     for pair in content["front"]:
         front.setdefault(pair["protected"], []).append(pair)
     detection = {
-        name: value
-        for name, value in content.items()
-        if name not in _UNCHECKED + _ELSEWHERE  # includes entries that someone added
+        name: value for name, value in content.items() if name not in _UNCHECKED + _ELSEWHERE
     }
     detection["notes"] = [n for n in detection["notes"] if n["kind"] != NoteKind.ROUNDED]
     return {
@@ -154,17 +155,21 @@ def _without_judgment(witness: Mapping[str, Any]) -> dict[str, Any]:
 class Recorded:
     """An oracle that repeats the judgments of a certificate."""
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        self._judgments = {(w["protected"], w["id"]): w["judgment"] for w in content["witnesses"]}
+    def __init__(self, certificate: Certificate) -> None:
+        self._judgments: dict[tuple[str, str], CertifiedJudgment | None] = {
+            (witness.protected, witness.id): witness.judgment for witness in certificate.witnesses
+        }
 
     def __call__(self, witness: Witness) -> Judgment | None:
         """Return the recorded judgment of a witness."""
         entry = self._judgments.get(witness.key)
-        return entry and Judgment(entry["appropriate"], entry["reason"], entry["by"])
+        if entry is None:
+            return None
+        return Judgment(entry.appropriate, entry.reason, entry.by)
 
 
 def original_difference(
-    content: Mapping[str, Any], original: object, X: object, audit: Audit
+    certificate: Certificate, original: object, X: object, audit: Audit
 ) -> Difference | None:
     """Return how the original program of a repair differs from the certified one, if it does."""
     decision = None if isinstance(original, Program) else audit.settings.decision
@@ -176,36 +181,36 @@ def original_difference(
     present = [column if kept is None else column.take(kept) for column in columns]
     complete = frozenset(column.name for column in present if not column.any_missing)
     actual = program_hash(program.without_missing(complete))
-    stated = (content["repaired"] or {}).get(ORIGINAL, NOTHING)
+    stated = (certificate.repaired or {}).get(ORIGINAL_HASH, NOTHING)
     if stated in (actual, program_hash(program)):
         return None
-    return Difference(f"repaired.{ORIGINAL}", stated, actual)
+    return Difference(f"repaired.{ORIGINAL_HASH}", stated, actual)
 
 
-def stated_only(content: Mapping[str, Any], model: object, original: object) -> tuple[str, ...]:
+def stated_only(certificate: Certificate, model: object, original: object) -> tuple[str, ...]:
     """Return the statements of a certificate that cannot be verified."""
-    statements = [f"created with proxyuse {content['proxyuse']}"]
-    if content["date"] is not None:
-        statements.append(f"dated {content['date']}")
-    decision = content["settings"]["decision"]
+    statements = [f"created with proxyuse {certificate.proxyuse}"]
+    if certificate.date is not None:
+        statements.append(f"dated {certificate.date}")
+    decision = certificate.settings.decision
     if decision is not None and isinstance(model, Program):
+        kind = type(decision).__struct_config__.tag
         statements.append(
-            f"the program includes the decision ({decision['kind']}); it was not translated from "
-            "the model"
+            f"the program includes the decision ({kind}); it was not translated from the model"
         )
-    statements += [n["text"] for n in content["notes"] if n["kind"] == NoteKind.ROUNDED]
-    if content["settings"]["sampling"] is not None:
+    statements += [note.text for note in certificate.notes if note.kind == NoteKind.ROUNDED]
+    if certificate.settings.sampling is not None:
         statements.append("influence is an estimate from sampled pairs of rows, not an exact value")
-    if built_in_association(content["measures"]["association"]) is None:
+    if built_in_association(certificate.measures.association) is None:
         statements.append("the association is a custom measure; only its name was compared")
-    if content["measures"]["influence"] not in {measure.name for measure in INFLUENCES}:
+    if certificate.measures.influence not in {measure.name for measure in INFLUENCES}:
         statements.append("the influence is a custom measure; only its name was compared")
-    if content["without_influence"]:
+    if certificate.without_influence:
         statements.append(
-            f"the influence of {content['without_influence']:,} decompositions was not measured, "
+            f"the influence of {certificate.without_influence:,} decompositions was not measured, "
             "because they cannot be witnesses; the strongest pairs exclude them"
         )
-    if content["repaired"] is not None:
+    if certificate.repaired is not None:
         known = " except the hash of the original program" if original is not None else ""
         statements.append(f"the entry 'repaired'{known}")
     return tuple(statements)

@@ -1,0 +1,1 @@
+"""Creates certificates from audits, and verifies certificates by repeating the audits."""
