@@ -206,12 +206,30 @@ class SumsInTestsNotSearched:
     kind: ClassVar[NoteKind] = NoteKind.SEARCHED
 
 
+Unmeasured = Literal[
+    "computations", "positions", "occurrence sets", "operand subsets", "influences", "variables"
+]
+"""What an audit can leave unsettled."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotSettled:
-    """Decompositions that were not measured; see `Audit.unsettled`."""
+    """Decompositions that were not settled and may be witnesses; see `Audit.unsettled`.
+
+    Attributes
+    ----------
+    what, number : what was not measured, and how many; an influence was estimated, but not
+        precisely enough to compare it with delta.
+    term : the term that they belong to.
+    positions, more : the first positions of the term, and whether there are others.
+    """
 
     kind: ClassVar[NoteKind] = NoteKind.UNSETTLED
-    text: str
+    what: Unmeasured
+    number: int
+    term: str
+    positions: tuple[str, ...]
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def content_of(
         "measures": {"association": association, "influence": influence},
         "settings": recorded(audit.settings),
         "complete": audit.complete,
-        "unsettled": [str(item) for item in audit.unsettled],
+        "unsettled": [note_sentence(item.note) for item in audit.unsettled],
         "notes": [
             {"kind": str(note.kind), "text": note_sentence(note)}
             for note in audit.notes

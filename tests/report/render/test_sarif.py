@@ -11,6 +11,7 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.report.document import document
+from proxyuse.report.findings.notes import note_sentence
 from proxyuse.report.render.sarif import audit_sarif, plain
 from proxyuse.report.saved import as_text, read_document
 from proxyuse.report.standing import exit_code
@@ -242,9 +243,10 @@ def test_what_is_not_settled_is_open():
     only = checked(found)
     assert found.unsettled
     assert [(r["ruleId"], r["kind"], r["message"]["text"]) for r in only["results"]] == [
-        ("not-settled", "open", f"Not settled: {item}.") for item in found.unsettled
+        ("not-settled", "open", f"Not settled: {note_sentence(item.note)}")
+        for item in found.unsettled
     ]
-    assert "were not measured" in only["results"][0]["message"]["text"]
+    assert "not measured" in only["results"][0]["message"]["text"]
     assert only["invocations"][0]["exitCode"] == 3
 
 

@@ -36,7 +36,7 @@ EXIT_CODES = {
 def not_settled(result: AuditResult) -> list[str]:
     """What was not settled, one sentence per item; what is not listed is counted."""
     listed, number = result.unsettled.listed, result.unsettled.count
-    sentences = [f"Not settled: {text}." for text in listed]
+    sentences = [f"Not settled: {text}" for text in listed]
     if number > len(listed):
         sentences.append(f"Not settled: {number - len(listed):,} more that the result omits.")
     if not sentences and not result.complete:
