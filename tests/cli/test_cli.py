@@ -230,7 +230,7 @@ def test_a_policy_decides_the_exit_code(folder, capsys):
     assert "vitamins are sold to all" in out
     Path("policy.yaml").write_text(POLICY.replace("allow", "deny"))
     out, _ = audit(*words, code=1, capsys=capsys)
-    assert "NOT appropriate" in out
+    assert "inappropriate" in out
     assert "'vitamins'" in out
     Path("policy.yaml").write_text("rules: 3")
     _, err = audit(*words, code=2, capsys=capsys)

@@ -66,7 +66,7 @@ def test_reason_and_rule_are_told():
     guard = next(w for w in found.witnesses if w.size == 3)
     (witness,) = witnesses_of(found, guard.id)
     told = witness_text(found, witness)
-    assert "Judged NOT appropriate by rule 'rest': names the pregnant" in told
+    assert "Judged inappropriate by rule 'rest': names the pregnant" in told
     assert "1 of 3 witnesses" in audit_markdown(found)
 
 

@@ -24,6 +24,7 @@ from proxyuse.io.reading import unreadable
 from proxyuse.io.writing import written
 from proxyuse.judge.judgment import Oracle
 from proxyuse.notes import NoteKind
+from proxyuse.report.findings.witness import decision
 
 MAX_BYTES = 1 << 28
 _SHOWN = 10
@@ -236,7 +237,7 @@ def _judged(witness: Mapping[str, Any]) -> str:
     judgment = witness["judgment"]
     if judgment is None:
         return f"{_figures(witness)}; not judged"
-    verdict = "appropriate" if judgment["appropriate"] else "NOT appropriate"
+    verdict = decision(judgment["appropriate"])
     by = f" by {judgment['by']}" if judgment["by"] else ""
     return f"{_figures(witness)}; judged {verdict}{by}: {judgment['reason']}"
 

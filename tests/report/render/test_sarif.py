@@ -164,7 +164,7 @@ def test_each_witness_is_an_error_that_nobody_judged():
     assert first["message"]["text"].startswith(
         "The model uses a proxy for pregnant. The model reads `vitamins`."
     )
-    assert "Nobody has judged" in first["message"]["text"]
+    assert "Not judged yet." in first["message"]["text"]
     assert first["properties"]["association"] == 1.0
     assert first["properties"]["thresholds"] == {"epsilon": 0.1, "delta": 0.05}
 
@@ -224,7 +224,7 @@ def test_what_was_judged_appropriate_is_suppressed_with_the_reason():
         }
     ]
     said = next(r for r in results if r["properties"]["term"] == "vitamins == 1")
-    assert "Judged NOT appropriate: no" in said["message"]["text"]
+    assert "Judged inappropriate: no" in said["message"]["text"]
 
 
 def test_what_statistics_do_not_confirm_is_a_warning():

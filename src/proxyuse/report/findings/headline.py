@@ -9,6 +9,7 @@ from proxyuse.report.result import AuditResult, Space, Thresholds
 from proxyuse.words import count, listed
 
 INCOMPLETE = "the search is incomplete"
+NOT_ANALYZED = "Some parts of the model were not analyzed and may contain a witness; see the notes."
 CONFIRMED_ONLY = "Only confirmed violations count for the exit code."
 
 

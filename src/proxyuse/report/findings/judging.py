@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proxyuse.report.findings.witness import measured
+from proxyuse.report.findings.witness import decision, measured
 from proxyuse.report.result import Witness
 from proxyuse.words import percent
 
@@ -50,7 +50,7 @@ def just_missing(protected: str) -> str:
 
 def decided(appropriate: bool, by: str, reason: str) -> str:
     """An earlier judgment."""
-    return f"{'appropriate' if appropriate else 'NOT appropriate'}, by {by}: {reason}"
+    return f"{decision(appropriate)}, by {by}: {reason}"
 
 
 def then_and_now(

@@ -55,6 +55,19 @@ def removed_judgment(removed: Removed) -> str:
     return f"judged inappropriate{by}: {removed.reason}"
 
 
+REMOVED_WITH_OTHER = "Removed: it was part of a computation that was replaced with a constant."
+PARTLY_REPLACED = "Part of it was replaced with a constant. The rest is not a violation."
+NO_LONGER_VIOLATION = "Unchanged. After the other steps it is no longer a violation."
+
+
+def search_limits(programs: int, constants: int) -> str:
+    """How far the search for a repair went."""
+    return (
+        f"The search was limited to {programs:,} partly repaired programs and {constants:,} "
+        "constants per expression. A better repair may exist."
+    )
+
+
 def constant_program(constant: str, style: Style = TEXT) -> str:
     """That the whole program became a constant."""
     value = style.code(shortened(constant, MOST_TERM))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
+from proxyuse.report.findings.glossary import DEFINITIONS
 from proxyuse.report.render.html.page import page_text
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
 from tests.report.render.html.test_page import hostile_page, people, small_audit
@@ -60,7 +61,7 @@ def test_a_number_tells_its_meaning(opened: Opened, report: str) -> None:
     assert not meaning.is_visible()
     page.locator(".figures .n[popovertarget=about-association]").first.click()
     assert meaning.is_visible()
-    assert "another name for the protected attribute" in meaning.inner_text()
+    assert DEFINITIONS["Association"] in meaning.inner_text()
     page.keyboard.press("Escape")
     assert not meaning.is_visible()
 
