@@ -424,6 +424,6 @@ def _pairs(options: Iterable[Option], text: str) -> dict[str, Any]:
             keys = ", ".join(option.key for option in options)
             raise DataError(f"expected KEY=VALUE, got {item.strip()!r}; keys: {keys}")
         if key in values:
-            raise DataError(f"{key}: given twice; pass one value")
+            raise DataError(f"{key}: occurs twice; pass one value")
         values[key] = _number(value)
     return from_table(options, values)

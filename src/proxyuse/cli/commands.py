@@ -104,7 +104,7 @@ COMMANDS = {
         "exit codes: 0 verified, 1 not verified, 2 usage error",
     ),
     "datasets": (
-        "list the bundled data sets, or write one as CSV",
+        "list the bundled datasets, or write one as CSV",
         "",
         "examples:\n  proxyuse datasets\n  proxyuse datasets adult --output adult.csv",
     ),
