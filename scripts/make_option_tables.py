@@ -106,7 +106,7 @@ def _title(target: str) -> str:
     """Return the title of a page, or of a section of it."""
     file, _, anchor = target.partition("#")
     text = (DOCS / file).read_text("utf-8")
-    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    titles: list[str] = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     sections = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-"): title for title in titles}
     return sections[anchor] if anchor else titles[0]
 

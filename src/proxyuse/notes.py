@@ -62,7 +62,7 @@ class ZeroWeight:
 
 @dataclass(frozen=True, slots=True)
 class MissingDropped:
-    """Rows without a value of some protected attributes were dropped."""
+    """Rows without a value for some protected attributes were dropped."""
 
     kind: ClassVar[NoteKind] = NoteKind.DROPPED
     attributes: tuple[str, ...]
@@ -134,7 +134,7 @@ class MethodsUsed:
 
 @dataclass(frozen=True, slots=True)
 class InfluencesDrawn:
-    """Some influences were estimated from drawn pairs of rows, with this error at most."""
+    """Some influences were estimated from random pairs of rows, with this error at most."""
 
     kind: ClassVar[NoteKind] = NoteKind.DRAWN
     number: int
@@ -144,7 +144,7 @@ class InfluencesDrawn:
 
 @dataclass(frozen=True, slots=True)
 class VariableDrawn:
-    """The influence of one variable was estimated from drawn pairs of rows."""
+    """The influence of one variable was estimated from random pairs of rows."""
 
     kind: ClassVar[NoteKind] = NoteKind.DRAWN
     term: str

@@ -1,8 +1,8 @@
 """Options: how they are declared, checked, documented and read from files and command lines.
 
-An option is a field of a subclass of `Options`. Its type, its bounds and its help text stand in the
-annotation, its default behind it. The declarations are in `settings`; this module knows none of
-them by name.
+An option is a field of a subclass of `Options`. Its annotation states its type, bounds and help
+text; its value is the default. The declarations are in `settings`; this module knows none of them
+by name.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Budget(Options, frozen=True):
 
 
 class Sampling(Options, frozen=True):
-    """Estimate influence from randomly drawn pairs of rows instead of all pairs.
+    """Estimate influence from random pairs of rows instead of all pairs.
 
     The estimate for one decomposition is within `alpha` of the exact value with probability at
     least ``1 - beta`` (Hoeffding). For m decompositions at once, use ``beta / m``.

@@ -192,7 +192,7 @@ def test_a_page_tells_what_it_takes_to_decide(judge):
 
 def test_smaller_computations_inside_are_listed_with_what_was_said_of_them(judge):
     out = judge(*BY, answers="a\nfor pay\n" + "s\n" * 20, code=1)
-    found = re.findall(r"^Inside it\n(.*?)\n\n", out, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^Inside this computation\n(.*?)\n\n", out, re.MULTILINE | re.DOTALL)
     assert any("yes, appropriate" in text and "score" in text for text in found)
     assert any("yes, not judged" in text for text in found)
 
@@ -205,7 +205,7 @@ def test_near_misses_are_told_apart_from_witnesses(folder, judge):
     epsilon = (strength["score > 45"] + strength["score > 35"]) / 2
     assert 0.8 * epsilon < strength["score > 35"] < epsilon
     out = judge("--model", "near.txt", "--epsilon", epsilon, *BY, answers="s\n" * 20, code=1)
-    near = re.findall(r"within a fifth of the thresholds\n(.*?)\n\n", out, re.DOTALL)
+    near = re.findall(r"within 20% of the thresholds\n(.*?)\n\n", out, re.DOTALL)
     assert near
     assert all("score > 35" in text for text in near)
     assert not any("score > 45" in text for text in near)
@@ -292,7 +292,7 @@ def test_an_estimate_is_called_one(monkeypatch):
     monkeypatch.setattr(influence_by_group, "MOST_WORK", 0)
     found = copied(pu.audit(pu.Program.parse("ite(score > 45, 1, 0)"), PEOPLE, "married"))
     page = Pages(found, document(found)).page(found.witnesses[0], "1 of 1")
-    assert "Estimated from 1,000 drawn pairs" in page
+    assert "Estimated from 1,000 random pairs" in page
     assert "4.3 percentage points" in " ".join(page.split())
 
 

@@ -102,7 +102,7 @@ def test_an_audit_finds_the_same_witnesses_with_estimates() -> None:
     ):
         if not np.isnan(influence):
             assert abs(influence - counted[tuple(sites)]) <= error + 1e-12
-    assert any("drawn pairs" in text for text in estimated.note_sentences())
+    assert any("random pairs" in text for text in estimated.note_sentences())
 
 
 @pytest.mark.usefixtures("no_exact_work")

@@ -19,7 +19,7 @@ def test_a_column_named_like_a_count_is_printed_as_it_is():
     data = {"x": [0, 1] * 20, name: [None, None, *["a", "b"] * 19]}
     audit = pu.audit(pu.Program.parse("x"), data, name, 0, 0, missing_protected="drop")
     (note,) = (note for note in document(audit).notes if note.kind == "dropped")
-    assert note.text == "Dropped fewer than 5 rows without a value of '2 rows'."
+    assert note.text == "Dropped fewer than 5 rows without a value for '2 rows'."
     assert "a proxy for 2 rows" in audit_text(document(audit))
 
 

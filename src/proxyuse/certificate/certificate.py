@@ -1,4 +1,4 @@
-"""A certificate: the result of an audit of one program on one data set, as a file.
+"""A certificate: the result of an audit of one program on one dataset, as a file.
 
 `verification.verify` checks it.
 """
@@ -33,7 +33,7 @@ _AGAIN = "ask the author for a new copy"
 
 @dataclass(frozen=True)
 class Certificate:
-    """The result of an audit of one program on one data set, with a hash of the content.
+    """The result of an audit of one program on one dataset, with a hash of the content.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Certificate:
     >>> certificate.violations, certificate.complete
     (3, True)
     >>> print(certificate.content["claim"])
-    A complete search finds 3 violations and 3 witnesses with association of at least 0.1 and
+    A complete search finds 3 violations and 3 witnesses with an association of at least 0.1 and
     influence above 0.05.
     """
 
@@ -118,7 +118,7 @@ def certify(
     >>> data = {"height": [1, 2, 1, 2], "pregnant": [1, 1, 0, 0]}
     >>> audit = pu.audit(pu.Program.parse("ite(height == 1, 'a', 'b')"), data, "pregnant")
     >>> print(certify(audit).content["claim"])
-    A complete search finds no violations and no witnesses with association of at least 0.1 and
+    A complete search finds no violations and no witnesses with an association of at least 0.1 and
     influence above 0.05.
     """
     if any(note.kind is NoteKind.TIME_LIMIT for note in audit.notes):

@@ -91,7 +91,7 @@ def _claim(violations: int, witnesses: int, audit: Audit) -> str:
     ]
     listed = "; those judged appropriate are listed" if witnesses > violations else ""
     return (
-        f"{search} finds {' and '.join(counted)} with association of at least "
+        f"{search} finds {' and '.join(counted)} with an association of at least "
         f"{float(audit.epsilon)!r} and influence above {float(audit.delta)!r}{listed}."
     )
 

@@ -69,7 +69,7 @@ def detect(
     as unsettled.
 
     `known` holds associations from other programs on the same population, by the digest of the
-    computation, and new ones are added to it. If it is given, only computations that can be
+    computation, and new ones are added to it. If it is passed, only computations that can be
     witnesses are listed.
     """
     detector = _Detector(

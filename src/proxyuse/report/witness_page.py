@@ -64,7 +64,7 @@ class Pages:
     >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> pages = Pages(audit, document(audit))
     >>> page = pages.page(audit.witnesses[1], "Witness 2 of 3")
-    >>> "The model tests `vitamins == 1`." in page, "Inside it" in page
+    >>> "The model tests `vitamins == 1`." in page, "Inside this computation" in page
     (True, True)
     >>> pages.whole_term(audit.witnesses[1])
     'vitamins == 1'
@@ -176,7 +176,7 @@ class Pages:
             for inner in found[:MOST_INSIDE]
         ]
         heads = ["association", "influence", "is a witness", "computation"]
-        return ["", "Inside it", *text_table(heads, rows), *_more(found, MOST_INSIDE)]
+        return ["", "Inside this computation", *text_table(heads, rows), *_more(found, MOST_INSIDE)]
 
     def _smaller(self, witness: Witness) -> list[Decomposition]:
         """The computations inside a witness, strongest first, one per term."""

@@ -136,7 +136,7 @@ def test_a_repair():
     assert "Repaired " in shown.text
     assert shown.rows[0][:2] == ["replacement", "reason"] or "whole program" in shown.text
     assert "agreement 1.0000 before" in shown.text
-    assert "The model still uses anything below these thresholds." in shown.text
+    assert "The model may still use computations below these thresholds." in shown.text
 
 
 def test_nothing_to_repair():

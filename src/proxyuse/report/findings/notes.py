@@ -30,7 +30,7 @@ def note_sentence(note: n.Note, min_cell: int = 1) -> str:
             return f"Dropped {rows(number)} of weight 0."
         case n.MissingDropped(attributes, number):
             names = " or ".join(map(repr, attributes))
-            return f"Dropped {rows(number)} without a value of {names}."
+            return f"Dropped {rows(number)} without a value for {names}."
         case n.MissingCounted(attribute, number):
             return f"{attribute!r} is missing in {rows(number)}. Missing counts as a value."
         case n.ExplicitUse(attribute):
@@ -121,17 +121,17 @@ def _search_sentence(
                 f"once with probability at least {max(0.0, 1 - number * beta):.4g}."
             )
         case n.MethodsUsed(methods):
-            used = ", ".join(f"{number:,} {method}" for method, number in methods)
-            return f"How influence was computed: {used}."
+            used = ", ".join(f"{number:,} times {method}" for method, number in methods)
+            return f"Influence was computed {used}."
         case n.InfluencesDrawn(number, error, beta):
             return (
-                f"The influence of {count(number, 'decomposition')} was estimated from drawn pairs "
+                f"The influence of {count(number, 'decomposition')} was estimated from random pairs "
                 f"of rows. Each estimate is within {error:.4f} of the exact value with probability "
                 f"{1 - beta:g}."
             )
         case n.VariableDrawn(term, pairs, influence, error, beta):
             return (
-                f"The influence of `{term}` was estimated from {pairs:,} drawn pairs of rows: "
+                f"The influence of `{term}` was estimated from {pairs:,} random pairs of rows: "
                 f"{influence:.4f}, within {error:.4f} with probability {1 - beta:g}."
             )
         case n.NotListed("occurrence sets", term, number):

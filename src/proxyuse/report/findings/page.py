@@ -19,8 +19,8 @@ COMPARED = (
 GROUPS_NOT_COMPUTED = "Not computed here because it takes too long. `proxyuse judge` shows it."
 TREE_SHOWN = "The decision tree that contains the computation, which is highlighted."
 REPRODUCE = (
-    "The same model, rows and settings give the same figures. This command repeats the audit, "
-    "without judgments and statistical tests:"
+    "The same model, rows and settings give the same figures. This command repeats the audit. It "
+    "omits judgments, and the options of statistical tests:"
 )
 CERTIFY = (
     "To get a certificate that others can check with `proxyuse verify`, add `--certificate FILE`."
@@ -113,7 +113,7 @@ def more_lines(number: int) -> str:
 
 
 def evaluated_if(first: bool) -> str:
-    """The line above the conditions on the way to a position."""
+    """The line above the conditions on the path to a position."""
     return "The model evaluates it if:" if first else "Another occurrence is evaluated if:"
 
 

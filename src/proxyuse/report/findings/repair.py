@@ -107,11 +107,12 @@ def limits(result: RepairResult) -> str:
     bounds, remaining = result.thresholds, result.witnesses_left
     judged = ""
     if remaining:
-        judged = f" {count(remaining, 'witness', 'witnesses')} judged appropriate remain."
+        verb = "remains" if remaining == 1 else "remain"
+        judged = f" {count(remaining, 'witness', 'witnesses')} judged appropriate {verb}."
     return (
         f"Searched {count(result.rows, 'row')} for an association of at least {bounds.epsilon:g} "
-        f"and an influence above {bounds.delta:g}.{judged} The model still uses anything below "
-        "these thresholds."
+        f"and an influence above {bounds.delta:g}.{judged} The model may still use computations "
+        "below these thresholds."
     )
 
 
@@ -121,7 +122,7 @@ def written_files(written: Mapping[str, Any]) -> list[str]:
     if model := written.get("model"):
         lines.append(f"{model['file']}: {_model(model)}")
         lines.append(
-            "the file was loaded again: it predicts the same on every row, and an audit of it "
+            "the file was loaded again: it makes the same predictions, and an audit of it "
             "finds no violation"
         )
     contents = {

@@ -223,5 +223,5 @@ def bounds_lines(
         lines.append(f"  bounds     {low:.4f} and {high:.4f}, {sure}")
     if measure == "association" and validity.corrected_association is not None:
         corrected = validity.corrected_association
-        lines.append(f"  corrected  {corrected:.4f} after removing what chance adds in a sample")
+        lines.append(f"  corrected  {corrected:.4f} after correction for sampling bias")
     return lines

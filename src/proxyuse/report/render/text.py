@@ -179,7 +179,9 @@ def witnesses_of(result: AuditResult, prefix: str) -> list[Witness]:
         raise FileError(f"none of the {total} has an id that starts with {prefix!r}")
     ids = {witness.id for witness in matching}
     if len(ids) > 1:
-        raise FileError(f"{len(ids)} witnesses have ids that start with {prefix!r}; give more")
+        raise FileError(
+            f"{len(ids)} witnesses have ids that start with {prefix!r}; pass a longer prefix"
+        )
     return matching
 
 
