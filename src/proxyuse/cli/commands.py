@@ -67,8 +67,8 @@ incomplete"""
 COMMANDS = {
     "demo": (
         "train a model on census data and audit it",
-        "Train a model on census data without marital status, and search it for proxies of marital\n"
-        "status.",
+        "Train a model on census data without marital status, and search it for proxies of\n"
+        "marital status.",
         "examples:\n  proxyuse demo\n"
         "  proxyuse demo --files demo   keep the model and the data for your own audits",
     ),
@@ -90,8 +90,8 @@ COMMANDS = {
         "compare two results and list new, removed and stronger witnesses",
         "",
         "examples:\n  proxyuse diff released.json retrained.json\n"
-        "exit codes: 0 no new witnesses, 1 new witnesses, 2 usage error, 3 no new witnesses, but the\n"
-        "search is incomplete",
+        "exit codes: 0 no new witnesses, 1 new witnesses, 2 usage error, 3 no new witnesses, but\n"
+        "the search is incomplete",
     ),
     "verify": (
         "check a certificate against the model and the data",

@@ -161,7 +161,7 @@ def _add_trust(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--trust-pickle",
         action="store_true",
-        help="Load a pickle or joblib file. Such a file can run any code; load only files you trust.",
+        help="Load a pickle or joblib file. It can run any code, so load only files you trust.",
     )
     group.add_argument("--quiet", action="store_true", help="Do not show progress.")
 

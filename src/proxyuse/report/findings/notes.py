@@ -125,9 +125,9 @@ def _search_sentence(
             return f"Influence was computed {used}."
         case n.InfluencesDrawn(number, error, beta):
             return (
-                f"The influence of {count(number, 'decomposition')} was estimated from random pairs "
-                f"of rows. Each estimate is within {error:.4f} of the exact value with probability "
-                f"{1 - beta:g}."
+                f"The influence of {count(number, 'decomposition')} was estimated from random "
+                f"pairs of rows. Each estimate is within {error:.4f} of the exact value with "
+                f"probability {1 - beta:g}."
             )
         case n.VariableDrawn(term, pairs, influence, error, beta):
             return (

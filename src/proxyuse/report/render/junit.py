@@ -17,7 +17,7 @@ from proxyuse.report.findings.headline import headline
 from proxyuse.report.findings.witness import all_sentences, judged, more_related, summary
 from proxyuse.report.result import AuditResult, Witness
 from proxyuse.report.standing import Standing, standing
-from proxyuse.words import count, one_line, shortened
+from proxyuse.words import one_line, shortened
 
 MOST_NAME = 200
 

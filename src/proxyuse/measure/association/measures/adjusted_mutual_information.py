@@ -62,7 +62,8 @@ class AdjustedMutualInformation:
     def __post_init__(self) -> None:
         if self.normalizer not in get_args(Normalizer):
             raise DataError(
-                f"normalizer: expected one of {', '.join(get_args(Normalizer))}, got {self.normalizer!r}"
+                f"normalizer: expected one of {', '.join(get_args(Normalizer))}, "
+                f"got {self.normalizer!r}"
             )
         ratio = self.rows_per_mass
         if ratio is not None and not _is_positive(ratio):

@@ -4,8 +4,8 @@ The templates escape all text. This module does the rest. Invisible characters b
 that two names that look equal are equal. A name is isolated from the text around it, so that
 right-to-left text does not reorder the sentence. Long text is cut.
 
-Our own sentences mark isolated names, computations, figures and links with control characters. `visible`
-removes these from untrusted text, and the filter `words` turns them into elements.
+Our own sentences mark isolated names, computations, figures and links with control characters.
+`visible` removes these from untrusted text, and the filter `words` turns them into elements.
 """
 
 from __future__ import annotations
