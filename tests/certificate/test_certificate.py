@@ -178,8 +178,8 @@ def leaves(value, path=()):
         for name, inner in value.items():
             yield from leaves(inner, (*path, name))
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from leaves(inner, (*path, place))
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*path, index))
     else:
         yield path, value
 
@@ -265,9 +265,9 @@ def test_an_exact_influence_is_asked_for_again(monkeypatch):
 def check_setting_matters(program: pu.Program, name: str, value: Any, **options: Any) -> None:
     rows = DATA.assign(pregnant=DATA["pregnant"].where(DATA.index > 0))
     defaults = {"epsilon": 0.01, "missing_protected": "drop", "max_support": 20, "bins": 8}
-    found = pu.audit(program, rows, "pregnant", delta=0.01, **{**defaults, **options})
-    assert found.witnesses
-    content = certify(found).content
+    audit = pu.audit(program, rows, "pregnant", delta=0.01, **{**defaults, **options})
+    assert audit.witnesses
+    content = certify(audit).content
     result = verify(content, program, rows)
     assert result.ok, str(result)
     settings = {**content["settings"], name: value}
@@ -398,8 +398,8 @@ def test_another_oracle_is_found(oracle):
 def test_a_forged_judgment_is_found():
     honest = certify(AUDIT, allowed)
     assert honest.violations > 0
-    said = {"appropriate": True, "reason": "fine", "by": "rule 'bare'"}
-    witnesses = [{**w, "judgment": w["judgment"] or said} for w in honest.content["witnesses"]]
+    judgment = {"appropriate": True, "reason": "fine", "by": "rule 'bare'"}
+    witnesses = [{**w, "judgment": w["judgment"] or judgment} for w in honest.content["witnesses"]]
     claim = CERTIFICATE.content["claim"]
     content = forged(honest.content, witnesses=witnesses, violations=0, claim=claim)
     assert not checked(content, oracle=None).ok
@@ -426,10 +426,10 @@ FEATURES = DATA[["vitamins", "age"]]
 )
 def test_a_model_and_its_program_are_verified(model, decision):
     model.fit(FEATURES, DATA["pregnant"])
-    found = pu.audit(model, DATA, "old", 0.01, 0.01, decision=decision)
-    certificate = certify(found)
+    audit = pu.audit(model, DATA, "old", 0.01, 0.01, decision=decision)
+    certificate = certify(audit)
     assert checked(certificate, program=model, oracle=None).ok
-    assert checked(certificate, program=found.program, oracle=None).ok
+    assert checked(certificate, program=audit.program, oracle=None).ok
     text = pu.Program.parse(certificate.content["program"]["text"])
     assert checked(certificate, program=text, oracle=None).ok
     other = DecisionTreeClassifier(max_depth=1).fit(FEATURES, DATA["pregnant"])
@@ -467,18 +467,18 @@ def test_options_are_kept(options):
     if "missing_protected" in options:
         rows["pregnant"] = [None, None, *rows["pregnant"][2:]]
     options = {"weights": "seen", **options}
-    found = pu.audit(PROGRAM, rows, "pregnant", 0.2, 0.02, **options)
-    result = verify(certify(found), PROGRAM, rows)
+    audit = pu.audit(PROGRAM, rows, "pregnant", 0.2, 0.02, **options)
+    result = verify(certify(audit), PROGRAM, rows)
     assert result.ok, str(result)
     unweighted = {**options, "weights": None if options["weights"] else "seen"}
     other = pu.audit(PROGRAM, rows, "pregnant", 0.2, 0.02, **unweighted)
     content = certify(other).content
-    assert not verify(forged(certify(found).content, data=content["data"]), PROGRAM, rows).ok
+    assert not verify(forged(certify(audit).content, data=content["data"]), PROGRAM, rows).ok
 
 
 def test_what_is_sampled_or_left_out_is_said():
-    told = str(checked(certify(audited(sampling=pu.Sampling(0.05))), oracle=None))
-    assert "influence is an estimate" in told
+    printed = str(checked(certify(audited(sampling=pu.Sampling(0.05))), oracle=None))
+    assert "influence is an estimate" in printed
     shuffled = DATA.sample(frac=1, random_state=0)
     found = checked(certify(audited(sampling=pu.Sampling(0.1))), data=shuffled, oracle=None)
     assert not found.ok
@@ -497,8 +497,8 @@ def test_a_measure_of_ones_own_has_to_be_given():
 
 def test_values_beside_the_data_are_given_again():
     faith = (DATA["pregnant"] == "yes").to_numpy()
-    found = pu.audit(PROGRAM, DATA, {"faith": faith}, weights=DATA["seen"])
-    certificate = certify(found)
+    audit = pu.audit(PROGRAM, DATA, {"faith": faith}, weights=DATA["seen"])
+    certificate = certify(audit)
     assert not verify(certificate, PROGRAM, DATA).ok
     assert not verify(certificate, PROGRAM, DATA, protected={"faith": faith}).ok
     both: dict[str, Any] = {"protected": {"faith": faith}, "weights": DATA["seen"]}
@@ -525,12 +525,12 @@ def counted(audit, **options):
 
 
 @pytest.mark.parametrize("what", ["influences", "associations"])
-@pytest.mark.parametrize("place", range(len(AUDIT.decompositions)))
-def test_a_measure_that_is_not_that_of_the_definition_is_found(place, what):
+@pytest.mark.parametrize("index", range(len(AUDIT.decompositions)))
+def test_a_measure_that_is_not_that_of_the_definition_is_found(index, what):
     audit = audited()
     assert not counted(audit).differences
     values = getattr(audit.decompositions, what)
-    values[place] += 1e-9
+    values[index] += 1e-9
     assert len(counted(audit).differences) == (1 if what == "influences" else 2)
 
 
@@ -581,8 +581,8 @@ def test_the_front_is_what_no_other_pair_reaches(pairs):
         for a, i in rounded
         if not any(a <= b and i <= j and (a, i) != (b, j) for b, j in rounded)
     }
-    assert [rounded[place] for place in found] == sorted(best, reverse=True)
-    assert found == [rounded.index(rounded[place]) for place in found]
+    assert [rounded[index] for index in found] == sorted(best, reverse=True)
+    assert found == [rounded.index(rounded[index]) for index in found]
 
 
 # Files of strangers

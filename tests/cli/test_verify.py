@@ -134,8 +134,8 @@ def test_a_model_is_translated_and_its_decision_made(names, folder, capsys):
 
 def test_what_was_made_in_python_with_values_is_verified(folder, capsys):
     protected = {"pregnant": PEOPLE["pregnant"].to_numpy()}
-    found = pu.audit(pu.Program.parse(PROGRAM), PEOPLE, protected, weights=PEOPLE["count"])
-    certify(found).save("c.json")
+    audit = pu.audit(pu.Program.parse(PROGRAM), PEOPLE, protected, weights=PEOPLE["count"])
+    certify(audit).save("c.json")
     rows = ("--program", "model.txt", "--data", "people.csv")
     out, _ = verified(*rows, code=1, capsys=capsys)
     assert "pass them as weights" in out
@@ -152,14 +152,14 @@ def test_json_is_as_its_published_schema_says(folder, capsys):
     for code, change in ((0, {}), (1, {"violations": 0})):
         Path("c.json").write_text(json.dumps({**content, **change}))
         out, _ = verified(*rows, code=code, capsys=capsys)
-        told = json.loads(out)
-        jsonschema.validate(told, json.loads((published / "verify.schema.json").read_text()))
-        assert told["verified"] is (code == 0)
-    assert any("violations: certified 0" in d for c in told["checks"] for d in c["differences"])
+        result = json.loads(out)
+        jsonschema.validate(result, json.loads((published / "verify.schema.json").read_text()))
+        assert result["verified"] is (code == 0)
+    assert any("violations: certified 0" in d for c in result["checks"] for d in c["differences"])
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--data", "people.csv"), "--model --program is required"),
         (("--model", "model.txt"), "--data"),
@@ -171,10 +171,10 @@ def test_json_is_as_its_published_schema_says(folder, capsys):
         (("--model", "model.txt", "--data", "people.csv", "--threads", "0"), "threads"),
     ],
 )
-def test_wrong_use_ends_with_2(words, told, folder, capsys):
+def test_wrong_use_ends_with_2(words, message, folder, capsys):
     certified(capsys=capsys)
     _, err = verified(*words, code=2, capsys=capsys)
-    assert told in err
+    assert message in err
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"format": "proxyuse certificate"}', "\x1b[31m"])
