@@ -96,6 +96,11 @@ def witness_rule(thresholds: Thresholds) -> str:
 DOCUMENTATION = 'See "Choose thresholds" in the documentation.'
 
 
+def omitted(items: str) -> str:
+    """That the text omits some items."""
+    return f"... and {items}; the JSON result lists all of them."
+
+
 def withheld(min_cell: int) -> str:
     """That small counts are withheld."""
     return f"Counts below {min_cell}, and counts that would reveal them, are withheld."
