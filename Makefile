@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install -qq --constraint constraints.txt --edita
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow bench reproduce docs schemas lint format venv clean
+.PHONY: help demo test test-slow bench reproduce docs schemas options lint format venv clean
 
 help:  ## Show this list
 	@echo "Usage: make <target>   (PYTHON=python3.12 sets the Python that creates $(VENV))"
@@ -48,6 +48,9 @@ docs: $(VENV)/.docs  ## Build the documentation into build/site
 
 schemas: $(VENV)/.dev  ## Write docs/schema from the types of the results
 	@$(BIN)/python scripts/make_schemas.py
+
+options: $(VENV)/.dev  ## Write the tables of docs/command-line.md from the declared options
+	@$(BIN)/python scripts/make_option_tables.py
 
 lint: $(VENV)/.dev  ## Check style, types and imports
 	@echo "ruff check"

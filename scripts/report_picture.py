@@ -1,7 +1,7 @@
-"""A picture of the report for the front page, taken in a browser.
+"""Take the screenshot of the report on the front page.
 
-``python -m scripts.report_picture docs/figures/report.png`` makes the report of the demonstration,
-opens it in chromium and takes a picture of its answer and its picture of all computations.
+``python -m scripts.report_picture docs/figures/report.png`` runs the demo, opens its report in
+Chromium and takes a screenshot of the answer and the chart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 1280, 900
 
 
 def demo_report(folder: Path) -> Path:
-    """The report that the demonstration writes."""
+    """Run the demo and return the path of its report."""
     report = folder / "report.html"
     command = [sys.executable, "-m", "proxyuse", "demo", "--report", str(report)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -25,7 +25,7 @@ def demo_report(folder: Path) -> Path:
 
 
 def take_picture(report: Path, to: Path) -> None:
-    """Open a report, wait until everything is drawn, and keep what is seen."""
+    """Open a report, wait until everything is drawn, and take a screenshot."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -45,7 +45,7 @@ def take_picture(report: Path, to: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("to", type=Path, help="where the picture goes")
+    parser.add_argument("to", type=Path, help="path of the screenshot")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         take_picture(demo_report(Path(folder)), options.to)

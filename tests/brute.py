@@ -459,12 +459,12 @@ class Sample:
     def changes(self, tree: Tree, places: frozenset[Place]) -> Iterator[tuple[Fraction, Any, Any]]:
         """For each pair of rows its weight and the outputs without and with the change."""
         inner = self.values(tree.term_at(next(iter(places))))
-        said: dict[tuple[int, str], Any] = {}
+        outputs: dict[tuple[int, str], Any] = {}
 
         def says(i: int, u: Any) -> Any:
-            if (i, repr(u)) not in said:
-                said[i, repr(u)] = run(tree, self.rows[i], places, u)
-            return said[i, repr(u)]
+            if (i, repr(u)) not in outputs:
+                outputs[i, repr(u)] = run(tree, self.rows[i], places, u)
+            return outputs[i, repr(u)]
 
         for i, weight in enumerate(self.weights):
             for j, other in enumerate(self.weights):

@@ -13,7 +13,7 @@ def run(*words: object, code: int, capsys: pytest.CaptureFixture[str]) -> tuple[
         found = main([str(word) for word in words])
     except SystemExit as error:  # argparse's own errors
         found = int(error.code or 0)
-    told = capsys.readouterr()
-    assert found == code, told.out + told.err
-    assert "Traceback" not in told.err
-    return told.out, told.err
+    captured = capsys.readouterr()
+    assert found == code, captured.out + captured.err
+    assert "Traceback" not in captured.err
+    return captured.out, captured.err

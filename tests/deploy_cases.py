@@ -164,11 +164,11 @@ def fitted(name):
 
 def replacement(program, site, rng):
     """A constant that could take the place of a part: something it says, or the mean of it."""
-    said = Program(program.points.term_at(site), program.inputs).predict(X)
-    numbers = said.dtype.kind == "f"
-    if numbers and rng.random() < 0.3 and not np.isnan(said).any():
-        return const(said.mean(axis=0))
-    known = [value for value in said.tolist() if value is not None and value == value]
+    predicted = Program(program.points.term_at(site), program.inputs).predict(X)
+    numbers = predicted.dtype.kind == "f"
+    if numbers and rng.random() < 0.3 and not np.isnan(predicted).any():
+        return const(predicted.mean(axis=0))
+    known = [value for value in predicted.tolist() if value is not None and value == value]
     return const(known[rng.integers(len(known))]) if known else None
 
 
@@ -210,8 +210,8 @@ def twice_repaired(program, rng):
 
 def constants(program):
     """The whole program, as each constant it says."""
-    said = program.predict(X).tolist()
-    for value in list(dict.fromkeys(said))[:2]:
+    predicted = program.predict(X).tolist()
+    for value in list(dict.fromkeys(predicted))[:2]:
         yield program.replaced({Site(0): const(value)})
 
 
@@ -248,13 +248,13 @@ def check(model, program, **more):
 def check_outputs(new, case):
     """Predictions are the program's and those of the new model's own program; shares fit them."""
     rows = asked_rows(case)
-    said = new.predict(rows)
-    same(said, case.predict(rows))
-    same(said, translate(new).predict(rows))
+    predicted = new.predict(rows)
+    same(predicted, case.predict(rows))
+    same(predicted, translate(new).predict(rows))
     if hasattr(new, "predict_proba"):
         shares = new.predict_proba(rows)
         assert np.isfinite(shares).all()
         np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-9)
         ahead = new.classes_[np.argmax(shares, axis=1)]
         tied = np.isclose(np.sort(shares, axis=1)[:, -2], shares.max(axis=1))
-        np.testing.assert_array_equal(ahead[~tied], said[~tied])
+        np.testing.assert_array_equal(ahead[~tied], predicted[~tied])

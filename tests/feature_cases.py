@@ -84,14 +84,14 @@ def has_the_same_features(transformer, X):
     outputs = outputs_of(transformer, X)
     assert len(inputs.features) == outputs.shape[1]
     for i, (feature, values) in enumerate(zip(inputs.features, outputs.T, strict=True)):
-        said = Program(feature.term(), list(X.columns)).predict(X)
-        np.testing.assert_array_equal(said.astype(np.float64), values)
+        computed = Program(feature.term(), list(X.columns)).predict(X)
+        np.testing.assert_array_equal(computed.astype(np.float64), values)
         if i < 8 or i % 15 == 0:
             agrees_on_tests(feature, values, X)
     weights = np.random.default_rng(1).normal(size=outputs.shape[1])
     total = weighted_sum(inputs.features, weights.tolist(), 0.25)
-    said = np.asarray(Program(total, list(X.columns)).predict(X), dtype=np.float64)
-    np.testing.assert_allclose(said, outputs @ weights + 0.25, rtol=1e-9, atol=1e-9)
+    computed = np.asarray(Program(total, list(X.columns)).predict(X), dtype=np.float64)
+    np.testing.assert_allclose(computed, outputs @ weights + 0.25, rtol=1e-9, atol=1e-9)
     return inputs.features
 
 

@@ -157,7 +157,7 @@ def fields(description: Any, kind: str, field: str = "") -> dict[str, Any]:
     return attributes
 
 
-def said(value: object) -> dict[str, Any]:
+def json_node(value: object) -> dict[str, Any]:
     return {
         "__class__": "str",
         "__module__": "builtins",
@@ -188,9 +188,9 @@ def with_array(
     return zipped(description, members)
 
 
-def with_nodes(field: str, place: Any, value: int, kind: str = "Tree") -> Callable[[bytes], bytes]:
+def with_nodes(field: str, index: Any, value: int, kind: str = "Tree") -> Callable[[bytes], bytes]:
     def change(nodes: Any) -> Any:
-        nodes[field][place] = value
+        nodes[field][index] = value
         return nodes
 
     return lambda data: with_array(data, kind, "nodes", change)
@@ -202,7 +202,7 @@ def with_field(
     def edit(data: bytes) -> bytes:
         description, members = unzipped(data)
         state = found(description, kind, "" if new else field)["content"]
-        state["content"][field] = said(value)
+        state["content"][field] = json_node(value)
         if new:
             state["key_types"]["content"].append(state["key_types"]["content"][0])
         return zipped(description, members)
@@ -243,7 +243,7 @@ def with_part(**part: object) -> Callable[[bytes], bytes]:
 def with_outputs(data: bytes) -> bytes:
     description, members = unzipped(data)
     args = found(description, "Tree")["__reduce__"]["args"]["content"]
-    args[2] = said(5000)
+    args[2] = json_node(5000)
     return zipped(description, members)
 
 
@@ -293,8 +293,8 @@ def with_member(name: str, content: bytes = b"") -> Callable[[bytes], bytes]:
 def bomb(data: bytes) -> bytes:
     """An archive with a member that says it unpacks to two gigabytes."""
     large = (2**31 - 1).to_bytes(4, "little")
-    for mark, place in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
-        start = data.index(mark) + place
+    for mark, index in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        start = data.index(mark) + index
         data = data[:start] + large + data[start + 4 :]
     return data
 
@@ -368,7 +368,7 @@ SKOPS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
             loader="ConstructorFromReduceNode",
             module="sklearn.tree._tree",
             **{"class": "Tree"},
-            content=said([1, 2, 3]),
+            content=json_node([1, 2, 3]),
         ),
     ),
     "cached": ("tree", with_part(loader="CachedNode", module="builtins", **{"class": "str"})),
@@ -412,8 +412,8 @@ def _tree_of(learner: Any, number: int = 0) -> Any:
     return learner["gradient_booster"]["model"]["trees"][number]
 
 
-def _in_tree(key: str, place: int, value: object) -> Callable[[bytes], bytes]:
-    return _learner(lambda learner: _tree_of(learner)[key].__setitem__(place, value))
+def _in_tree(key: str, index: int, value: object) -> Callable[[bytes], bytes]:
+    return _learner(lambda learner: _tree_of(learner)[key].__setitem__(index, value))
 
 
 def _set(*path: str, value: object) -> Callable[[bytes], bytes]:
@@ -491,8 +491,8 @@ UBJ: dict[str, Callable[[bytes], bytes]] = {
 
 
 def _after(data: bytes, mark: bytes, value: bytes, skip: int = 0) -> bytes:
-    place = data.index(mark) + len(mark) + skip
-    return data[:place] + value + data[place + len(value) :]
+    index = data.index(mark) + len(mark) + skip
+    return data[:index] + value + data[index + len(value) :]
 
 
 # Changes to LightGBM files
@@ -503,16 +503,16 @@ def _line(name: str, change: Callable[[list[str]], list[str]]) -> Callable[[byte
 
     def edit(data: bytes) -> bytes:
         lines = data.decode().split("\n")
-        place = next(i for i, line in enumerate(lines) if line.startswith(f"{name}="))
-        values = lines[place].removeprefix(f"{name}=").split(" ")
-        lines[place] = f"{name}=" + " ".join(change(values))
+        index = next(i for i, line in enumerate(lines) if line.startswith(f"{name}="))
+        values = lines[index].removeprefix(f"{name}=").split(" ")
+        lines[index] = f"{name}=" + " ".join(change(values))
         return "\n".join(lines).encode()
 
     return edit
 
 
-def _value(name: str, place: int, value: object) -> Callable[[bytes], bytes]:
-    return _line(name, lambda values: [*values[:place], str(value), *values[place + 1 :]])
+def _value(name: str, index: int, value: object) -> Callable[[bytes], bytes]:
+    return _line(name, lambda values: [*values[:index], str(value), *values[index + 1 :]])
 
 
 def _lightgbm_ring(data: bytes) -> bytes:
@@ -627,11 +627,11 @@ def _turned(data: bytes, chance: random.Random) -> bytes:
         return data[: chance.randrange(len(data))]
     made = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 3])):
-        place = chance.randrange(len(made))
+        index = chance.randrange(len(made))
         if chance.random() < 0.6:
-            made[place] ^= 1 << chance.randrange(8)
+            made[index] ^= 1 << chance.randrange(8)
         else:
-            made[place] = chance.choice(b'0123456789-.,[]{}"=: e\n')
+            made[index] = chance.choice(b'0123456789-.,[]{}"=: e\n')
     return bytes(made)
 
 

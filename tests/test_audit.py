@@ -256,7 +256,7 @@ def test_missing_protected_values_are_refused_dropped_or_counted():
     dropped = pu.audit(PROGRAM, lacking, "student", missing_protected="drop")
     assert dropped.population.n_rows == 7
     assert dropped.note_sentences(pu.NoteKind.DROPPED) == [
-        "Dropped 1 row without a value of 'student'."
+        "Dropped 1 row without a value for 'student'."
     ]
     counted = pu.audit(PROGRAM, lacking, "student", missing_protected="category")
     assert counted.population.n_rows == 8

@@ -202,7 +202,7 @@ def test_repair_refuses_an_option_of_audit_that_it_does_not_take() -> None:
         ("subsets=-1", "subsets: expected an integer of at least 0, got -1"),
         ("grow=many", "grow: expected an integer of at least 0, got 'many'"),
         ("grow=1.5", "got 1.5"),
-        ("grow=1,grow=2", "grow: given twice"),
+        ("grow=1,grow=2", "grow: occurs twice"),
     ],
 )
 def test_a_table_on_the_command_line_is_checked(

@@ -12,7 +12,6 @@ from proxyuse.notes import (
     MethodsUsed,
     Note,
     NoteKind,
-    NotSettled,
     OpaqueSteps,
     PairsSampled,
     ProtectedBinned,
@@ -52,5 +51,5 @@ def audit_notes(
         notes.append(MethodsUsed(methods))
     notes += detection.notes
     notes += detection.searched
-    notes += [NotSettled(str(item)) for item in detection.unsettled]
+    notes += [item.note for item in detection.unsettled]
     return tuple(sorted(notes, key=lambda note: note.kind is not NoteKind.TIME_LIMIT))

@@ -62,7 +62,7 @@ class ZeroWeight:
 
 @dataclass(frozen=True, slots=True)
 class MissingDropped:
-    """Rows without a value of some protected attributes were dropped."""
+    """Rows without a value for some protected attributes were dropped."""
 
     kind: ClassVar[NoteKind] = NoteKind.DROPPED
     attributes: tuple[str, ...]
@@ -134,7 +134,7 @@ class MethodsUsed:
 
 @dataclass(frozen=True, slots=True)
 class InfluencesDrawn:
-    """Some influences were estimated from drawn pairs of rows, with this error at most."""
+    """Some influences were estimated from random pairs of rows, with this error at most."""
 
     kind: ClassVar[NoteKind] = NoteKind.DRAWN
     number: int
@@ -144,7 +144,7 @@ class InfluencesDrawn:
 
 @dataclass(frozen=True, slots=True)
 class VariableDrawn:
-    """The influence of one variable was estimated from drawn pairs of rows."""
+    """The influence of one variable was estimated from random pairs of rows."""
 
     kind: ClassVar[NoteKind] = NoteKind.DRAWN
     term: str
@@ -206,12 +206,30 @@ class SumsInTestsNotSearched:
     kind: ClassVar[NoteKind] = NoteKind.SEARCHED
 
 
+Unmeasured = Literal[
+    "computations", "positions", "occurrence sets", "operand subsets", "influences", "variables"
+]
+"""What an audit can leave unsettled."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotSettled:
-    """Decompositions that were not measured; see `Audit.unsettled`."""
+    """Decompositions that were not settled and may be witnesses; see `Audit.unsettled`.
+
+    Attributes
+    ----------
+    what, number : what was not measured, and how many; an influence was estimated, but not
+        precisely enough to compare it with delta.
+    term : the term that they belong to.
+    positions, more : the first positions of the term, and whether there are others.
+    """
 
     kind: ClassVar[NoteKind] = NoteKind.UNSETTLED
-    text: str
+    what: Unmeasured
+    number: int
+    term: str
+    positions: tuple[str, ...]
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Options: how they are declared, checked, documented and read from files and command lines.
 
-An option is a field of a subclass of `Options`. Its type, its bounds and its help text stand in the
-annotation, its default behind it. The declarations are in `settings`; this module knows none of
-them by name.
+An option is a field of a subclass of `Options`. Its annotation states its type, bounds and help
+text; its value is the default. The declarations are in `settings`; this module knows none of them
+by name.
 """
 
 from __future__ import annotations
@@ -428,6 +428,6 @@ def _pairs(options: Iterable[Option], text: str) -> dict[str, Any]:
             keys = ", ".join(option.key for option in options)
             raise DataError(f"expected KEY=VALUE, got {item.strip()!r}; keys: {keys}")
         if key in values:
-            raise DataError(f"{key}: given twice; pass one value")
+            raise DataError(f"{key}: occurs twice; pass one value")
         values[key] = _number(value)
     return from_table(options, values)

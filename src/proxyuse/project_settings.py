@@ -19,46 +19,58 @@ MIN_CELL = 5
 class ProjectOptions(AuditOptions, frozen=True, kw_only=True):
     """The options at the top level of a project file."""
 
-    model: Annotated[Path | None, about("The trained model.", "data")] = None
-    data: Annotated[Path | None, about("The rows to measure on.", "data")] = None
+    model: Annotated[
+        Path | None,
+        about(
+            "The trained model: skops, XGBoost JSON or UBJ, LightGBM text, or a program as text. "
+            "Pickle and joblib files need --trust-pickle.",
+            "data",
+        ),
+    ] = None
+    data: Annotated[
+        Path | None, about("The rows to audit: CSV, Parquet, Arrow or Feather.", "data")
+    ] = None
     protected: Annotated[
         tuple[str, ...] | None, about("Column of a protected attribute.", "data")
     ] = None
     target: Annotated[
-        str | None, about("Column of the outcome that the model predicts.", "data")
+        str | None, about("Column that the model predicts, if it is in the data.", "data")
     ] = None
     where: Annotated[
         str | None,
         about(
-            'Keep the rows that satisfy a condition, such as "age >= 18 and job in '
+            'Keep only rows that satisfy a condition, such as "age >= 18 and job in '
             "{'clerk', 'cook'}\".",
             "data",
         ),
     ] = None
     protected_data: Annotated[
-        Path | None, about("Another table that holds the protected attributes.", "data")
+        Path | None, about("A separate table with the protected attributes.", "data")
     ] = None
-    key: Annotated[str | None, about("Column that joins the two tables.", "data")] = None
+    key: Annotated[str | None, about("Column on which to join the two tables.", "data")] = None
     decision_threshold: Annotated[
         float | None,
         about(
-            "Decide by whether the probability of the last class is at least this number, "
-            "instead of by the prediction.",
+            "Audit the decision whether the probability of the last class is at least this "
+            "number, instead of the predicted class.",
             "data",
         ),
     ] = None
     policy: Annotated[
         Path | None,
         about(
-            "Rules that say which witnesses are appropriate. Only the others count as violations.",
+            "Rules that decide which witnesses are appropriate. Only the others are violations.",
             "witness",
         ),
     ] = None
     judgments: Annotated[
         Path | None,
-        about("Judgments of single witnesses. They take precedence over the policy.", "witness"),
+        about(
+            "Recorded judgments of single witnesses. They take precedence over the policy.",
+            "witness",
+        ),
     ] = None
-    min_cell: Annotated[Count, about("Withhold numbers of people below this number.", "result")] = (
+    min_cell: Annotated[Count, about("Withhold counts of people below this number.", "result")] = (
         MIN_CELL
     )
 
@@ -86,12 +98,14 @@ class ValidityOptions(Options, frozen=True, kw_only=True):
         tuple[MethodName, ...] | None,
         about(
             "Test whether each witness is real or noise: by confidence bounds (confirm), by "
-            "permuting the protected attribute, or by splitting the rows.",
+            "permuting the protected attribute, or by splitting the rows. A witness is confirmed "
+            "only if all methods confirm it.",
             "validity",
         ),
     ] = None
     confirmed_only: Annotated[
-        bool, about("Only confirmed violations count for the exit code.", "validity")
+        bool,
+        about("Only confirmed violations give exit code 1; undecided ones give 3.", "validity"),
     ] = False
 
 

@@ -61,7 +61,7 @@ class Budget(Options, frozen=True):
 
 
 class Sampling(Options, frozen=True):
-    """Estimate influence from randomly drawn pairs of rows instead of all pairs.
+    """Estimate influence from random pairs of rows instead of all pairs.
 
     The estimate for one decomposition is within `alpha` of the exact value with probability at
     least ``1 - beta`` (Hoeffding). For m decompositions at once, use ``beta / m``.
@@ -145,7 +145,7 @@ MAX_PERMUTATIONS = 10_000_000
 
 class _Random(Options, frozen=True, kw_only=True):
     seed: Annotated[
-        CountOrZero, about("Seed of permutations, splits and random tables.", "validity")
+        CountOrZero, about("Seed for permutations, splits and resampled tables.", "validity")
     ] = 0
 
 
@@ -156,8 +156,8 @@ class _Tested(_Random, frozen=True, kw_only=True):
     weights: Annotated[
         Weights,
         about(
-            "Meaning of a weight: how many records of the population a sampled row "
-            "represents (sampling), or how many identical records it stands for (counts).",
+            "Meaning of a weight: the number of people that a sampled row represents "
+            "(sampling), or the number of identical records that it stands for (counts).",
             "validity",
         ),
     ] = msgspec.field(default="sampling", name="weights_are")
@@ -206,8 +206,8 @@ class Permutation(_Tested, frozen=True):
     exact: Annotated[
         bool,
         about(
-            "Exact p-values if the computation and the attribute are binary (not with "
-            "westfall-young).",
+            "Compute exact p-values if the computation and the attribute are binary; not with "
+            "westfall-young.",
             "validity",
         ),
     ] = msgspec.field(default=False, name="exact_p_values")
@@ -317,30 +317,31 @@ class Settings(Options, frozen=True, kw_only=True):
     missing_protected: Annotated[
         MissingProtected,
         about(
-            "Rows whose protected attribute is missing: raise an error (refuse), drop the "
-            "row (drop), or count missing as a value (category).",
+            "How to treat a row whose protected attribute is missing: raise an error (refuse), "
+            "drop the row (drop), or treat missing as a value (category).",
             "data",
         ),
     ] = "refuse"
     sampling: Annotated[
         Sampling | None,
-        about("Estimate influence from sampled pairs of rows; exact by default.", "search"),
+        about("Estimate influence from sampled pairs of rows instead of all pairs.", "search"),
     ] = None
     max_support: Annotated[
         Annotated[int, Meta(ge=2)],
         about(
-            "Number of distinct values above which a number is binned to measure association.",
+            "Bin a number with more distinct values than this to measure its association.",
             "witness",
         ),
     ] = MAX_SUPPORT
     bins: Annotated[
         Count | None,
         about(
-            "Number of bins of equal mass for such a number; none keeps its raw values.", "witness"
+            "Number of bins, each with the same total weight; none keeps the raw values.", "witness"
         ),
     ] = BINS
     budget: Annotated[
-        Budget, about("Work for combinations of terms, trees or occurrences.", "search")
+        Budget,
+        about("How much work to spend on combinations of terms, trees or occurrences.", "search"),
     ] = Budget()
     all_sets: Annotated[
         bool,
@@ -349,18 +350,16 @@ class Settings(Options, frozen=True, kw_only=True):
     measure: Annotated[
         Measure,
         about(
-            "What to measure in a large forest: every computation that can be a witness "
-            "(needed), while the others keep the bound that excludes them, or every "
-            "computation (all).",
+            "What to measure in a large forest: only computations that can be witnesses "
+            "(needed), because a bound excludes the others, or every computation (all).",
             "search",
         ),
     ] = "needed"
     exact: Annotated[
         bool,
         about(
-            "Compute every influence over all pairs of rows. By default, if a variable is "
-            "read in too many places of a large forest, its influence is estimated from "
-            "drawn pairs of rows.",
+            "Compute every influence over all pairs of rows. By default, if a large forest "
+            "reads a variable in too many places, its influence is estimated from random pairs.",
             "search",
         ),
     ] = False
@@ -393,7 +392,7 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
     weights: Annotated[
         object,
         about(
-            "Weight of each row; every row has weight 1 by default.",
+            "Weight of each row; 1 by default.",
             "data",
             title="column name or values",
         ),
@@ -401,8 +400,8 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
     association: Annotated[
         str | Callable[..., Any] | None,
         about(
-            "Association measure, normalized mutual information by default. Another measure needs "
-            "other thresholds.",
+            "Association measure, normalized mutual information by default. Each measure needs its "
+            "own thresholds.",
             "witness",
             title="name, measure, or function from a table of masses to a number from 0 to 1",
         ),
@@ -431,8 +430,8 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
     time_limit: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         about(
-            "Seconds after which detection stops and returns what it has settled. A step "
-            "that has begun, such as translating or compiling, is finished first.",
+            "Stop detection after this many seconds and report what is settled. A step that "
+            "has begun, such as translating or compiling, finishes first.",
             "run",
         ),
     ] = None

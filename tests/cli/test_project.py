@@ -103,12 +103,12 @@ def test_the_project_file_says_where_the_page_goes(tmp_path, monkeypatch, capsys
     text = "model = 'model.program'\ndata = 'people.csv'\nprotected = 'pregnant'\n"
     own(tmp_path, text + "output.report = 'told/page.html'")
     monkeypatch.chdir(tmp_path)
-    told, _ = run("audit", code=1, capsys=capsys)
+    printed, _ = run("audit", code=1, capsys=capsys)
     page = tmp_path / "told" / "page.html"
     assert "The model uses a proxy for" in page.read_text("utf-8")
-    assert str(page) in told
-    told, _ = run("audit", "--report", "other.html", code=1, capsys=capsys)
-    assert "open the HTML report: other.html" in told  # the command line goes before the file
+    assert str(page) in printed
+    printed, _ = run("audit", "--report", "other.html", code=1, capsys=capsys)
+    assert "open the HTML report: other.html" in printed  # the command line goes before the file
     assert (tmp_path / "other.html").read_bytes() == page.read_bytes()
 
 
@@ -231,7 +231,7 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("protectd = 'a'", ": unknown option 'protectd'; did you mean 'protected'?"),
         ("min-cell = 5", ": unknown option 'min-cell'; did you mean 'min_cell'?"),
@@ -297,8 +297,8 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         (b"key = '\xe9'", "is not in UTF-8 (byte 7)"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_file_and_key(tmp_path, text, told):
-    assert told in refused(own(tmp_path, text))
+def test_what_does_not_fit_is_refused_with_file_and_key(tmp_path, text, message):
+    assert message in refused(own(tmp_path, text))
 
 
 def test_a_long_value_is_cut_short(tmp_path):
@@ -306,7 +306,7 @@ def test_a_long_value_is_cut_short(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[tool.proxyuse]\nepsilon = 2", ": [tool.proxyuse] epsilon: expected a number between"),
         ("[tool.proxyuse.output]\nx = 2", ": [tool.proxyuse] output: unknown option 'x'"),
@@ -320,8 +320,8 @@ def test_a_long_value_is_cut_short(tmp_path):
         ("[tool.proxyuse\n", "at line 1"),
     ],
 )
-def test_in_pyproject_the_table_is_named_too(tmp_path, text, told):
-    assert told in refused(shared(tmp_path, text))
+def test_in_pyproject_the_table_is_named_too(tmp_path, text, message):
+    assert message in refused(shared(tmp_path, text))
 
 
 def test_a_file_that_cannot_be_read_is_said_so(tmp_path):

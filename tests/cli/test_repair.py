@@ -146,33 +146,33 @@ def test_what_is_written_is_verified_and_audited_without_findings(family, run, r
     words = ["--certificate", "c.json", "--program", "p.program"]
     if family != "vectors":
         words += ["--target", target]
-    told = repair(model, *words, "--output", output)
-    assert told.startswith("Repaired ")
+    printed = repair(model, *words, "--output", output)
+    assert printed.startswith("Repaired ")
     rows = ("--data", "people.csv")
     run("audit", "--model", model, *rows, *LIMITS, code=1)
     run("audit", "--model", output, *rows, *LIMITS)
     assert "\nVerified.\n" in run("verify", "c.json", "--model", output, *rows)
     assert "\nVerified.\n" in run("verify", "c.json", "--program", "p.program", *rows)
-    given, made = load_model(model).model, load_model(output).model
+    original, made = load_model(model).model, load_model(output).model
     if family == "vectors":
         assert type(made).__name__ == "ProgramClassifier"
-        assert "runs the program (ProgramClassifier), because" in told
+        assert "runs the program (ProgramClassifier), because" in printed
     else:
-        assert type(made) is type(given)
-    shown = re.search(r"proxyuse verify .*", told)
+        assert type(made) is type(original)
+    shown = re.search(r"proxyuse verify .*", printed)
     assert shown is not None
     run(*shown[0].split()[1:])
 
 
 def test_the_answer_says_what_why_and_at_what_cost(repair):
     save_tree()
-    told = repair("model.skops", "--target", "paid", "--output", "r.skops")
-    assert "score" in told
+    printed = repair("model.skops", "--target", "paid", "--output", "r.skops")
+    assert "score" in printed
     for part in ("Replacements", "a proxy for married (association 0.", "not judged", "accuracy ",
                  "predictions changed for ", "nodes of the program remain",
                  "DecisionTreeClassifier", "add --certificate certificate.json"):  # fmt: skip
-        assert part in told, part
-    assert "\x1b" not in told
+        assert part in printed, part
+    assert "\x1b" not in printed
 
 
 def test_all_that_can_be_written_is(repair):
@@ -200,12 +200,12 @@ def test_all_that_can_be_written_is(repair):
 def test_json_is_as_its_published_schema_says(report, repair):
     save_program()
     limits = () if report == "repaired" else ("--epsilon", "0.99")
-    told = repair("model.txt", *limits, "--output", "r.txt", "--json", "--certificate", "c.json")
-    document = json.loads(told)
+    printed = repair("model.txt", *limits, "--output", "r.txt", "--json", "--certificate", "c.json")
+    document = json.loads(printed)
     published = Path(__file__).parents[2] / "docs" / "schema" / "repair.schema.json"
     jsonschema.validate(document, json.loads(published.read_text()))
     assert document["written"]["certificate_hash"] == pu.Certificate.read("c.json").hash
-    assert str(Path.cwd()) not in told
+    assert str(Path.cwd()) not in printed
 
 
 def test_another_process_loads_and_predicts_the_same(repair):
@@ -230,8 +230,8 @@ def test_a_kind_that_cannot_hold_the_program_gets_another_ending(run, repair):
     Path("r.skops").touch()
     assert "r.skops already exists" in repair("model.json", "--output", "r.json", code=2)
     Path("r.skops").unlink()
-    told = repair("model.json", "--output", "r.json", "--certificate", "c.json")
-    assert "gblinear" in told
+    printed = repair("model.json", "--output", "r.json", "--certificate", "c.json")
+    assert "gblinear" in printed
     assert "r.json" not in files()
     run("verify", "c.json", "--model", "r.skops", "--data", "people.csv")
 
@@ -242,8 +242,8 @@ def test_a_kind_that_cannot_hold_the_program_gets_another_ending(run, repair):
 def test_nothing_to_repair_leaves_the_model_as_it_is(run, repair):
     save_vectors()
     words = ("--epsilon", "0.99", "--output", "r.skops", "--certificate", "c.json")
-    told = repair("model.skops", *words)
-    assert told.startswith("Nothing to repair")
+    printed = repair("model.skops", *words)
+    assert printed.startswith("Nothing to repair")
     assert Path("r.skops").read_bytes() == Path("model.skops").read_bytes()
     run("verify", "c.json", "--model", "r.skops", "--data", "people.csv")
 
@@ -254,9 +254,9 @@ def test_what_was_searched_and_not_exhausted_is_said(run, folder):
     # Only some of the four together pass the threshold, which no budget is left to find out.
     Path("sum.txt").write_text("ite(3 * x - 3 * x + 2 * x - 2 * x > 4.5, 1, 0)")
     words = ("--model", "sum.txt", "--data", "same.csv", "--protected", "z", "--output", "r.txt")
-    told = run("repair", *words, "--budget", "subsets=0,search=0,grow=0,occurrences=0")
-    assert "Each of the 4 positions of `x` was measured" in told
-    assert "searched, but not exhaustively: 0 of 10 were measured" in told
+    printed = run("repair", *words, "--budget", "subsets=0,search=0,grow=0,occurrences=0")
+    assert "Each of the 4 positions of `x` was measured" in printed
+    assert "searched, but not exhaustively: 0 of 10 were measured" in printed
 
 
 @pytest.mark.parametrize("judged", ["policy", "judgments"])
@@ -270,11 +270,11 @@ def test_what_is_judged_appropriate_stays(judged, run, repair):
         for witness in pu.audit(program, PEOPLE, "married", epsilon=0.2).witnesses:
             Records("judgments").add(witness, True, "needed", "Ada")
     words = (f"--{judged}", judged, "--certificate", "c.json", "--output", "r.txt")
-    told = repair("model.txt", *words)
-    assert told.startswith("Nothing to repair")
-    assert "judged appropriate" in " ".join(told.split())
+    printed = repair("model.txt", *words)
+    assert printed.startswith("Nothing to repair")
+    assert "judged appropriate" in " ".join(printed.split())
     assert Path("r.txt").read_text() == PROGRAM
-    shown = re.search(r"proxyuse verify .*", told)
+    shown = re.search(r"proxyuse verify .*", printed)
     assert shown is not None
     run(*shown[0].split()[1:])
 
@@ -284,21 +284,21 @@ def test_who_judged_inappropriate_is_told(repair):
     program = pu.Program.parse(PROGRAM)
     for witness in pu.audit(program, PEOPLE, "married", epsilon=0.2).witnesses:
         Records("j.jsonl").add(witness, False, "no ground for pay", "Ada")
-    told = repair("model.txt", "--judgments", "j.jsonl", "--output", "r.txt")
-    assert "judged inappropriate by" in " ".join(told.split())
-    assert "no ground for pay" in told
+    printed = repair("model.txt", "--judgments", "j.jsonl", "--output", "r.txt")
+    assert "judged inappropriate by" in " ".join(printed.split())
+    assert "no ground for pay" in printed
 
 
 def test_a_share_is_kept_apart_and_counts_for_detection(repair):
     save_program()
     words = ("--target", "pay", "--holdout-share", "0.25", "--json", "--force", "--output", "r.txt")
-    found = json.loads(repair("model.txt", *words))
+    content = json.loads(repair("model.txt", *words))
     again = json.loads(repair("model.txt", *words))
     other = json.loads(repair("model.txt", *words, "--seed", "7"))
-    assert found == again
-    assert found["rows"] == N
-    assert (found["utility"]["used"]["rows"], found["utility"]["holdout"]["rows"]) == (180, 60)
-    assert other["utility"]["holdout"] != found["utility"]["holdout"]
+    assert content == again
+    assert content["rows"] == N
+    assert (content["utility"]["used"]["rows"], content["utility"]["holdout"]["rows"]) == (180, 60)
+    assert other["utility"]["holdout"] != content["utility"]["holdout"]
 
 
 def test_a_file_is_kept_apart(repair):
@@ -306,21 +306,21 @@ def test_a_file_is_kept_apart(repair):
     kept = PEOPLE.iloc[:50].drop(columns="married")
     kept.to_csv("kept.csv", index=False)
     words = ("--target", "pay", "--where", "hours > 25", "--weights", "hours", "--json")
-    told = repair("model.txt", *words, "--holdout", "kept.csv", "--output", "r.txt")
-    found = json.loads(told)
+    printed = repair("model.txt", *words, "--holdout", "kept.csv", "--output", "r.txt")
+    content = json.loads(printed)
     kept = kept[kept["hours"] > 25]
     right = pu.Program.parse(PROGRAM).predict(kept) == kept["pay"].to_numpy()
-    assert found["utility"]["holdout"]["rows"] == len(kept)
-    assert found["utility"]["holdout"]["before"] == round(float(right.mean()), 4)
-    assert any("not weighted" in note for note in found["about"]["notes"])
+    assert content["utility"]["holdout"]["rows"] == len(kept)
+    assert content["utility"]["holdout"]["before"] == round(float(right.mean()), 4)
+    assert any("not weighted" in note for note in content["about"]["notes"])
 
 
 @pytest.mark.parametrize("utility", ["accuracy", "balanced-accuracy", "agreement"])
 def test_utilities_have_names(utility, repair):
     save_program()
     words = ("--target", "pay", "--utility", utility, "--output", "r.txt", "--json")
-    found = json.loads(repair("model.txt", *words))
-    assert found["utility"]["name"] == utility.replace("-", " ")
+    content = json.loads(repair("model.txt", *words))
+    assert content["utility"]["name"] == utility.replace("-", " ")
 
 
 def test_a_model_without_names_is_given_its_columns_by_place(run, folder):
@@ -339,8 +339,8 @@ def test_a_model_without_names_is_given_its_columns_by_place(run, folder):
 def test_a_decision_at_another_probability_is_repaired(output, run, repair):
     save_tree()
     decision = ("--decision-threshold", "0.3", "--target", "paid")
-    told = repair("model.skops", *decision, "--output", output, "--certificate", "c.json")
-    assert "probability is at least 0.3" in told
+    printed = repair("model.skops", *decision, "--output", output, "--certificate", "c.json")
+    assert "probability is at least 0.3" in printed
     run("verify", "c.json", "--model", output, "--data", "people.csv")
 
 
@@ -354,10 +354,10 @@ def test_rows_and_attributes_are_taken_from_where_they_are(run, folder):
     words = ("--model", "model.txt", "--data", "people.csv", *LIMITS, *where, "--weights", "hours")
     outputs = ("--output", "r.txt", "--certificate", "c.json", "--holdout-share", "0.3", "--json")
     drop = ("--missing-protected", "drop", "--target", "pay")
-    found = json.loads(run("repair", *words, *drop, *outputs))
-    assert found["rows"] == int(((keyed["hours"] >= 22) & keyed["married"].notna()).sum())
-    parts = [found["utility"][name]["rows"] for name in ("used", "holdout")]
-    assert sum(parts) == found["rows"]
+    content = json.loads(run("repair", *words, *drop, *outputs))
+    assert content["rows"] == int(((keyed["hours"] >= 22) & keyed["married"].notna()).sum())
+    parts = [content["utility"][name]["rows"] for name in ("used", "holdout")]
+    assert sum(parts) == content["rows"]
     run("verify", "c.json", "--model", "r.txt", "--data", "people.csv", *where)
 
 
@@ -382,9 +382,9 @@ def test_a_pickle_is_written_only_if_asked_for(run, repair):
     assert "pass --pickle" in repair("model.pkl", *trusted, "--output", "r", code=2)
     assert "is loaded as a Booster" in repair("model.pkl", *trusted, "--output", "r.txt", code=2)
     words = ("--pickle", "--output", "r.joblib", "--certificate", "c.json")
-    told = repair("model.pkl", *trusted, *words)
-    assert "(LGBMClassifier)" in told
-    shown = re.search(r"proxyuse verify .*", told)
+    printed = repair("model.pkl", *trusted, *words)
+    assert "(LGBMClassifier)" in printed
+    shown = re.search(r"proxyuse verify .*", printed)
     assert shown is not None
     assert "--trust-pickle" in shown[0]
     run(*shown[0].split()[1:])
@@ -394,7 +394,7 @@ def test_a_pickle_is_written_only_if_asked_for(run, repair):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--output", "nowhere/r.txt"), "nowhere"),
         (("--output", "."), "folder"),
@@ -422,13 +422,13 @@ def test_a_pickle_is_written_only_if_asked_for(run, repair):
         ((), "--output"),
     ],
 )  # fmt: skip
-def test_wrong_use_ends_with_2_and_leaves_nothing(words, told, repair):
+def test_wrong_use_ends_with_2_and_leaves_nothing(words, message, repair):
     save_program()
     Path("old.txt").write_text("old")
     PEOPLE[["score", "hours", "job"]].to_csv("kept.csv", index=False)
     PEOPLE[["score", "job"]].to_csv("few.csv", index=False)
     before = {name: Path(name).read_bytes() for name in files()}
-    assert told in repair("model.txt", *words, code=2)
+    assert message in repair("model.txt", *words, code=2)
     assert {name: Path(name).read_bytes() for name in files()} == before
 
 
@@ -441,8 +441,8 @@ def test_force_writes_over_what_is_there(repair):
 
 def test_a_scikit_learn_model_is_no_text(repair):
     save_tree()
-    told = repair("model.skops", "--output", "r.txt", code=2)
-    assert "DecisionTreeClassifier" in told
-    assert ".skops" in told
+    printed = repair("model.skops", "--output", "r.txt", code=2)
+    assert "DecisionTreeClassifier" in printed
+    assert ".skops" in printed
     repair("model.skops", "--output", "r.program")
     assert load_model("r.program").kind == "program"

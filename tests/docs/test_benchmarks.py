@@ -46,13 +46,13 @@ def test_names_and_parts_of_names_pick_entries():
 
 
 def test_a_time_is_given_in_units_of_predict():
-    told = cells("forest", cold=FINISHED | {"first": 9.0}, warm=FINISHED)
-    assert told["audit"] == "4 E"
-    assert told["first"] == "7 E"
-    assert told["cold"] == "9.00 s"
-    assert told["limit (goal)"] == "10 E (5 E), 3 GB"
-    assert told[""] == "goal"
-    assert told["complete"] == "yes"
+    row = cells("forest", cold=FINISHED | {"first": 9.0}, warm=FINISHED)
+    assert row["audit"] == "4 E"
+    assert row["first"] == "7 E"
+    assert row["cold"] == "9.00 s"
+    assert row["limit (goal)"] == "10 E (5 E), 3 GB"
+    assert row[""] == "goal"
+    assert row["complete"] == "yes"
     assert cells("logistic", warm=FINISHED)["audit"] == "2 P"
     assert cells("logistic", warm=FINISHED)[""] == "goal"
     assert cells("logistic-wide", warm=FINISHED)["audit"] == "2 s"
@@ -76,10 +76,10 @@ def test_too_much_memory_is_over():
 
 def test_a_model_that_did_not_finish_says_so():
     ended = {"E": 0.1, "P": 0.2, "rows": 48_842, "problem": "over 300 s"}
-    told = cells("forest", cold=ended, warm=ended)
-    assert told["audit"] == "over 300 s"
-    assert told["E"] == "100 ms"
-    assert told[""] == "over"
+    row = cells("forest", cold=ended, warm=ended)
+    assert row["audit"] == "over 300 s"
+    assert row["E"] == "100 ms"
+    assert row[""] == "over"
     assert cells("forest", prepare={"problem": "failed: ImportError"})["audit"].startswith("failed")
 
 
@@ -88,28 +88,28 @@ def test_other_tools_say_on_how_many_rows_if_not_on_all():
         "shap": {"seconds": 8.0, "rows": 1000},
         "permutation": {"seconds": 12.0, "rows": 48_842},
     }
-    told = cells("tree", warm=FINISHED, **others)
-    assert told["SHAP"] == "8.00 s (1,000 rows)"
-    assert told["permutation"] == "12.0 s"
+    row = cells("tree", warm=FINISHED, **others)
+    assert row["SHAP"] == "8.00 s (1,000 rows)"
+    assert row["permutation"] == "12.0 s"
 
 
 def test_growth_is_an_exponent():
     facts: dict[str, dict[str, object]] = {
         f"rows-{n}": {"seconds": n / 1e5, "memory": 2.0} for n in BY_NAME["rows-tree"].rows
     }
-    told = cells("rows-tree", **facts)
-    assert told["audit"] == "n^1.00"
-    assert told[""] != "over"
+    row = cells("rows-tree", **facts)
+    assert row["audit"] == "n^1.00"
+    assert row[""] != "over"
     facts["rows-5000000"] = {"problem": "over 900 s"}
-    told = cells("rows-tree", **facts)
-    assert told["audit"] == "n^1.00, over 900 s (5,000,000 rows)"
-    assert told[""] == "over"
+    row = cells("rows-tree", **facts)
+    assert row["audit"] == "n^1.00, over 900 s (5,000,000 rows)"
+    assert row[""] == "over"
 
 
 def test_a_variant_is_compared_with_the_plain_audit():
-    told = cells("weights-tree", variant={"plain": 2.0, "again": 5.0, "memory": 1.0})
-    assert told["audit"] == "2.5 x"
-    assert told[""] == "ok"
+    row = cells("weights-tree", variant={"plain": 2.0, "again": 5.0, "memory": 1.0})
+    assert row["audit"] == "2.5 x"
+    assert row[""] == "ok"
 
 
 def test_a_table_has_what_was_measured_in_the_order_of_the_entries():

@@ -101,11 +101,13 @@ def test_adult_the_remark_names_what_the_branch_reads_and_which_questions_are_id
 
 
 def test_contraception_statistics_confirm_education_alone():
-    told = zip(
+    figures = zip(
         cells("contraception", 0, "witness"), cells("contraception", 0, "in the population"),
         strict=True,
     )  # fmt: skip
-    sure = {what.partition("`,")[0].strip("`") for what, verdict in told if verdict == "confirmed"}
+    sure = {
+        what.partition("`,")[0].strip("`") for what, verdict in figures if verdict == "confirmed"
+    }
     assert sure == {"wife_education", "wife_education <= 3.5"}
     assert round(20 * load_contraceptive()["wife_religion"].mean()) == 17
 
@@ -144,10 +146,10 @@ def test_contraception_education_guesses_religion_no_better_than_islam_each_time
 
 def test_student_the_policy_allows_study_time_and_nothing_else():
     names = ("witness", "judged", "violation")
-    told = list(zip(*(cells("student", 0, name) for name in names), strict=True))
-    allowed = {what for what, judged, _ in told if judged == "appropriate"}
+    printed = list(zip(*(cells("student", 0, name) for name in names), strict=True))
+    allowed = {what for what, judged, _ in printed if judged == "appropriate"}
     assert allowed == {"`studytime`", "`studytime <= 1.5`"}
-    assert all((violation == "no") == (what in allowed) for what, _, violation in told)
+    assert all((violation == "no") == (what in allowed) for what, _, violation in printed)
     figures = {line.what: line.here for line in result("student").compared}
     assert figures["violations without the policy"] == 7
     assert figures["violations under the policy"] == 5
@@ -161,10 +163,10 @@ def test_student_the_policy_is_found_from_any_folder(
     policy = pu.read_policy(student["POLICY"])
     found = student["audited"]()
     assert policy.unused(found.witnesses) == ()
-    (said,) = (policy(w) for w in found.witnesses if w.term == "studytime <= 1.5")
-    assert said is not None
-    assert said.appropriate
-    assert "two hours a week" in said.reason
+    (judgment,) = (policy(w) for w in found.witnesses if w.term == "studytime <= 1.5")
+    assert judgment is not None
+    assert judgment.appropriate
+    assert "two hours a week" in judgment.reason
 
 
 def test_student_no_witness_is_confirmed_and_absences_may_be_noise():

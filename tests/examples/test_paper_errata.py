@@ -59,12 +59,13 @@ def test_thresholds_decide_by_their_signs():
     rows = page().tables[2].rows
     for row in rows:
         assert row[-1] == row[4]  # as it is read here
-    said = {(row[0] == "masked", row[1]): row[4:8] for row in rows}
-    assert said[True, "(1, 0)"] == ("yes", "no", "yes", "no")
-    assert said[True, "(1, 0.5)"] == ("no", "no", "yes", "no")
-    assert said[False, "(1, 0)"] == ("no", "no", "yes", "no")
+    printed = {(row[0] == "masked", row[1]): row[4:8] for row in rows}
+    assert printed[True, "(1, 0)"] == ("yes", "no", "yes", "no")
+    assert printed[True, "(1, 0.5)"] == ("no", "no", "yes", "no")
+    assert printed[False, "(1, 0)"] == ("no", "no", "yes", "no")
     qualitative = [  # a perfect proxy is a witness, and one that decides nothing is not
-        said[True, "(1, 0)"][i] == "yes" and said[False, "(1, 0)"][i] == "no" for i in range(4)
+        printed[True, "(1, 0)"][i] == "yes" and printed[False, "(1, 0)"][i] == "no"
+        for i in range(4)
     ]
     assert qualitative == [True, False, False, False]
 
@@ -88,11 +89,11 @@ def test_a_program_may_differ_from_its_model_by_rounding_and_no_more():
     program = pu.Program.parse("x <= 0")
     table = Table.of({"x": [-1, 0, 1e-12, 1]}, ["x"])
     frame = Frame([table.column("x")])
-    said = np.array([True, True, False, False])
-    rounded = compare(program, said, np.array([True, True, True, False]), frame, DOUBLE)
+    printed = np.array([True, True, False, False])
+    rounded = compare(program, printed, np.array([True, True, True, False]), frame, DOUBLE)
     assert (rounded.by_rounding.tolist(), rounded.wrong.tolist()) == ([2], [])
     rounded.require("model")
-    wrong = compare(program, said, np.array([True, True, False, True]), frame, DOUBLE)
+    wrong = compare(program, printed, np.array([True, True, False, True]), frame, DOUBLE)
     assert (wrong.by_rounding.tolist(), wrong.wrong.tolist()) == ([], [3])
     with pytest.raises(pu.TranslationError):
         wrong.require("model")

@@ -65,18 +65,18 @@ def test_rounding_puts_the_people_on_a_border_to_the_other_side():
 @pytest.mark.parametrize("name", ["tree", "forest", "linear model"])
 def test_the_second_program_of_each_decides_as_the_model_does(name):
     written = models()[name]
-    said = np.asarray(written.model.predict(sample().X)) >= 0.5
-    assert (np.asarray(written.decides.predict(sample().X)).astype(bool) == said).all()
+    predicted = np.asarray(written.model.predict(sample().X)) >= 0.5
+    assert (np.asarray(written.decides.predict(sample().X)).astype(bool) == predicted).all()
 
 
 def test_the_programs_of_the_authors_decide_otherwise_for_some():
-    X, told = sample().X, {}
+    X, predicted = sample().X, {}
     for name, written in models().items():
-        said = np.asarray(written.model.predict(X)) >= 0.5
-        told[name] = np.mean(np.asarray(written.authors.predict(X)).astype(bool) == said)
-    assert told["tree"] == 1
-    assert 0.9 < told["forest"] < 1
-    assert told["linear model"] < 0.6
+        decisions = np.asarray(written.model.predict(X)) >= 0.5
+        predicted[name] = np.mean(np.asarray(written.authors.predict(X)).astype(bool) == decisions)
+    assert predicted["tree"] == 1
+    assert 0.9 < predicted["forest"] < 1
+    assert predicted["linear model"] < 0.6
 
 
 def test_the_tree_uses_it_most_and_the_forest_nearly_as_much():

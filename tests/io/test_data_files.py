@@ -83,12 +83,12 @@ def csv_file(folder, text, name="table.csv"):
     return path
 
 
-def refused(path, *told):
+def refused(path, *messages):
     with pytest.raises(FileError) as caught:
         read_table(path)
     message = str(caught.value)
     assert str(path) in message
-    for words in told:
+    for words in messages:
         assert words in message
     return message
 
@@ -240,7 +240,7 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "fragment"),
     [
         ("a,b\n1,2\n3\n", "line 3 has 1 cell, but the header has 2"),
         ("a,b\n1,2,3\n", "line 2 has 3 cells, but the header has 2"),
@@ -256,8 +256,8 @@ def test_a_pipe_is_read_like_a_file(tmp_path):
         ("a,b\n\0,1\n", "not a table"),
     ],
 )
-def test_text_that_is_no_table_is_refused_with_the_place(tmp_path, text, told):
-    message = refused(csv_file(tmp_path, text), told)
+def test_text_that_is_no_table_is_refused_with_the_place(tmp_path, text, fragment):
+    message = refused(csv_file(tmp_path, text), fragment)
     assert "x" * 100 not in message
 
 
@@ -278,7 +278,7 @@ def test_text_in_another_encoding_is_refused_with_the_place(tmp_path, end):
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "message"),
     [
         ("a,b\n1,2".encode("utf-16"), "UTF-16"),
         (b"PK\x03\x04rest", "Excel"),
@@ -290,8 +290,8 @@ def test_text_in_another_encoding_is_refused_with_the_place(tmp_path, end):
         (b"\x1f\x8bno", "damaged"),
     ],
 )
-def test_other_files_are_called_what_they_are(tmp_path, raw, told):
-    refused(csv_file(tmp_path, raw, "table"), told)
+def test_other_files_are_called_what_they_are(tmp_path, raw, message):
+    refused(csv_file(tmp_path, raw, "table"), message)
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".html", ".pkl"])
@@ -318,8 +318,8 @@ def test_a_damaged_file_is_refused_or_read_and_nothing_worse(tmp_path, suffix):
     outcomes = set()
     for _ in range(100):
         damaged = raw.copy()
-        for place in rng.integers(8, len(raw), 5):
-            damaged[place] = rng.integers(256)
+        for index in rng.integers(8, len(raw), 5):
+            damaged[index] = rng.integers(256)
         path.write_bytes(damaged)
         try:
             read_table(path)
@@ -369,9 +369,11 @@ def test_without_the_library_the_extra_is_named(tmp_path, library, suffix):
         f"try: read_table({str(path)!r})\n"
         "except FileError as error: print(error)\n"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert f"needs {library}" in told.stdout, told.stderr
-    assert "pip install 'proxyuse[files]'" in told.stdout
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert f"needs {library}" in completed.stdout, completed.stderr
+    assert "pip install 'proxyuse[files]'" in completed.stdout
 
 
 def test_nothing_heavy_is_imported_before_a_file_is_read():
@@ -379,8 +381,10 @@ def test_nothing_heavy_is_imported_before_a_file_is_read():
         "import sys, proxyuse.cli.data_files, proxyuse.io.writing, proxyuse.project\n"
         "print({'pandas', 'pyarrow', 'sklearn', 'scipy'} & set(sys.modules))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert told.stdout.strip() == "set()", told.stderr
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert completed.stdout.strip() == "set()", completed.stderr
 
 
 # The data of an audit
@@ -392,8 +396,8 @@ def test_data_is_what_an_audit_takes(tmp_path, suffix):
     path = table_file(tmp_path, suffix, columns)
     loaded = load_data(path, protected=["pregnant"], target="y", weights="w")
     program = pu.Program.parse("ite(vitamins == 1, 'a', 'b')")
-    found = pu.audit(program, loaded.frame, loaded.protected, weights=loaded.weights)
-    assert [w.term for w in found.witnesses][:1] == ["vitamins"]
+    audit = pu.audit(program, loaded.frame, loaded.protected, weights=loaded.weights)
+    assert [w.term for w in audit.witnesses][:1] == ["vitamins"]
     assert (loaded.target, loaded.weights, loaded.n_read, loaded.notes) == ("y", "w", 4, ())
     assert loaded.paths == (path,)
     assert loaded.sha256 == {str(path): hashlib.sha256(path.read_bytes()).hexdigest()}
@@ -401,8 +405,8 @@ def test_data_is_what_an_audit_takes(tmp_path, suffix):
 
 def test_a_protected_column_that_the_program_reads_is_known_as_such(tmp_path):
     loaded = load_data(csv_file(tmp_path, "z,a\n1,2\n0,3\n"), protected=["z"])
-    found = pu.audit(pu.Program.parse("ite(z == 1, 0, 1)"), loaded.frame, loaded.protected)
-    assert found.explicit_use == ("z",)
+    audit = pu.audit(pu.Program.parse("ite(z == 1, 0, 1)"), loaded.frame, loaded.protected)
+    assert audit.explicit_use == ("z",)
 
 
 @pytest.mark.parametrize(
@@ -423,7 +427,7 @@ def test_a_column_that_is_not_there_is_answered_with_those_like_it(tmp_path, rol
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"protected": []}, "pass at least one"),
         ({"protected": ["a", "a"]}, "appears twice"),
@@ -432,8 +436,8 @@ def test_a_column_that_is_not_there_is_answered_with_those_like_it(tmp_path, rol
         ({"protected": ["a"], "protected_data": "p.csv", "key": "a"}, "the key"),
     ],
 )
-def test_options_that_do_not_fit_together_are_refused(tmp_path, options, told):
-    with pytest.raises(DataError, match=told):
+def test_options_that_do_not_fit_together_are_refused(tmp_path, options, message):
+    with pytest.raises(DataError, match=message):
         load_data(csv_file(tmp_path, "a,b\n1,2\n"), **options)
 
 
@@ -474,7 +478,7 @@ def test_rows_that_satisfy_a_condition_stay(tmp_path, where, kept, notes):
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "message"),
     [
         ("age <=", "line 1, column 7"),
         ("age <= 30 nd sex", "\n  age <= 30 nd sex\n            ^"),
@@ -487,10 +491,10 @@ def test_rows_that_satisfy_a_condition_stay(tmp_path, where, kept, notes):
         ("", "is invalid"),
     ],
 )
-def test_a_condition_that_does_not_fit_is_refused(tmp_path, where, told):
+def test_a_condition_that_does_not_fit_is_refused(tmp_path, where, message):
     with pytest.raises((DataError, FileError)) as caught:
         load_data(csv_file(tmp_path, ROWS), protected=["sex"], where=where)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 # Protected data in a file of its own
@@ -569,7 +573,7 @@ def test_a_condition_comes_before_the_keys(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "people", "suffixes", "told"),
+    ("data", "people", "suffixes", "fragment"),
     [
         (
             ["k1"],
@@ -589,17 +593,19 @@ def test_a_condition_comes_before_the_keys(tmp_path):
         ([7], [True], ("parquet", "parquet"), "has type bool"),
     ],
 )
-def test_keys_that_do_not_match_are_counted_and_never_shown(tmp_path, data, people, suffixes, told):
+def test_keys_that_do_not_match_are_counted_and_never_shown(
+    tmp_path, data, people, suffixes, fragment
+):
     people = {"id": people, "faith": ["f"] * len(people)}
     with pytest.raises(FileError) as caught:
         joined(tmp_path, {"id": data}, people, suffixes)
     message = str(caught.value)
-    assert told in message
+    assert fragment in message
     assert not any(f"k{number}" in message.replace(str(tmp_path), "") for number in (1, 2, 3))
 
 
 @pytest.mark.parametrize(
-    ("data", "people", "told"),
+    ("data", "people", "message"),
     [
         ({"id": [1]}, {"id": [1], "fiath": [1]}, "people.csv has no column 'faith' (protected)"),
         ({"id": [1]}, {"ID": [1], "faith": [1]}, "did you mean 'ID'?"),
@@ -607,7 +613,7 @@ def test_keys_that_do_not_match_are_counted_and_never_shown(tmp_path, data, peop
         ({"id": [1], "faith": [1]}, {"id": [1], "x": [1]}, "people.csv has no column 'faith'"),
     ],
 )
-def test_columns_that_a_join_needs_are_asked_for(tmp_path, data, people, told):
+def test_columns_that_a_join_needs_are_asked_for(tmp_path, data, people, message):
     with pytest.raises(FileError) as caught:
         joined(tmp_path, data, people)
-    assert told in str(caught.value)
+    assert message in str(caught.value)

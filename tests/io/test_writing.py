@@ -93,10 +93,10 @@ def test_an_open_pipe_is_written_to():
 # What is refused
 
 
-def refused(path, *told):
+def refused(path, *messages):
     with pytest.raises(FileError) as caught:
         written(path, "new")
-    for words in (str(path), *told):
+    for words in (str(path), *messages):
         assert words in str(caught.value)
 
 

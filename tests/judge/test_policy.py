@@ -264,8 +264,8 @@ def test_a_file_is_read_and_named_without_its_folder(tmp_path, witnesses):
     path = tmp_path / "pay.yaml"
     text = "version: 1\nrules:\n" + rule_text("Überstunden")
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-    for given in (path, str(path)):
-        policy = read_policy(given)
+    for source in (path, str(path)):
+        policy = read_policy(source)
         assert policy == Policy.parse(text, name="pay.yaml")
         judged = policy(witnesses[0])
         assert judged is not None

@@ -447,8 +447,8 @@ def test_every_place_at_which_a_line_can_be_cut_off(path):
 
 def test_a_byte_changed_anywhere_is_found(path):
     raw = filled(path, 2)
-    for place in range(raw.index(b"\n")):
-        path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+    for index in range(raw.index(b"\n")):
+        path.write_bytes(raw[:index] + bytes([raw[index] ^ 1]) + raw[index + 1 :])
         records = Records.open(path)
         assert [d.line for d in records.damaged] == [1]
         assert len(records) == 1

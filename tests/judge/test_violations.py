@@ -35,9 +35,9 @@ def test_an_answer_without_a_reason_is_refused(found, answer):
 
 
 @pytest.mark.parametrize(
-    ("appropriate", "reason", "told"),
+    ("appropriate", "reason", "message"),
     [(True, "", "reason"), (True, "  ", "reason"), (False, None, "reason"), ("no", "x", "True or")],
 )
-def test_a_judgment_needs_a_reason(appropriate, reason, told):
-    with pytest.raises(pu.DataError, match=told):
+def test_a_judgment_needs_a_reason(appropriate, reason, message):
+    with pytest.raises(pu.DataError, match=message):
         pu.Judgment(appropriate, reason)

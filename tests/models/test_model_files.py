@@ -117,7 +117,7 @@ def test_only_an_empty_array_may_state_the_object_dtype(tmp_path):
     description, members = hostile_models.unzipped(skops.io.dumps(filler))
     dtype = hostile_models.fields(description, "SimpleImputer")["_fit_dtype"]["content"]
     assert dtype["content"] == []
-    dtype["content"] = [hostile_models.said("x")]
+    dtype["content"] = [hostile_models.json_node("x")]
     with pytest.raises(FileError, match="not an array of numbers"):
         load_model(written(tmp_path, hostile_models.zipped(description, members)))
 

@@ -37,8 +37,8 @@ def people(n_rows=400, seed=0, noise=5.0):
 
 def audited(text, data=None, about=None, **options):
     data = people() if data is None else data
-    found = pu.audit(pu.Program.parse(text), data, options.pop("protected", "z"), **options)
-    return plain(document(found, about=about))
+    audit = pu.audit(pu.Program.parse(text), data, options.pop("protected", "z"), **options)
+    return plain(document(audit, about=about))
 
 
 def compare(old, new, **options):
@@ -166,7 +166,7 @@ def test_one_up_and_one_down_is_stronger():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ({}, {"delta": 0.2}, "delta: was 0.05, is 0.2"),
         ({}, {"protected": ["z", "noise"]}, "the protected attribute 'noise' was not audited"),
@@ -178,9 +178,9 @@ def test_one_up_and_one_down_is_stronger():
         ({"variables": False}, {}, "the earlier search was incomplete"),
     ],
 )
-def test_different_questions_are_said_to_be(old, new, said):
+def test_different_questions_are_said_to_be(old, new, message):
     differences = compare(audited(FIRST, **old), audited(FIRST, **new))["differences"]
-    assert any(said in text for text in differences), differences
+    assert any(message in text for text in differences), differences
 
 
 def test_not_settled_is_neither_clean_nor_new():

@@ -178,11 +178,13 @@ def test_what_is_said_of_the_commonest_value_is_true(counts):
     exact = printed_table(counts, [str(i) for i in range(len(counts))], labels, 1)
     if printed.columns != exact.columns or printed.rows != exact.rows:
         return
-    for said, line, total in zip(printed.commonest, exact.cells, exact.row_totals, strict=True):
-        if said is not None:
-            most: Any = line[printed.columns.index(said.column)]
+    for commonest, line, total in zip(
+        printed.commonest, exact.cells, exact.row_totals, strict=True
+    ):
+        if commonest is not None:
+            most: Any = line[printed.columns.index(commonest.column)]
             assert most == max(line)
-            assert said.at_least - 1e-4 <= most / total <= said.at_most + 1e-4
+            assert commonest.at_least - 1e-4 <= most / total <= commonest.at_most + 1e-4
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "5", None])
@@ -230,10 +232,10 @@ def program(frame):
 def test_weights_do_not_change_what_is_counted(model):
     frame = people()
     protected = ["z", "pay"]
-    found = pu.audit(model(frame), frame, protected, 0, 0, weights="weight", max_support=64)
-    tables = RowTables(found, 5)
+    audit = pu.audit(model(frame), frame, protected, 0, 0, weights="weight", max_support=64)
+    tables = RowTables(audit, 5)
     seen = 0
-    for decomposition in found.decompositions:
+    for decomposition in audit.decompositions:
         for name, table in decomposition.tables.items():
             counts = tables.counts(decomposition.expression, table)
             assert counts.sum() == len(frame)
@@ -247,10 +249,10 @@ def test_weights_do_not_change_what_is_counted(model):
 
 def test_equal_weights_count_rows():
     frame = people().assign(weight=0.1)
-    found = pu.audit(tree(frame), frame, "z", weights="weight")
+    audit = pu.audit(tree(frame), frame, "z", weights="weight")
     plain = pu.audit(tree(frame), frame, "z")
-    tables = RowTables(found, 5)
-    for first, second in zip(found.decompositions, plain.decompositions, strict=True):
+    tables = RowTables(audit, 5)
+    for first, second in zip(audit.decompositions, plain.decompositions, strict=True):
         counts = tables.counts(first.expression, first.tables["z"])
         assert np.array_equal(counts, second.tables["z"].masses)
 
@@ -261,15 +263,15 @@ def test_a_heavy_row_stays_hidden():
         "z": ["a"] * 39 + ["b"] + ["a"] * 20 + ["b"] * 20,
         "w": [1.0] * 39 + [500.0] + [1.0] * 40,
     }
-    found = pu.audit(pu.Program.parse("ite(x == 0, 0, 1)"), data, "z", 0, 0, weights="w")
-    table = document(found).witnesses[0].table
+    audit = pu.audit(pu.Program.parse("ite(x == 0, 0, 1)"), data, "z", 0, 0, weights="w")
+    table = document(audit).witnesses[0].table
     assert "<5" in [entry for line in table.cells for entry in line]
 
 
 def test_bins_are_named_by_cuts_and_not_by_someones_value():
     frame = people()
-    found = pu.audit(tree(frame), frame, {"pay": frame["pay"]}, 0, 0, max_support=64)
-    text = str(document(found))
+    audit = pu.audit(tree(frame), frame, {"pay": frame["pay"]}, 0, 0, max_support=64)
+    text = str(document(audit))
     for column in ("wage", "pay"):
         for extreme in (frame[column].min(), frame[column].max()):
             assert repr(float(extreme)) not in text

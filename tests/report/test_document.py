@@ -76,9 +76,9 @@ def audit(request):
 
 @pytest.mark.parametrize("min_cell", [1, 60])
 def test_documents_fit_the_published_schema(audit, min_cell):
-    found = document(audit, about={"model": {"file": "m.skops"}}, min_cell=min_cell)
+    result = document(audit, about={"model": {"file": "m.skops"}}, min_cell=min_cell)
     jsonschema.Draft202012Validator.check_schema(schema("audit"))
-    jsonschema.validate(plain(found), schema("audit"))
+    jsonschema.validate(plain(result), schema("audit"))
 
 
 def test_the_same_audit_gives_the_same_bytes_and_reads_back(audit, tmp_path):
@@ -96,26 +96,26 @@ def test_half_a_character_can_be_written(tmp_path):
 
 
 def test_witnesses_are_those_of_the_audit(audit):
-    found = document(audit)
-    assert [(w.protected, w.id, w.term) for w in found.witnesses] == [
+    result = document(audit)
+    assert [(w.protected, w.id, w.term) for w in result.witnesses] == [
         (w.protected, w.id, w.term) for w in audit.witnesses
     ]
-    for said, witness in zip(found.witnesses, audit.witnesses, strict=True):
-        assert said.association == pytest.approx(witness.association, abs=1e-4)
-        assert said.influence == pytest.approx(witness.influence, abs=1e-4)
-        assert said.association <= (said.ceiling or 0) + 1e-4
-        assert said.variables
-    assert sum(group.witnesses for group in found.groups) == len(audit.witnesses)
-    assert found.decompositions == len(audit.decompositions)
+    for entry, witness in zip(result.witnesses, audit.witnesses, strict=True):
+        assert entry.association == pytest.approx(witness.association, abs=1e-4)
+        assert entry.influence == pytest.approx(witness.influence, abs=1e-4)
+        assert entry.association <= (entry.ceiling or 0) + 1e-4
+        assert entry.variables
+    assert sum(group.witnesses for group in result.groups) == len(audit.witnesses)
+    assert result.decompositions == len(audit.decompositions)
 
 
 def test_a_group_names_its_innermost_and_its_strongest():
-    found = document(example("forest", epsilon=0.05, delta=0.01))
-    by_id = {(w.protected, w.id): w for w in found.witnesses}
-    assert found.groups
-    for group in found.groups:
+    result = document(example("forest", epsilon=0.05, delta=0.01))
+    by_id = {(w.protected, w.id): w for w in result.witnesses}
+    assert result.groups
+    for group in result.groups:
         members = [
-            w for w in found.witnesses if (w.protected, w.group) == (group.protected, group.group)
+            w for w in result.witnesses if (w.protected, w.group) == (group.protected, group.group)
         ]
         front = by_id[group.protected, group.representative]
         strongest = by_id[group.protected, group.strongest]
@@ -136,15 +136,15 @@ def test_the_result_in_a_word(options, result):
 
 
 def test_what_is_not_settled_is_listed_once():
-    found = document(example(**EXAMPLES["unsettled"]))
-    assert not found.complete
-    assert found.unsettled.count == len(found.unsettled.listed) > 0
-    assert all(note.kind != "unsettled" for note in found.notes)
+    result = document(example(**EXAMPLES["unsettled"]))
+    assert not result.complete
+    assert result.unsettled.count == len(result.unsettled.listed) > 0
+    assert all(note.kind != "unsettled" for note in result.notes)
 
 
 def test_where_nothing_is_found_the_nearest_are_told():
-    found = document(example(**EXAMPLES["nothing"]))
-    near = [n for n in found.nearest if n.protected == "z"]
+    result = document(example(**EXAMPLES["nothing"]))
+    near = [n for n in result.nearest if n.protected == "z"]
     assert len(near) == 5
     assert len({n.term for n in near}) == 5
     strongest = max(d.associations["z"] for d in example(**EXAMPLES["nothing"]).decompositions)
@@ -154,9 +154,9 @@ def test_where_nothing_is_found_the_nearest_are_told():
 
 
 def test_attributes_with_witnesses_have_no_nearest():
-    found = document(example())
-    assert {w.protected for w in found.witnesses} == {"z"}
-    assert {n.protected for n in found.nearest} == {"other"}
+    result = document(example())
+    assert {w.protected for w in result.witnesses} == {"z"}
+    assert {n.protected for n in result.nearest} == {"other"}
 
 
 def test_each_variable_and_the_output_are_there_to_compare_with():
@@ -182,23 +182,23 @@ def test_where_a_computation_came_from_is_told():
 
 def test_explicit_use_is_told():
     data = {"sex": ["f", "m"] * 20, "x": range(40)}
-    found = document(pu.audit(pu.Program.parse("ite(sex == 'f', 0, 1)"), data, "sex"))
-    assert found.protected[0].read_by_model
-    assert [w.explicit for w in found.witnesses if w.term == "sex"] == [True]
+    result = document(pu.audit(pu.Program.parse("ite(sex == 'f', 0, 1)"), data, "sex"))
+    assert result.protected[0].read_by_model
+    assert [w.explicit for w in result.witnesses if w.term == "sex"] == [True]
 
 
 def test_a_long_computation_is_cut_and_its_length_said():
     words = ", ".join(f"'{'word' * 10}{i}'" for i in range(200))
     data = {"x": ["a", f"{'word' * 10}7"] * 20, "z": [0, 1] * 20}
-    found = document(pu.audit(pu.Program.parse(f"ite(x in {{{words}}}, 0, 1)"), data, "z"))
-    longest = max(found.witnesses, key=lambda w: w.term_length)
+    result = document(pu.audit(pu.Program.parse(f"ite(x in {{{words}}}, 0, 1)"), data, "z"))
+    longest = max(result.witnesses, key=lambda w: w.term_length)
     assert len(longest.term) == 4000 < longest.term_length
 
 
 def test_a_constant_program_has_a_document():
-    found = document(pu.audit(pu.Program.parse("1"), {"x": [1, 2], "z": [0, 1]}, "z"))
-    jsonschema.validate(plain(found), schema("audit"))
-    assert found.result == "none found"
+    result = document(pu.audit(pu.Program.parse("1"), {"x": [1, 2], "z": [0, 1]}, "z"))
+    jsonschema.validate(plain(result), schema("audit"))
+    assert result.result == "none found"
 
 
 # Nothing of anyone
@@ -218,15 +218,15 @@ def test_no_small_count_is_in_the_notes():
 
 def test_a_rare_protected_value_is_not_named():
     data = {"x": [0, 1] * 20, "z": ["rare", "rare", *["a"] * 19, *["b"] * 19]}
-    found = document(pu.audit(pu.Program.parse("x"), data, "z", 0, 0))
-    assert "rare" not in as_text(found)
-    assert [v.rows for v in found.protected[0].values] == [19, 21]
+    result = document(pu.audit(pu.Program.parse("x"), data, "z", 0, 0))
+    assert "rare" not in as_text(result)
+    assert [v.rows for v in result.protected[0].values] == [19, 21]
 
 
 def test_reach_tells_of_no_few_rows():
     data = {"x": [0] * 997 + [1] * 3, "y": [0, 1] * 500, "z": [0, 1] * 500}
-    found = document(pu.audit(pu.Program.parse("ite(x == 1, y, 0)"), data, "z", 0, 0))
-    y = next(r for r in found.references if r.name == "y")
+    result = document(pu.audit(pu.Program.parse("ite(x == 1, y, 0)"), data, "z", 0, 0))
+    y = next(r for r in result.references if r.name == "y")
     assert y.reach == 0.01  # three rows of a thousand
 
 
@@ -248,8 +248,8 @@ def test_no_association_is_above_its_ceiling(rows):
 def test_a_function_of_the_attribute_reaches_it(masses, cut):
     """Where one is determined by the other, association is as high as it can be."""
     table = np.zeros((2, len(masses)))
-    for place, mass in enumerate(masses):
-        table[int(place >= cut), place] = mass
+    for index, mass in enumerate(masses):
+        table[int(index >= cut), index] = mass
     assert NormalizedMutualInformation()(table) == pytest.approx(ceiling(table), abs=1e-9)
 
 
@@ -312,7 +312,7 @@ def test_a_missing_file_is_said_to_be(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"result": "none found"}, "does not match the witnesses"),
         ({"witnesses": [], "groups": []}, "does not match the witnesses"),
@@ -322,14 +322,14 @@ def test_a_missing_file_is_said_to_be(tmp_path):
     ],
     ids=str,
 )
-def test_a_document_that_contradicts_itself_is_refused(change, told, tmp_path):
+def test_a_document_that_contradicts_itself_is_refused(change, message, tmp_path):
     data = {"a": [0, 1] * 20, "z": [0, 1] * 20}
-    found = document(pu.audit(pu.Program.parse("ite(a == 1, 1, 0)"), data, "z"))
+    result = document(pu.audit(pu.Program.parse("ite(a == 1, 1, 0)"), data, "z"))
     path = tmp_path / "audit.json"
-    path.write_text(as_text(found))
-    assert read_document(path) == found
-    path.write_text(json.dumps(plain(found) | change))
-    with pytest.raises(FileError, match=told):
+    path.write_text(as_text(result))
+    assert read_document(path) == result
+    path.write_text(json.dumps(plain(result) | change))
+    with pytest.raises(FileError, match=message):
         read_document(path)
 
 

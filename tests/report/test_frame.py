@@ -80,6 +80,6 @@ def test_validity_is_told_of_witnesses_only():
     frame = audit.to_frame()
     assert list(frame["verdict"].notna()) == list(frame["witness"])
     verdicts = {w.id: w.validity.verdict.value for w in audit.witnesses if w.validity}
-    told = frame[frame["witness"]]
-    assert dict(zip(told["id"], told["verdict"], strict=True)) == verdicts
+    witnesses = frame[frame["witness"]]
+    assert dict(zip(witnesses["id"], witnesses["verdict"], strict=True)) == verdicts
     assert verdicts

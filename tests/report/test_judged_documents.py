@@ -61,13 +61,13 @@ def test_only_violations_fail(oracle, violations, result, code, headline, tmp_pa
 
 
 def test_reason_and_rule_are_told():
-    found = document(FOUND, oracle=variables_allowed)
-    assert "Judged appropriate by rule 'bare': a variable by itself" in audit_text(found)
-    guard = next(w for w in found.witnesses if w.size == 3)
-    (witness,) = witnesses_of(found, guard.id)
-    told = witness_text(found, witness)
-    assert "Judged NOT appropriate by rule 'rest': names the pregnant" in told
-    assert "1 of 3 witnesses" in audit_markdown(found)
+    result = document(FOUND, oracle=variables_allowed)
+    assert "Judged appropriate by rule 'bare': a variable by itself" in audit_text(result)
+    guard = next(w for w in result.witnesses if w.size == 3)
+    (witness,) = witnesses_of(result, guard.id)
+    text = witness_text(result, witness)
+    assert "Judged inappropriate by rule 'rest': names the pregnant" in text
+    assert "1 of 3 witnesses" in audit_markdown(result)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_a_column_named_like_a_count_is_printed_as_it_is():
     data = {"x": [0, 1] * 20, name: [None, None, *["a", "b"] * 19]}
     audit = pu.audit(pu.Program.parse("x"), data, name, 0, 0, missing_protected="drop")
     (note,) = (note for note in document(audit).notes if note.kind == "dropped")
-    assert note.text == "Dropped fewer than 5 rows without a value of '2 rows'."
+    assert note.text == "Dropped fewer than 5 rows without a value for '2 rows'."
     assert "a proxy for 2 rows" in audit_text(document(audit))
 
 
@@ -43,3 +43,14 @@ def test_small_numbers_of_rows_are_withheld(note, hidden, shown):
     assert hidden in note_sentence(note, min_cell=5)
     assert shown in note_sentence(note)
     assert note_sentence(note).endswith(".")
+
+
+@pytest.mark.parametrize("what", get_args(notes.Unmeasured))
+@pytest.mark.parametrize("number", [1, 2, 10**30])
+def test_every_kind_of_unsettled_item_has_a_sentence(what, number):
+    sentence = note_sentence(notes.NotSettled(what, number, "x + y", ("0", "1.0"), True))
+    assert "`x + y`" in sentence
+    assert sentence.endswith(".")
+    if what not in ("influences", "variables"):
+        assert "(at 0, 1.0, ...)" in sentence
+        assert {1: "1 ", 2: "2 ", 10**30: "about 1e+30 "}[number] in sentence

@@ -60,8 +60,8 @@ def test_the_same_rows_are_on_each_side(values, limit, relation, precision, miss
     term = Compare(relation, Var("x"), Const(limit), precision, missing)
     shown = reading(term, {"x": as_column("x", rows)})
     with np.errstate(over="ignore"):
-        told, meant = (Program(part).predict({"x": rows}) for part in (shown, term))
-    assert told.tolist() == meant.tolist()
+        displayed, meant = (Program(part).predict({"x": rows}) for part in (shown, term))
+    assert displayed.tolist() == meant.tolist()
 
 
 @given(near, near, near)
@@ -104,7 +104,7 @@ def test_what_holds_where_a_value_is_missing_is_said(test, words):
 def test_only_what_is_printed_is_short():
     data = {"x": [36, 37, 38, 39], "z": [0, 0, 1, 1]}
     program = pu.Program.parse("ite(x <= 37.50000002507943, 'no', 'yes')")
-    found = pu.audit(program, data, protected="z", variables=False)
-    assert "The model tests `x <= 37`.\n" in str(found)
-    assert "x <= 37.50000002507943" in {w.term for w in found.witnesses}
-    assert pu.Program.parse(str(found.program)) == program
+    audit = pu.audit(program, data, protected="z", variables=False)
+    assert "The model tests `x <= 37`.\n" in str(audit)
+    assert "x <= 37.50000002507943" in {w.term for w in audit.witnesses}
+    assert pu.Program.parse(str(audit.program)) == program

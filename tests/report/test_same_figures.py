@@ -104,9 +104,9 @@ def test_combinations_that_were_searched_are_named_everywhere():
     rng = np.random.default_rng(0)
     data = {f"x{i}": rng.normal(size=120).round(2) for i in range(16)}
     program = pu.Program.parse(f"ite({' + '.join(data)} > 0, 1, 0)")
-    found = pu.audit(program, {**data, "z": [0, 1] * 60}, "z", epsilon=0.3)
-    result = document(found)
+    audit = pu.audit(program, {**data, "z": [0, 1] * 60}, "z", epsilon=0.3)
+    result = document(audit)
     assert result.coverage == Coverage(bounded=False, searched=("terms",), not_searched=())
     sentence = "Combinations of terms were searched, but not exhaustively."
-    for text in (str(found), audit_markdown(result), page_text(found), found._repr_html_()):
+    for text in (str(audit), audit_markdown(result), page_text(audit), audit._repr_html_()):
         assert sentence in inline(text)

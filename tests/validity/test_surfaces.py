@@ -343,7 +343,7 @@ def test_options_reach_the_methods(folder, capsys):
             ("--validity", "confirm", "--alpha", "2"),
             "--alpha: expected a number above 0 and below 1, got 2",
         ),
-        (("--validity", "confirm", "--validity", "confirm"), "'confirm' is given twice"),
+        (("--validity", "confirm", "--validity", "confirm"), "'confirm' occurs twice"),
         (
             ("--validity", "guess"),
             "or 'cross-validation', or a list of different names, got 'guess'",

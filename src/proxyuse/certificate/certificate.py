@@ -153,7 +153,7 @@ class CertifiedWitness(CertifiedComputation, frozen=True, kw_only=True):
 
 
 class Certificate(_Entry, frozen=True, kw_only=True):
-    """The result of an audit of one program on one data set, with a hash of the content.
+    """The result of an audit of one program on one dataset, with a hash of the content.
 
     Its attributes are the entries of its file; see the published schema.
 
@@ -166,7 +166,7 @@ class Certificate(_Entry, frozen=True, kw_only=True):
     >>> certificate.violations, certificate.complete
     (3, True)
     >>> print(certificate.claim)
-    A complete search finds 3 violations and 3 witnesses with association of at least 0.1 and
+    A complete search finds 3 violations and 3 witnesses with an association of at least 0.1 and
     influence above 0.05.
     """
 

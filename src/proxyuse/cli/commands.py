@@ -31,7 +31,7 @@ incomplete"""
 JUDGE = """\
 Audit the model and show each witness that neither the policy nor an earlier judgment covers, the
 strongest group first. You say whether each use is appropriate, and why. Every answer is written to
-the judgments file at once, so you can stop at any time.
+the judgments file immediately, so you can stop at any time.
 
 Answers are read line by line, so they can also come from a file or a pipe."""
 
@@ -39,7 +39,7 @@ JUDGE_EXAMPLES = """\
 examples:
   proxyuse judge --model model.skops --data people.csv --protected religion \\
       --judgments judgments.jsonl --by "Ada Byron"
-  proxyuse judge                 with a proxyuse.toml that names the judgments
+  proxyuse judge                 read the options from proxyuse.toml
   proxyuse judge --list          list the witnesses without a judgment, for a CI log
 exit codes: 0 no violations remain, 1 violations remain, 2 usage error, 3 no violations remain, but
 the search is incomplete, 130 interrupted"""
@@ -60,15 +60,15 @@ examples:
   proxyuse repair --model m.json --data d.parquet --protected sex --target paid \\
       --policy pay.yaml --judgments judgments.jsonl --holdout-share 0.2 \\
       --output repaired.json --certificate certificate.json --report repair.md
-  proxyuse repair --output repaired.skops         with a proxyuse.toml in this folder
+  proxyuse repair --output repaired.skops         read the other options from proxyuse.toml
 exit codes: 0 no violations remain, 2 usage error, 3 no violations remain, but the search is
 incomplete"""
 
 COMMANDS = {
     "demo": (
         "train a model on census data and audit it",
-        "Train a model on census data without the column of marital status, and search it for\n"
-        "proxies of marital status.",
+        "Train a model on census data without marital status, and search it for proxies of\n"
+        "marital status.",
         "examples:\n  proxyuse demo\n"
         "  proxyuse demo --files demo   keep the model and the data for your own audits",
     ),
@@ -90,8 +90,8 @@ COMMANDS = {
         "compare two results and list new, removed and stronger witnesses",
         "",
         "examples:\n  proxyuse diff released.json retrained.json\n"
-        "exit codes: 0 no new witnesses, 1 new witnesses, 3 no new witnesses, but the search is\n"
-        "incomplete",
+        "exit codes: 0 no new witnesses, 1 new witnesses, 2 usage error, 3 no new witnesses, but\n"
+        "the search is incomplete",
     ),
     "verify": (
         "check a certificate against the model and the data",
@@ -104,14 +104,14 @@ COMMANDS = {
         "exit codes: 0 verified, 1 not verified, 2 usage error",
     ),
     "datasets": (
-        "list the bundled data sets, or write one as CSV",
+        "list the bundled datasets, or write one as CSV",
         "",
         "examples:\n  proxyuse datasets\n  proxyuse datasets adult --output adult.csv",
     ),
     "doctor": (
         "show what is installed and what is missing",
         "",
-        "Changes nothing. The exit code is 0 if audits run here, otherwise 2.",
+        "Changes nothing. The exit code is 0 if audits can run, otherwise 2.",
     ),
 }
 """For each command its summary, its description and its epilog."""
@@ -151,13 +151,20 @@ def add_commands(parser: argparse.ArgumentParser, words: Sequence[str] | None = 
             epilog=epilog,
             formatter_class=Formatter,
             allow_abbrev=False,
+            add_help=False,
         )
+        add_help(command)
         if words is None or name in words:
             command.add_argument("--json", action="store_true", help="Print JSON instead of text.")
             if name != "doctor":  # which runs even if a dependency is missing
                 from proxyuse.cli.options import ARGUMENTS
 
                 ARGUMENTS[name](command)
+
+
+def add_help(parser: argparse.ArgumentParser) -> None:
+    """Add ``--help``, described in the same style as the other options."""
+    parser.add_argument("-h", "--help", action="help", help="Show this help and exit.")
 
 
 def refuse_unknown_words(

@@ -1,4 +1,4 @@
-"""``proxyuse datasets``: list the bundled data sets, or write one as CSV."""
+"""``proxyuse datasets``: list the bundled datasets, or write one as CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = Annotated[int, Meta(ge=1, description="The number of rows.")]
 
 
 class Bundled(Struct, frozen=True):
-    """A data set in the package."""
+    """A dataset in the package."""
 
     name: str
     rows: Rows
@@ -27,7 +27,7 @@ class Bundled(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """A data set that was written to a file."""
+    """A dataset that was written to a file."""
 
     name: str
     file: str
@@ -35,8 +35,8 @@ class Written(Struct, frozen=True):
 
 
 BUNDLED = (
-    Bundled("adult", 48_842, "income", "census records of 1994; income above 50,000 dollars"),
-    Bundled("contraceptive", 1_473, "method", "survey of 1987; contraceptive method"),
+    Bundled("adult", 48_842, "income", "1994 census records; income above $50,000"),
+    Bundled("contraceptive", 1_473, "method", "1987 survey; contraceptive method"),
     Bundled("student", 649, "G3", "two schools, 2008; final grades in Portuguese"),
 )
 
@@ -48,7 +48,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the data sets, or write one."""
+    """List the datasets, or write one."""
     if options.name is None:
         if options.json:
             print_json(msgspec.to_builtins(BUNDLED))
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     names = [item.name for item in BUNDLED]
     if options.name not in names:
-        raise FileError(f"no data set {options.name!r}; available: {', '.join(names)}")
+        raise FileError(f"no dataset {options.name!r}; available: {', '.join(names)}")
     if options.output is None:
         raise FileError(
             f"missing --output; try: proxyuse datasets {options.name} --output {options.name}.csv"

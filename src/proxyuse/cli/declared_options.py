@@ -13,6 +13,9 @@ from typing import Any
 from proxyuse.errors import DataError
 from proxyuse.measure.association.names import ASSOCIATIONS, check_association_name
 from proxyuse.options import Option, options_of
+from proxyuse.project_settings import methods_with
+from proxyuse.settings import METHODS
+from proxyuse.words import listed
 
 OPTIONS, VALIDITY, OUTPUT = "options", "validity", "output"
 """The tables: the top level of a project file, and the tables in it."""
@@ -26,7 +29,7 @@ def add_options(group: argparse._ActionsContainer, table: str, options: Iterable
         arguments: dict[str, Any] = {
             "dest": destination,
             "default": None,
-            "help": _help(option).replace("%", "%%"),
+            "help": f"{_help(option)}{_for_methods(table, option)}".replace("%", "%%"),
         }
         flag = _FLAGS.get(destination, option.flag)
         if option.kind is bool:
@@ -54,7 +57,7 @@ def refuse_repeated(flag: str, names: Iterable[str]) -> None:
     names = list(names)
     for name in names:
         if names.count(name) > 1:
-            raise DataError(f"{flag}: {name!r} is given twice; pass it once")
+            raise DataError(f"{flag}: {name!r} occurs twice; pass it once")
 
 
 def _help(option: Option) -> str:
@@ -68,6 +71,14 @@ def _help(option: Option) -> str:
     if default is None or option.items is not None:
         return f"{option.help}{repeated}"
     return f"{option.help} Default: {default}."
+
+
+def _for_methods(table: str, option: Option) -> str:
+    """Which methods an option belongs to, if not to all of them."""
+    names = methods_with(option.key)
+    if table != VALIDITY or len(names) == len(METHODS):
+        return ""
+    return f" Only for {listed(names)}."
 
 
 def _metavar(option: Option) -> str:

@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
         print_json(content)
         return 0
     print_text(
-        f"A decision tree was trained on {len(people):,} census records to predict incomes above\n"
-        f"50,000 dollars (accuracy {accuracy:.0%}), without marital status. Does it use marital "
+        f"A decision tree predicts incomes above $50,000 with {accuracy:.0%} accuracy. It was "
+        f"trained on {len(people):,}\ncensus records without marital status. Does it use marital "
         "status anyway?\n"
     )
     print_text(audit_text(content, color=False), audit_text(content, color=True))
@@ -93,9 +93,9 @@ def _next(files: Path | None) -> str:
         "--protected married --target income"
     )
     if files is not None:
-        return f"Next: audit the same model from files, as you would audit yours:\n  {command}"
+        return f"Next: audit the same model from files, as you would audit your own:\n  {command}"
     return (
-        f"Next: audit the same model from files, as you would audit yours:\n"
+        f"Next: audit the same model from files, as you would audit your own:\n"
         f"  {program} demo --files {folder}\n  {command}"
     )
 

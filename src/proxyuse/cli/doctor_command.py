@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
             lines.append(f"  {name:14} MISSING")
     if not packages["scikit-learn"] and packages["skops"]:
         lines.append("  Reading a .skops file also needs scikit-learn.")
-    lines += problems or ["A test audit runs."]
+    lines += problems or ["A test audit succeeded."]
     print_text("\n".join(lines))
     return 2 if problems else 0
 

@@ -23,6 +23,7 @@ from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
 from proxyuse.report.document import figure
+from proxyuse.report.findings.witness import decision
 from proxyuse.report.render.text import text_table
 from proxyuse.report.standing import exit_code, exit_code_of
 from proxyuse.report.witness_page import Pages
@@ -200,7 +201,7 @@ class ReviewSession:
         if self._by is None:
             self._by = _answer("Your name, saved with each judgment: ", "a name is needed")
         reason = _answer(
-            f"Why is it {'' if appropriate else 'not '}appropriate? ({BACK} goes back) ",
+            f"Why is it {decision(appropriate)}? ({BACK} goes back) ",
             "a judgment needs a reason",
         )
         if reason == BACK:
@@ -217,7 +218,7 @@ class ReviewSession:
             else ""
         )
         print_text(
-            f"Recorded: {'appropriate' if appropriate else 'NOT appropriate'}, by {record.by}, "
+            f"Recorded: {decision(appropriate)}, by {record.by}, "
             f"in {self._records.path.name}.{same} Remaining: {len(remaining):,}."
         )
         sys.stdout.flush()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 import proxyuse
-from proxyuse.cli.commands import Formatter, add_commands, refuse_unknown_words
+from proxyuse.cli.commands import Formatter, add_commands, add_help, refuse_unknown_words
 from proxyuse.cli.printing import harmless
 from proxyuse.errors import ProxyUseError
 
@@ -54,8 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=Formatter,
+        add_help=False,
     )
-    parser.add_argument("--version", action="version", version=f"proxyuse {proxyuse.__version__}")
+    add_help(parser)
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"proxyuse {proxyuse.__version__}",
+        help="Show the version and exit.",
+    )
     _prepare_streams()
     try:
         add_commands(parser, words)

@@ -47,7 +47,9 @@ def _add_judge(judge: argparse.ArgumentParser) -> None:
     groups = _add_declared(judge, AuditKeywords.__annotations__)
     _add_validity(judge)
     judging = judge.add_argument_group("judging")
-    judging.add_argument("--by", metavar="NAME", help="Name of the judge; asked for if missing.")
+    judging.add_argument(
+        "--by", metavar="NAME", help="Your name; the command asks for it if it is missing."
+    )
     judging.add_argument(
         "--list", action="store_true", help="Print the witnesses without a judgment and exit."
     )
@@ -68,22 +70,22 @@ def _add_repair(repair: argparse.ArgumentParser) -> None:
         "--holdout",
         type=Path,
         metavar="FILE",
-        help="Hold-out set: more rows, on which the utility is measured a second time.",
+        help="Hold-out set: rows that are used only to report the utility.",
     )
     holdout.add_argument(
         "--holdout-share",
         type=float,
         metavar="X",
-        help="Share of the rows to hold out instead. Violations are searched on all rows.",
+        help="Share of the rows to hold out instead. Violations are still detected on all rows.",
     )
     cost.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="Seed of --holdout-share. Default: 0."
+        "--seed", type=int, default=0, metavar="N", help="Seed for --holdout-share. Default: 0."
     )
     cost.add_argument(
         "--effort",
         choices=EFFORTS,
         default="normal",
-        help="How long to search for a repair with a smaller loss. Default: normal.",
+        help="How long to search for a repair with a smaller loss of utility. Default: normal.",
     )
     result = groups["result"]
     result.add_argument(
@@ -92,7 +94,8 @@ def _add_repair(repair: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         required=True,
-        help="The repaired model: .skops, .json or .ubj (XGBoost), .txt (LightGBM), .program.",
+        help="Write the repaired model. The extension sets the format: .skops, .json or .ubj "
+        "(XGBoost), .txt (LightGBM, or a program), .program.",
     )
     _add_certificate(result)
     result.add_argument(
@@ -150,7 +153,7 @@ def _add_execution(group: argparse._ArgumentGroup) -> None:
         "--project",
         type=Path,
         metavar="FILE",
-        help="Project file; by default the nearest one in this folder or a parent folder.",
+        help="Project file to use instead of the nearest one in this folder or a parent folder.",
     )
 
 
@@ -158,18 +161,18 @@ def _add_trust(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--trust-pickle",
         action="store_true",
-        help="Load a pickle or joblib file. It can run any code, so trust its author.",
+        help="Load a pickle or joblib file. It can run any code, so load only files you trust.",
     )
     group.add_argument("--quiet", action="store_true", help="Do not show progress.")
 
 
 def _add_show(show: argparse.ArgumentParser) -> None:
-    show.add_argument("result", type=Path, metavar="FILE", help="A result of audit --output.")
+    show.add_argument("result", type=Path, metavar="FILE", help="The result of an audit, as JSON.")
     form = show.add_mutually_exclusive_group()
     form.add_argument(
         "--witness", metavar="ID", help="Show one witness. A unique prefix of the id is enough."
     )
-    form.add_argument("--markdown", action="store_true", help="Print Markdown.")
+    form.add_argument("--markdown", action="store_true", help="Print a Markdown summary.")
     form.add_argument("--csv", action="store_true", help="Print the witnesses as CSV.")
     form.add_argument("--sarif", action="store_true", help="Print the witnesses as SARIF.")
     form.add_argument("--junit", action="store_true", help="Print the witnesses as JUnit XML.")
@@ -188,7 +191,8 @@ def _add_diff(diff: argparse.ArgumentParser) -> None:
     diff.add_argument(
         "--confirmed-only",
         action="store_true",
-        help="Only confirmed new witnesses count for the exit code.",
+        help="New witnesses give exit code 1 only if they are confirmed. NEW must be the result "
+        "of an audit with --validity.",
     )
 
 
@@ -196,25 +200,36 @@ def _add_verify(verify: argparse.ArgumentParser) -> None:
     verify.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="The certificate.")
     data = verify.add_argument_group(GROUPS["data"])
     subject = data.add_mutually_exclusive_group(required=True)
-    subject.add_argument("--model", type=Path, metavar="FILE", help="The certified model.")
-    subject.add_argument("--program", type=Path, metavar="FILE", help="The program, as text.")
-    data.add_argument("--data", type=Path, metavar="FILE", required=True, help="The rows.")
+    subject.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="The model. The decision in the certificate is applied to it.",
+    )
+    subject.add_argument(
+        "--program", type=Path, metavar="FILE", help="The program as text, instead of a model."
+    )
+    data.add_argument(
+        "--data", type=Path, metavar="FILE", required=True, help="The rows, in any order."
+    )
     add_options(data, OPTIONS, _named("target", "weights", "where", "protected_data", "key"))
     add_options(verify.add_argument_group("judgments"), OPTIONS, _named("policy", "judgments"))
     run = verify.add_argument_group(GROUPS["run"])
     run.add_argument(
         "--everything",
         action="store_true",
-        help="Recompute every decomposition from the definition, not a sample of 200.",
+        help="Recompute every decomposition from the definition, not only a sample of 200.",
     )
-    run.add_argument("--seed", type=int, default=0, metavar="N", help="Seed of that sample.")
+    run.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="Seed for that sample. Default: 0."
+    )
     add_options(run, OPTIONS, _named("threads"))
     _add_trust(run)
 
 
 def _add_datasets(datasets: argparse.ArgumentParser) -> None:
-    datasets.add_argument("name", nargs="?", metavar="NAME", help="The name of a data set.")
-    datasets.add_argument("--output", type=Path, metavar="FILE", help="Write it as CSV.")
+    datasets.add_argument("name", nargs="?", metavar="NAME", help="The name of a dataset.")
+    datasets.add_argument("--output", type=Path, metavar="FILE", help="Write the dataset as CSV.")
 
 
 def _named(*names: str) -> list[Option]:

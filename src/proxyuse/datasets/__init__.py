@@ -1,4 +1,4 @@
-"""Public data sets for examples and tests, bundled with the package.
+"""Public datasets for examples and tests, bundled with the package.
 
 Each function returns a new pandas DataFrame. Knows nothing about programs and audits. The license
 and the origin of each file are in ``data/LICENSES.md``.

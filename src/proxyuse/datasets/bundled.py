@@ -1,4 +1,4 @@
-"""The three bundled data sets from the UCI Machine Learning Repository.
+"""The three bundled datasets from the UCI Machine Learning Repository.
 
 They are gzipped CSV files in ``data/``, created by ``scripts/make_datasets.py``. Only an empty cell
 is a missing value; words such as "None" are text.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def load_adult() -> pd.DataFrame:
-    """Adult: census records of 1994, with incomes above or below 50,000 dollars per year.
+    """Adult: 1994 census records, with incomes above or below $50,000 per year.
 
     Returns
     -------

@@ -22,6 +22,6 @@ def require_pandas() -> ModuleType:
         import pandas
     except ImportError as error:
         raise DataError(
-            "the data sets need pandas, which is not installed: pip install 'proxyuse[datasets]'"
+            "the datasets need pandas, which is not installed: pip install 'proxyuse[datasets]'"
         ) from error
     return pandas

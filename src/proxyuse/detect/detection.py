@@ -44,7 +44,7 @@ from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.bounds.screen import Screen, screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
-from proxyuse.notes import Note, NotListed, Stopped, VariablesNotMeasured
+from proxyuse.notes import Note, NotListed, Stopped, Unmeasured, VariablesNotMeasured
 from proxyuse.program import Program
 from proxyuse.settings import Settings
 
@@ -69,7 +69,7 @@ def detect(
     as unsettled.
 
     `known` holds associations from other programs on the same population, by the digest of the
-    computation, and new ones are added to it. If it is given, only computations that can be
+    computation, and new ones are added to it. If it is passed, only computations that can be
     witnesses are listed.
     """
     detector = _Detector(
@@ -96,7 +96,7 @@ class _Detector:
     operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
     bounded: Bounded | None = None
     searched: list[Note] = field(default_factory=list)
-    open_sets: list[tuple[Term, int, float]] = field(default_factory=list)  # see `sentences`
+    open_sets: list[tuple[Term, int, float]] = field(default_factory=list)  # see `search_notes`
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -476,6 +476,8 @@ class _Detector:
             self._leave_open("operand subsets", operator.term, points, operator.subsets)
         self.notes.insert(0, note)
 
-    def _leave_open(self, what: str, term: Term, sites: tuple[Site, ...], count: int) -> None:
+    def _leave_open(
+        self, what: Unmeasured, term: Term, sites: tuple[Site, ...], count: int
+    ) -> None:
         brief = self.program.brief(term)
         self.unsettled[what, brief] = Unsettled(what, brief, count, self.program.points, sites)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 from proxyuse.detect.bounded import Bounded
 from proxyuse.detect.decompositions import Decompositions
 from proxyuse.lang.positions import Points, Position, Site
-from proxyuse.notes import Note
+from proxyuse.notes import Note, NotSettled, Unmeasured
+
+MOST_POSITIONS = 3
+"""How many positions a note names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """Decompositions that were not measured and may be witnesses.
+    """Decompositions that were not settled and may be witnesses.
 
     Attributes
     ----------
-    what : ``operand subsets``, ``occurrence sets`` or ``positions``; ``computations`` if a time
+    what : ``operand subsets``, ``occurrence sets``, ``positions`` or ``variables`` that were not
+        measured; ``influences`` whose estimate is too close to delta; ``computations`` if a time
         limit was reached.
     term : the text of the operator or repeated term, cut short.
-    count : the number of decompositions not measured.
+    count : the number of decompositions that were not settled.
     """
 
-    what: str
+    what: Unmeasured
     term: str
     count: int
     _points: Points = field(repr=False, compare=False)
@@ -34,11 +37,12 @@ class Unsettled:
         """The positions of the term."""
         return tuple(self._points.position(site) for site in self._sites)
 
-    def __str__(self) -> str:
-        first = ", ".join(str(self._points.position(site)) for site in self._sites[:3])
-        at = first + (", ..." if len(self._sites) > 3 else "")
-        count = f"{self.count:,}" if self.count < 10**15 else f"{Decimal(self.count):.2e}"
-        return f"{count} {self.what} of `{self.term}` (at {at}) were not measured"
+    @property
+    def note(self) -> NotSettled:
+        """The note for a report, with the first positions of the term."""
+        first, rest = self._sites[:MOST_POSITIONS], self._sites[MOST_POSITIONS:]
+        positions = tuple(str(self._points.position(site)) for site in first)
+        return NotSettled(self.what, self.count, self.term, positions, bool(rest))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

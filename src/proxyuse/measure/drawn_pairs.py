@@ -1,4 +1,4 @@
-"""The engine for sampled influence: the mean loss over drawn pairs of rows."""
+"""The engine for sampled influence: the mean loss over random pairs of rows."""
 
 from __future__ import annotations
 

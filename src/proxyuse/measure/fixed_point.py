@@ -17,7 +17,7 @@ TOTAL_BITS = 52
 
 
 def whole_masses(weights: Array) -> tuple[Array, int]:
-    """Return the weights as whole numbers, and their sum: at most ``2 ** TOTAL_BITS``.
+    """Return the weights as integers, and their sum: at most ``2 ** TOTAL_BITS``.
 
     Whole weights are kept if their sum is within that limit. Other weights are rounded to
     multiples of a power of two, but never to 0. For n rows, this moves each share of the total by

@@ -184,7 +184,7 @@ class Sample:
 
     @cached_property
     def masses(self) -> Array:
-        """The weights as whole numbers: multiples of one power of two."""
+        """The weights as integers: multiples of one power of two."""
         return whole_masses(self.population.weights)[0]
 
     @property

@@ -42,7 +42,7 @@ class SettledPairs:
     drawn : the estimates, by sites.
     """
 
-    method: ClassVar[str] = "from drawn pairs of rows"
+    method: ClassVar[str] = "from random pairs of rows"
     compiled: ClassVar[bool] = False
 
     def __init__(self, sample: Sample, threshold: float) -> None:

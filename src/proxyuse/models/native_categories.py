@@ -61,7 +61,7 @@ def with_categories(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_codes(model: Any, rows: pd.DataFrame) -> None:
-    """Refuse text in columns of which XGBoost stores the codes of categories, not the names."""
+    """Refuse text in columns for which XGBoost stores category codes, not names."""
     for index in _xgboost_columns(model):
         dtype = rows.dtypes.iloc[index]
         coded = str(dtype) == "category" or dtype.kind in "iufb"

@@ -89,7 +89,7 @@ def _measure(
     names = [str(measure) for measure in Measure]
     name = str(requested).replace("_", " ").lower()
     if name not in names:
-        raise DataError(f"utility is {requested!r}; pass one of {', '.join(names)}, or a function")
+        raise DataError(f"utility: expected {', '.join(names)} or a function, got {requested!r}")
     measure = Measure(name)
     if measure is Measure.SQUARED_ERROR and (outputs.dtype == np.int32 or outputs.ndim == 2):
         kind = "categories" if outputs.dtype == np.int32 else "vectors"

@@ -101,7 +101,7 @@ class SearchBudget:
             value, low = getattr(self, name), least.get(name, 0)
             if not isinstance(value, int) or isinstance(value, bool) or value < low:
                 raise DataError(
-                    f"SearchBudget: {name} is {value!r}; pass an integer of at least {low}"
+                    f"SearchBudget: {name}: expected an integer of at least {low}, got {value!r}"
                 )
 
     @property

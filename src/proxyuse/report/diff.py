@@ -49,7 +49,7 @@ def compare(old: AuditResult, new: AuditResult, *, tolerance: float = TOLERANCE)
         weaker if one fell by more than this and none rose.
     """
     if not tolerance >= 0:
-        raise DataError(f"tolerance is {tolerance!r}; pass a number of 0 or more")
+        raise DataError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
     _check_attributes(old, new)
     pairs = _matched(old.witnesses, new.witnesses)
     changes: dict[Change, list[Pair]] = {

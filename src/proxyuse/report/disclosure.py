@@ -19,7 +19,7 @@ Totals are always printed; all of them are m or more.
 
 A withheld cell is printed as the **range** that the printed totals and cells imply, such as
 ``1,242 to 1,250``, or as ``withheld`` if that range is too wide to be useful. The range is computed
-from what is printed, so it tells a reader nothing new.
+from what is printed, so a reader learns nothing new.
 
 **Invariant.** A reader who knows all totals, all printed cells, and that ``<m`` is one of
 0, ..., m - 1, is left with at least m possible values for each hidden cell. For ``<m`` these are
@@ -51,11 +51,11 @@ _SHOWN, _SMALL, _WITHHELD = range(3)
 
 
 def check_min_cell(min_cell: object) -> None:
-    """Raise an error unless this is a whole number of at least 1."""
+    """Raise an error unless this is an integer of at least 1."""
     whole = isinstance(min_cell, int | np.integer) and not isinstance(min_cell, bool)
     if not whole or min_cell < 1:  # type: ignore[operator]
         raise DataError(
-            f"min_cell is {min_cell!r}; pass a whole number of 1 or more (1 prints all counts)"
+            f"min_cell: expected an integer of at least 1, got {min_cell!r} (1 prints all counts)"
         )
 
 

@@ -157,7 +157,8 @@ def note_texts(notes: Iterable[Note], min_cell: int) -> tuple[NoteText, ...]:
 
 def unsettled_texts(unsettled: Sequence[detected.Unsettled]) -> Unsettled:
     """What was not settled: how many, and the first of them."""
-    return Unsettled(len(unsettled), tuple(str(item) for item in unsettled[:MOST_UNSETTLED]))
+    first = unsettled[:MOST_UNSETTLED]
+    return Unsettled(len(unsettled), tuple(note_sentence(item.note) for item in first))
 
 
 def ceiling(masses: Array) -> float:

@@ -26,7 +26,7 @@ from proxyuse.lang.text import term_text
 from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.report.document import figure
 from proxyuse.report.findings import judging
-from proxyuse.report.findings.witness import measured, shortfall
+from proxyuse.report.findings.witness import decision, measured, shortfall
 from proxyuse.report.influence_by_group import GroupInfluence, coarse, influence_by_group
 from proxyuse.report.inputs import Audited
 from proxyuse.report.reading import MOST_NODES, shown_text
@@ -64,7 +64,7 @@ class Pages:
     >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> pages = Pages(audit, document(audit))
     >>> page = pages.page(audit.witnesses[1], "Witness 2 of 3")
-    >>> "The model tests `vitamins == 1`." in page, "Inside it" in page
+    >>> "The model tests `vitamins == 1`." in page, "Inside this computation" in page
     (True, True)
     >>> pages.whole_term(audit.witnesses[1])
     'vitamins == 1'
@@ -176,7 +176,7 @@ class Pages:
             for inner in found[:MOST_INSIDE]
         ]
         heads = ["association", "influence", "is a witness", "computation"]
-        return ["", "Inside it", *text_table(heads, rows), *_more(found, MOST_INSIDE)]
+        return ["", "Inside this computation", *text_table(heads, rows), *_more(found, MOST_INSIDE)]
 
     def _smaller(self, witness: Witness) -> list[Decomposition]:
         """The computations inside a witness, strongest first, one per term."""
@@ -258,14 +258,14 @@ class Pages:
         influence = None if found.influence is None else figure(found.influence)
         return [measured(figure(found.associations[protected])), measured(influence)]
 
-    def _standing(self, found: Decomposition, protected: str, said: Judgment | None) -> str:
+    def _standing(self, found: Decomposition, protected: str, judgment: Judgment | None) -> str:
         if found.associations[protected] < self._audit.epsilon:
             return "no"
         if found.influence is None or found.influence <= self._audit.delta:
             return "no"
-        if said is None:
+        if judgment is None:
             return "yes, not judged"
-        return "yes, appropriate" if said.appropriate else "yes, NOT appropriate"
+        return f"yes, {decision(judgment.appropriate)}"
 
     def _brief(self, term: Term) -> str:
         program = self._audit.program

@@ -115,7 +115,7 @@ def _influence(
     if evidence.sampling is None and drawn == 0:
         effects = evidence.engine.effects(witness.decomposition.sites)
         return influence_bounds(witness.influence, effects, observed, level)
-    # With drawn pairs, half of the level is for the draw and half for the rows.
+    # With random pairs, half of the level is for the draw and half for the rows.
     low, high = influence_bounds(witness.influence, None, observed, level / 2)
     if evidence.sampling is not None:
         error = evidence.sampling.error(level / 2)

@@ -81,7 +81,7 @@ class WeightsKept:
 
 @dataclass(frozen=True, slots=True)
 class RecordsPermuted:
-    """Protected values were permuted over records, of which a row has as many as its weight."""
+    """Protected values were permuted over records. The weight of a row is its number of records."""
 
     records: float
 
@@ -140,7 +140,7 @@ class OtherWitnesses:
 
     Attributes
     ----------
-    reason : they are no witnesses on all rows, or the budget of the audit excluded them.
+    reason : they are not witnesses on all rows, or the budget of the audit excluded them.
     examples : the terms that pass in most splits, each with its protected attribute.
     """
 

@@ -249,6 +249,9 @@ class _Verifier:
         if recomputed.rows < audit.population.n_rows:
             text += f", on {recomputed.rows:,} of the rows"
         if recomputed.costly:
-            text += f"; for {recomputed.costly:,}, only the association, because of the cost"
+            text += (
+                f"; for {recomputed.costly:,}, only the association, because influence takes too "
+                "long"
+            )
         wrong = recomputed.differences
         self.checks.append(Check("definition", not wrong, text, wrong))

@@ -139,10 +139,10 @@ def test_weighted_margins_are_scaled_and_rounded() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "effective", "message"),
     [
-        ([1.5, 2], [3.5], None, "not whole numbers"),
+        ([1.5, 2], [3.5], None, "not integers"),
         ([1, 2], [1, 3], None, "sum to 3 and its columns to 4"),
         ([-1, 2], [1], None, "nonnegative"),
-        ([1, 2], [1, 2], 0, "effective is 0"),
+        ([1, 2], [1, 2], 0, "effective: expected"),
     ],
 )
 def test_invalid_margins_are_refused(
@@ -216,7 +216,7 @@ def test_only_the_smaller_entropy_calls_a_one_way_relation_perfect() -> None:
 
 @pytest.mark.parametrize("options", [{"normalizer": "mean"}, {"rows_per_mass": 0}])
 def test_options_of_adjusted_information_are_checked(options: Any) -> None:
-    with pytest.raises(pu.DataError, match=f"{next(iter(options))} is"):
+    with pytest.raises(pu.DataError, match=f"{next(iter(options))}: expected"):
         AdjustedMutualInformation(**options)
 
 

@@ -51,84 +51,84 @@ def clouds(ax):
 
 
 def labels(ax):
-    told = [text for text in ax.texts if text.get_text() and "proxy use:" not in text.get_text()]
-    return {text.get_text().replace("\n", " "): text for text in told}
+    texts = [text for text in ax.texts if text.get_text() and "proxy use:" not in text.get_text()]
+    return {text.get_text().replace("\n", " "): text for text in texts}
 
 
 def test_every_computation_is_a_point_at_its_measures(ax):
-    found = audited()
-    drawn = clouds(found.plot(ax=ax))
-    assert len(drawn["witness"]) == len(found.witnesses) > 0
-    assert len(drawn["computation"]) + len(found.witnesses) == len(found.decompositions)
-    places = [(w.association, w.influence) for w in found.witnesses]
+    audit = audited()
+    drawn = clouds(audit.plot(ax=ax))
+    assert len(drawn["witness"]) == len(audit.witnesses) > 0
+    assert len(drawn["computation"]) + len(audit.witnesses) == len(audit.decompositions)
+    places = [(w.association, w.influence) for w in audit.witnesses]
     assert np.allclose(np.asarray(drawn["witness"]), places, atol=1e-4)
 
 
 def test_a_larger_computation_has_a_larger_marker(ax):
-    found = audited()
-    found.plot(ax=ax)
+    audit = audited()
+    audit.plot(ax=ax)
     (marks,) = [c for c in ax.collections if c.get_label() == "witness"]
-    sizes = dict(zip([w.size for w in found.witnesses], marks.get_sizes(), strict=True))
+    sizes = dict(zip([w.size for w in audit.witnesses], marks.get_sizes(), strict=True))
     ordered = [sizes[size] for size in sorted(sizes)]
     assert ordered == sorted(set(ordered))
 
 
 def test_the_region_begins_at_the_thresholds(ax):
-    found = audited(epsilon=0.3, delta=0.04)
-    found.plot(ax=ax)
+    audit = audited(epsilon=0.3, delta=0.04)
+    audit.plot(ax=ax)
     (region,) = ax.patches
     assert region.get_xy() == (0.3, 0.04)
     assert any("≥ 0.3, influence > 0.04" in text.get_text() for text in ax.texts)
 
 
 def test_points_near_a_threshold_are_drawn_once(ax):
-    found = audited()
-    for epsilon in {w.association for w in found.witnesses}:
+    audit = audited()
+    for epsilon in {w.association for w in audit.witnesses}:
         edge = audited(epsilon=float(np.nextafter(epsilon, 2)) if epsilon < 1 else 1.0)
         drawn = clouds(edge.plot(ax=Figure().subplots()))
         assert sum(map(len, drawn.values())) == len(edge.decompositions)
 
 
 def test_the_strongest_are_named_in_words_and_apart(ax):
-    found = audited()
-    told = labels(found.plot(ax=ax))
-    assert "vitamins" in told
-    assert 1 <= len(told) <= MOST_LABELS
-    boxes = [text.get_window_extent() for text in told.values()]
+    audit = audited()
+    texts = labels(audit.plot(ax=ax))
+    assert "vitamins" in texts
+    assert 1 <= len(texts) <= MOST_LABELS
+    boxes = [text.get_window_extent() for text in texts.values()]
     for i, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:i])
 
 
 def test_without_witnesses_there_is_a_figure_too(ax):
-    found = audited(epsilon=1, delta=0.9)
-    assert set(clouds(found.plot(ax=ax))) == {"computation"}
+    audit = audited(epsilon=1, delta=0.9)
+    assert set(clouds(audit.plot(ax=ax))) == {"computation"}
     assert labels(ax) == {}
     assert ax.get_xlim()[1] > 1
     assert ax.get_ylim()[1] > 0.9
 
 
 def test_influence_that_was_not_needed_is_left_out(ax):
-    found = audited(budget=pu.Budget(positions=0))
-    drawn = clouds(found.plot(ax=ax))
-    known = int(np.count_nonzero(~np.isnan(found.decompositions.influences)))
-    assert sum(map(len, drawn.values())) == known < len(found.decompositions)
+    audit = audited(budget=pu.Budget(positions=0))
+    drawn = clouds(audit.plot(ax=ax))
+    known = int(np.count_nonzero(~np.isnan(audit.decompositions.influences)))
+    assert sum(map(len, drawn.values())) == known < len(audit.decompositions)
 
 
 def test_the_attribute_is_the_first_or_the_one_that_is_named():
-    found = audited(["pregnant", "promised"])
-    names = [found.plot(name, ax=Figure().subplots()).get_xlabel() for name in (None, "promised")]
+    audit = audited(["pregnant", "promised"])
+    names = [audit.plot(name, ax=Figure().subplots()).get_xlabel() for name in (None, "promised")]
     assert names == ["association with pregnant", "association with promised"]
     with pytest.raises(pu.DataError, match="pass one of pregnant, promised"):
-        found.plot("age")
+        audit.plot("age")
 
 
 def test_bounds_are_drawn_and_what_is_not_confirmed_is_hollow(ax):
-    found = audited(validity="confirm")
-    drawn = clouds(found.plot(ax=ax))
-    verdicts = [w.validity.confirmed for w in found.witnesses]
+    audit = audited(validity="confirm")
+    drawn = clouds(audit.plot(ax=ax))
+    verdicts = [w.validity.confirmed for w in audit.witnesses]
     assert len(drawn["witness, confirmed"]) == sum(verdicts)
     bounds = [line for line in ax.lines if line.get_marker() in ("|", "_")]
-    first = min(found.witnesses, key=lambda w: w.size).validity
+    first = min(audit.witnesses, key=lambda w: w.size).validity
     spans = [tuple(line.get_xdata()) for line in bounds if line.get_marker() == "|"]
     low, high = first.association_interval
     assert any(abs(a - low) < 2e-4 and abs(b - high) < 2e-4 for a, b in spans)
@@ -209,8 +209,8 @@ def test_names_of_strangers_are_only_text(name, ax, tmp_path: Path):
     program = pu.Program.parse(f"ite(`{quoted}` == 1, 'a', 'b')") if name.isprintable() else None
     program = program or pu.Program.parse("ite(x == 1, 'a', 'b')")
     data = {program.inputs[0]: values}
-    found = pu.audit(program, data, {name: values})
-    save_figure(found.plot(ax=ax), tmp_path / "a.svg")  # a missing glyph would be a warning
+    audit = pu.audit(program, data, {name: values})
+    save_figure(audit.plot(ax=ax), tmp_path / "a.svg")  # a missing glyph would be a warning
     assert len(ax.get_xlabel()) < 70
     assert "<script>" not in (tmp_path / "a.svg").read_text()
 

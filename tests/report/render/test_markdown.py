@@ -20,7 +20,7 @@ NASTY = "=cmd|'/c calc'!A1 `x` <b> @all #1 [l](http://x.y) **b**"
 
 
 def audited(names=("age",), protected="z", **options):
-    data = {name: [20 + place, 50 + place] * 20 for place, name in enumerate(names)}
+    data = {name: [20 + index, 50 + index] * 20 for index, name in enumerate(names)}
     data[protected] = [0, 1] * 20
     guards = [f"`{name.replace('`', chr(92) + '`')}` <= {40 + i}" for i, name in enumerate(names)]
     text = "1"
@@ -58,15 +58,15 @@ def test_what_is_not_settled_is_told():
 
 def test_the_protected_attribute_itself():
     data = {"z": [0, 1] * 20}
-    found = document(pu.audit(pu.Program.parse("ite(z == 0, 0, 1)"), data, "z"))
-    text = audit_markdown(found)
+    result = document(pu.audit(pu.Program.parse("ite(z == 0, 0, 1)"), data, "z"))
+    text = audit_markdown(result)
     assert text.startswith("**The model uses z itself")
     assert "(the protected attribute itself)" in text
 
 
 def test_at_most_twenty_groups_and_the_rest_counted():
-    found = audited([f"x{i}" for i in range(25)], epsilon=0, delta=0)
-    text = audit_markdown(msgspec.structs.replace(found, groups=found.groups[:1] * 23))
+    audit = audited([f"x{i}" for i in range(25)], epsilon=0, delta=0)
+    text = audit_markdown(msgspec.structs.replace(audit, groups=audit.groups[:1] * 23))
     assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == 20
     assert "... and 3 more groups." in text
 
@@ -98,13 +98,13 @@ def rows(found):
 
 
 def test_a_line_a_witness_then_what_to_compare_with():
-    found = audited(["age", "wage"])
-    lines = rows(found)
+    audit = audited(["age", "wage"])
+    lines = rows(audit)
     kinds = [line["kind"] for line in lines]
-    assert kinds == ["witness"] * len(found.witnesses) + ["variable", "variable", "output"]
+    assert kinds == ["witness"] * len(audit.witnesses) + ["variable", "variable", "output"]
     assert tuple(lines[0]) == COLUMNS
-    assert lines[0]["id"] == found.witnesses[0].id
-    assert float(lines[0]["association"]) == found.witnesses[0].association
+    assert lines[0]["id"] == audit.witnesses[0].id
+    assert float(lines[0]["association"]) == audit.witnesses[0].association
     assert {line["kind"] for line in rows(audited(delta=0.6))} == {"nearest", "variable", "output"}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.report.document import document
+from proxyuse.report.findings.notes import note_sentence
 from proxyuse.report.render.sarif import audit_sarif, plain
 from proxyuse.report.saved import as_text, read_document
 from proxyuse.report.standing import exit_code
@@ -144,8 +145,8 @@ def checked(found, **options):
         assert "suppressions" in result  # of all results or of none
         for location in result["locations"]:
             if "physicalLocation" in location:
-                place = location["physicalLocation"]["artifactLocation"]
-                assert only["artifacts"][place["index"]]["location"]["uri"] == place["uri"]
+                artifact = location["physicalLocation"]["artifactLocation"]
+                assert only["artifacts"][artifact["index"]]["location"]["uri"] == artifact["uri"]
     return only
 
 
@@ -154,24 +155,24 @@ def audited(protected="pregnant", **options):
 
 
 def test_each_witness_is_an_error_that_nobody_judged():
-    found = audited()
-    results = checked(found)["results"]
-    assert len(results) == len(found.witnesses) > 0
+    audit = audited()
+    results = checked(audit)["results"]
+    assert len(results) == len(audit.witnesses) > 0
     assert {(r["kind"], r["level"]) for r in results} == {("fail", "error")}
     assert all(r["suppressions"] == [] for r in results)
     first = results[0]
     assert first["message"]["text"].startswith(
         "The model uses a proxy for pregnant. The model reads `vitamins`."
     )
-    assert "Nobody has judged" in first["message"]["text"]
+    assert "Not judged yet." in first["message"]["text"]
     assert first["properties"]["association"] == 1.0
     assert first["properties"]["thresholds"] == {"epsilon": 0.1, "delta": 0.05}
 
 
 def test_a_witness_lies_in_the_model_file_at_its_positions():
-    found = audited()
-    only = checked(found)
-    for result, witness in zip(only["results"], found.witnesses, strict=True):
+    audit = audited()
+    only = checked(audit)
+    for result, witness in zip(only["results"], audit.witnesses, strict=True):
         names = [at["logicalLocations"][0]["fullyQualifiedName"] for at in result["locations"]]
         assert names == [str(position) for position in witness.positions]
         where = result["locations"][0]["physicalLocation"]
@@ -222,14 +223,14 @@ def test_what_was_judged_appropriate_is_suppressed_with_the_reason():
             "properties": {"by": "Ada"},
         }
     ]
-    said = next(r for r in results if r["properties"]["term"] == "vitamins == 1")
-    assert "Judged NOT appropriate: no" in said["message"]["text"]
+    finding = next(r for r in results if r["properties"]["term"] == "vitamins == 1")
+    assert "Judged inappropriate: no" in finding["message"]["text"]
 
 
 def test_what_statistics_do_not_confirm_is_a_warning():
     few = pd.DataFrame(DATA).head(16)
-    found = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", validity="confirm")
-    results = checked(found)["results"]
+    audit = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", validity="confirm")
+    results = checked(audit)["results"]
     assert {r["level"] for r in results} == {"warning"}
     assert results[0]["message"]["text"].startswith("In these rows, the model uses a proxy")
     assert results[0]["properties"]["validity"]["verdict"] == "possible"
@@ -238,13 +239,14 @@ def test_what_statistics_do_not_confirm_is_a_warning():
 
 
 def test_what_is_not_settled_is_open():
-    found = audited(delta=0.9, variables=False)
-    only = checked(found)
-    assert found.unsettled
+    audit = audited(delta=0.9, variables=False)
+    only = checked(audit)
+    assert audit.unsettled
     assert [(r["ruleId"], r["kind"], r["message"]["text"]) for r in only["results"]] == [
-        ("not-settled", "open", f"Not settled: {item}.") for item in found.unsettled
+        ("not-settled", "open", f"Not settled: {note_sentence(item.note)}")
+        for item in audit.unsettled
     ]
-    assert "were not measured" in only["results"][0]["message"]["text"]
+    assert "not measured" in only["results"][0]["message"]["text"]
     assert only["invocations"][0]["exitCode"] == 3
 
 
@@ -252,11 +254,11 @@ def test_what_was_searched_and_not_exhausted_is_a_notification():
     numbers = np.random.default_rng(0).normal(size=(120, 16)).round(2)
     wide = pd.DataFrame(numbers, columns=[f"x{i}" for i in range(16)])
     program = pu.Program.parse(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
-    found = pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3)
-    only = checked(found)
+    audit = pu.audit(program, wide.assign(z=[0, 1] * 60), "z", epsilon=0.3)
+    only = checked(audit)
     assert only["results"] == []
     assert only["invocations"][0]["exitCode"] == 0
-    (sentence,) = found.searched
+    (sentence,) = audit.searched
     notes = only["invocations"][0]["toolExecutionNotifications"]
     assert sum(sentence in note["message"]["text"] for note in notes) == 1
 
@@ -269,18 +271,18 @@ def test_nothing_found_is_no_result():
 
 
 def test_notes_are_told():
-    found = audited()
-    notes = checked(found)["invocations"][0]["toolExecutionNotifications"]
+    audit = audited()
+    notes = checked(audit)["invocations"][0]["toolExecutionNotifications"]
     assert notes[-1]["message"]["text"] == "3 of 120 rows were dropped"
     assert len(notes) > 1
 
 
 def test_fingerprints_tell_witnesses_and_attributes_apart_and_stay():
-    found = audited(["pregnant", "single"])
-    prints = [r["partialFingerprints"] for r in checked(found)["results"]]
+    audit = audited(["pregnant", "single"])
+    prints = [r["partialFingerprints"] for r in checked(audit)["results"]]
     again = [r["partialFingerprints"] for r in checked(audited(["pregnant", "single"]))["results"]]
     assert prints == again
-    assert len({json.dumps(one) for one in prints}) == len(found.witnesses)
+    assert len({json.dumps(one) for one in prints}) == len(audit.witnesses)
     other = audited(["pregnant", "single"], epsilon=0.2)
     assert {json.dumps(r["partialFingerprints"]) for r in checked(other)["results"]} == {
         json.dumps(one) for one in prints
@@ -301,15 +303,15 @@ def test_fingerprints_tell_witnesses_and_attributes_apart_and_stay():
 )
 def test_names_of_strangers_are_only_text(name):
     values = [0, 1] * 30
-    found = pu.audit(pu.Program.parse("ite(x == 1, 'a', 'b')"), {"x": values}, {name: values})
-    only = checked(found, about={"model": {"file": f"{name}.skops"}, "notes": [name]})
+    audit = pu.audit(pu.Program.parse("ite(x == 1, 'a', 'b')"), {"x": values}, {name: values})
+    only = checked(audit, about={"model": {"file": f"{name}.skops"}, "notes": [name]})
     for result in only["results"]:
         text = result["message"]["text"]
         assert "](" not in text
         assert text.isprintable()
         assert len(text) < 1500
         assert "{" not in text.replace("{{", "")
-    json.loads(as_text(audit_sarif(document(found))).encode())
+    json.loads(as_text(audit_sarif(document(audit))).encode())
 
 
 def test_braces_are_doubled_as_the_standard_asks():

@@ -37,7 +37,7 @@ def expected_information(rows: Array, columns: Array, effective: float | None = 
     ----------
     rows, columns : the margins of the table; both have the same total.
     effective : the effective number of observations, if the masses are sums of weights. The
-        margins are scaled to it and rounded to whole numbers, so the result is approximate.
+        margins are scaled to it and rounded to integers, so the result is approximate.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def expected_by_row(of_row: Array, columns: Array) -> Array:
     """Return the contribution of each row of a table to the mean information.
 
     Measures many tables at once: equal rows are computed once, even in different tables. All
-    margins are whole numbers.
+    margins are integers.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def expected_by_row(of_row: Array, columns: Array) -> Array:
 
 
 def rounded(masses: Array, total: int) -> Array:
-    """Round masses to whole numbers with a given total; the largest remainders round up.
+    """Round masses to integers with a given total; the largest remainders round up.
 
     Examples
     --------
@@ -107,16 +107,18 @@ def rounded(masses: Array, total: int) -> Array:
 
 
 def _whole(masses: Array, effective: float | None) -> Array:
-    """Return the positive margins as whole numbers."""
+    """Return the positive margins as integers."""
     if masses.ndim != 1 or not np.isfinite(masses).all() or (masses < 0).any():
         raise DataError("a margin of a table must be a list of finite, nonnegative masses")
     if effective is not None:
         if not np.isfinite(effective) or effective <= 0:
-            raise DataError(f"effective is {effective}; pass a number of observations above 0")
+            raise DataError(
+                f"effective: expected a number of observations above 0, got {effective}"
+            )
         masses = rounded(masses, max(1, round(effective))) if masses.any() else masses
     elif (masses != np.floor(masses)).any():
         raise DataError(
-            "the margins of the table are not whole numbers; pass the number of observations as "
+            "the margins of the table are not integers; pass the number of observations as "
             "effective"
         )
     return np.asarray(masses[masses > 0])

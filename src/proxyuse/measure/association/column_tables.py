@@ -3,7 +3,7 @@
 A column is divided into pieces: its distinct numbers or, if association bins them, the bins. Each
 row is assigned to a piece, and the rows of each piece are counted by protected value.
 
-The cost is O(n) for whole numbers in a short range. Other numbers are sorted, in O(n log n); the
+The cost is O(n) for integers in a short range. Other numbers are sorted, in O(n log n); the
 sort does not keep track of rows. Importing this module loads numba.
 """
 
@@ -83,7 +83,7 @@ def _summed(table: Array, group: Array, count: int) -> Array:
 
 
 def _whole_numbers(values: Array) -> _Pieces | None:
-    """Return the pieces of whole numbers in a short range, else None; numbers can be missing."""
+    """Return the pieces of integers in a short range, or None; numbers can be missing."""
     low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
     if not high - low < min(SHORT_RANGE, 4 * len(values)) - 2:
         return None

@@ -87,7 +87,7 @@ def _plain(values: Array) -> Support:
 
 
 def _whole_numbers(values: Array) -> Support | None:
-    """Return the support of whole numbers in a short range in O(n + range), without sorting."""
+    """Return the support of integers in a short range in O(n + range), without sorting."""
     if len(values) < 64:
         return None
     low, high = values.min(), values.max()

@@ -28,7 +28,7 @@ class Context:
     ----------
     form : see `Form`.
     rows : the rows whose output can depend on it.
-    judge : for SIDE, a point whose value tells which side of the threshold the position is on.
+    judge : for SIDE, a point whose value shows which side of the threshold the position is on.
     tau, slack : for SIDE, the threshold of each row and a bound on its rounding error.
     missing : the number that a missing value at this position acts like, if any.
     filled : whether there is a `fill` between the position and the deciding point.

@@ -267,7 +267,7 @@ def _categories(
     )
     if not fits:
         raise TranslationError(
-            f"this {_named(origin)} was fitted on categorical columns of which some are ordered or "
+            f"this {_named(origin)} was fitted on categorical columns, and some are ordered or "
             "not used as categories; convert these columns to numbers and fit it again"
         )
     return {

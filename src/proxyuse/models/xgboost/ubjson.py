@@ -18,7 +18,7 @@ _CONSTANTS = {"Z": None, "T": True, "F": False}
 def is_ubjson(data: bytes) -> bool:
     """Whether an object starts with the length of a name, rather than with JSON text.
 
-    Lengths are big-endian and small, so their first byte is no printable character.
+    Lengths are big-endian and small, so their first byte is not a printable character.
     """
     return len(data) > 2 and chr(data[1]) in _INTEGERS and data[2] < 0x20
 

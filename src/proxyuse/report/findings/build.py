@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proxyuse.report.findings.headline import INCOMPLETE
+from proxyuse.report.findings.headline import INCOMPLETE, NOT_ANALYZED
 from proxyuse.report.result import AuditResult
 
 PROXY_USE = "The model uses a proxy for a protected attribute."
@@ -36,9 +36,9 @@ EXIT_CODES = {
 def not_settled(result: AuditResult) -> list[str]:
     """What was not settled, one sentence per item; what is not listed is counted."""
     listed, number = result.unsettled.listed, result.unsettled.count
-    sentences = [f"Not settled: {text}." for text in listed]
+    sentences = [f"Not settled: {text}" for text in listed]
     if number > len(listed):
         sentences.append(f"Not settled: {number - len(listed):,} more that the result omits.")
     if not sentences and not result.complete:
-        return ["Not settled: parts of the model were not analyzed; see the notes."]
+        return [f"Not settled: {NOT_ANALYZED[0].lower()}{NOT_ANALYZED[1:]}"]
     return sentences

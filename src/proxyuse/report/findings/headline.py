@@ -9,6 +9,7 @@ from proxyuse.report.result import AuditResult, Space, Thresholds
 from proxyuse.words import count, listed
 
 INCOMPLETE = "the search is incomplete"
+NOT_ANALYZED = "Some parts of the model were not analyzed and may contain a witness; see the notes."
 CONFIRMED_ONLY = "Only confirmed violations count for the exit code."
 
 
@@ -93,6 +94,11 @@ def witness_rule(thresholds: Thresholds) -> str:
 
 
 DOCUMENTATION = 'See "Choose thresholds" in the documentation.'
+
+
+def omitted(items: str) -> str:
+    """That the text omits some items."""
+    return f"... and {items}; the JSON result lists all of them."
 
 
 def withheld(min_cell: int) -> str:

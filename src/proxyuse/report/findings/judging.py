@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proxyuse.report.findings.witness import measured
+from proxyuse.report.findings.witness import decision, measured
 from proxyuse.report.result import Witness
 from proxyuse.words import percent
 
@@ -18,13 +18,13 @@ SAME = "the same computation"
 
 def affected(witness: Witness, share_of_decisions: bool, weighted: bool) -> str:
     """How many rows evaluate a computation, and how many decisions depend on it."""
-    reach = f"{percent(witness.reach)} of rows evaluate it."
+    reach = f"The model evaluates it for {percent(witness.reach)} of rows."
     if not share_of_decisions:
-        return f"{reach} If its value comes from another row, this share of decisions changes:"
-    weights = ", by weight" if weighted else ""
+        return f"{reach} Swapping in another person's value changes this share of decisions:"
+    weights = " by weight" if weighted else ""
     return (
-        f"{reach} If its value comes from another row, {percent(witness.influence)} of all "
-        f"decisions change{weights}: its influence. By group:"
+        f"{reach} Swapping in another person's value changes {percent(witness.influence)} of all "
+        f"decisions{weights} (its influence). By group:"
     )
 
 
@@ -33,7 +33,7 @@ def estimated(pairs: int | None, within: float | None) -> str:
     if pairs is None or within is None:
         return ""
     return (
-        f"Estimated from {pairs:,} drawn pairs of rows for each group. Each figure is within "
+        f"Estimated from {pairs:,} random pairs of rows for each group. Each figure is within "
         f"{100 * within:.1f} percentage points with probability 0.95."
     )
 
@@ -45,12 +45,12 @@ def long_term(length: int) -> str:
 
 def just_missing(protected: str) -> str:
     """The title of computations below a threshold."""
-    return f"Not witnesses of {protected}, but within a fifth of the thresholds"
+    return f"Not witnesses of {protected}, but within 20% of the thresholds"
 
 
 def decided(appropriate: bool, by: str, reason: str) -> str:
     """An earlier judgment."""
-    return f"{'appropriate' if appropriate else 'NOT appropriate'}, by {by}: {reason}"
+    return f"{decision(appropriate)}, by {by}: {reason}"
 
 
 def then_and_now(

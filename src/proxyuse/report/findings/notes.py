@@ -30,7 +30,7 @@ def note_sentence(note: n.Note, min_cell: int = 1) -> str:
             return f"Dropped {rows(number)} of weight 0."
         case n.MissingDropped(attributes, number):
             names = " or ".join(map(repr, attributes))
-            return f"Dropped {rows(number)} without a value of {names}."
+            return f"Dropped {rows(number)} without a value for {names}."
         case n.MissingCounted(attribute, number):
             return f"{attribute!r} is missing in {rows(number)}. Missing counts as a value."
         case n.ExplicitUse(attribute):
@@ -89,8 +89,8 @@ def note_sentence(note: n.Note, min_cell: int = 1) -> str:
             | n.SumsInTestsNotSearched()
         ):
             return _not_exhausted(note)
-        case n.NotSettled(text):
-            return f"{text}."
+        case n.NotSettled():
+            return _not_settled(note)
         case (
             n.PairsSampled()
             | n.MethodsUsed()
@@ -121,17 +121,17 @@ def _search_sentence(
                 f"once with probability at least {max(0.0, 1 - number * beta):.4g}."
             )
         case n.MethodsUsed(methods):
-            used = ", ".join(f"{number:,} {method}" for method, number in methods)
-            return f"How influence was computed: {used}."
+            used = ", ".join(f"{number:,} times {method}" for method, number in methods)
+            return f"Influence was computed {used}."
         case n.InfluencesDrawn(number, error, beta):
             return (
-                f"The influence of {count(number, 'decomposition')} was estimated from drawn pairs "
-                f"of rows. Each estimate is within {error:.4f} of the exact value with probability "
-                f"{1 - beta:g}."
+                f"The influence of {count(number, 'decomposition')} was estimated from random "
+                f"pairs of rows. Each estimate is within {error:.4f} of the exact value with "
+                f"probability {1 - beta:g}."
             )
         case n.VariableDrawn(term, pairs, influence, error, beta):
             return (
-                f"The influence of `{term}` was estimated from {pairs:,} drawn pairs of rows: "
+                f"The influence of `{term}` was estimated from {pairs:,} random pairs of rows: "
                 f"{influence:.4f}, within {error:.4f} with probability {1 - beta:g}."
             )
         case n.NotListed("occurrence sets", term, number):
@@ -162,10 +162,9 @@ def _not_exhausted(
                 f"term together may have more influence, but no more than {bound:.4f} (`{term}`)."
             )
         case n.OperandsSearched(operands, number, name, measured, subsets):
-            of = f"{subsets:,}" if subsets < 10**12 else f"about {Decimal(subsets):.0e}"
             return (
                 f"{_SUBSETS[operands]} of the {number:,} {operands} of {name} were searched, but "
-                f"not exhaustively: {measured:,} of {of} were measured."
+                f"not exhaustively: {measured:,} of {_rounded(subsets)} were measured."
             )
         case n.TreesNotCombined(trees):
             return (
@@ -176,6 +175,48 @@ def _not_exhausted(
             return "Partial sums inside the tests of the trees were not searched."
         case _:
             assert_never(note)
+
+
+def _not_settled(note: n.NotSettled) -> str:
+    """What was not measured, or not precisely enough, and where it is."""
+    term, number = f"`{note.term}`", _rounded(note.number)
+    at = f"at {', '.join(note.positions)}{', ...' if note.more else ''}"
+    were = "was" if note.number == 1 else "were"
+    match note.what:
+        case "influences":
+            return (
+                f"The estimated influence of {term} ({at}) is too close to delta to decide whether "
+                "this is a witness."
+            )
+        case "variables":
+            return f"The variables of {term} were not measured."
+        case "positions":
+            return f"{number} position{_s(note)} of {term} ({at}) {were} not measured."
+        case "computations":
+            return f"{number} computation{_s(note)} inside {term} ({at}) {were} not measured."
+        case "occurrence sets":
+            return f"{number} set{_s(note)} of positions of {term} ({at}) {were} not measured."
+        case "operand subsets":
+            return (
+                f"{number} subset{_s(note)} of the operands of {term} ({at}) {were} not measured."
+            )
+        case _:
+            assert_never(note.what)
+
+
+def _s(note: n.NotSettled) -> str:
+    return "" if note.number == 1 else "s"
+
+
+def _rounded(number: int) -> str:
+    """A number of subsets, which can be too large to print.
+
+    Examples
+    --------
+    >>> _rounded(1_048_555), _rounded(2**400)
+    ('1,048,555', 'about 3e+120')
+    """
+    return f"{number:,}" if number < 10**12 else f"about {Decimal(number):.0e}"
 
 
 _SUBSETS = {"terms": "Partial sums", "factors": "Partial products", "conditions": "Subsets"}

@@ -26,7 +26,7 @@ def remark_sentence(remark: r.Remark, min_cell: int = 1) -> str:
         case r.ConfirmationLevel(alpha, tests):
             return (
                 "If the rows were drawn independently and the model was not trained on them, the "
-                "chance of confirming even one computation that is no witness in the population "
+                "chance of confirming even one computation that is not a witness in the population "
                 f"is at most {_level(alpha)}. This accounts for all {_counted(tests)}."
             )
         case r.UnequalWeights(rows, size):

@@ -55,6 +55,19 @@ def removed_judgment(removed: Removed) -> str:
     return f"judged inappropriate{by}: {removed.reason}"
 
 
+REMOVED_WITH_OTHER = "Removed: it was part of a computation that was replaced with a constant."
+PARTLY_REPLACED = "Part of it was replaced with a constant. The rest is not a violation."
+NO_LONGER_VIOLATION = "Unchanged. After the other steps it is no longer a violation."
+
+
+def search_limits(programs: int, constants: int) -> str:
+    """How far the search for a repair went."""
+    return (
+        f"The search was limited to {programs:,} partly repaired programs and {constants:,} "
+        "constants per expression. A better repair may exist."
+    )
+
+
 def constant_program(constant: str, style: Style = TEXT) -> str:
     """That the whole program became a constant."""
     value = style.code(shortened(constant, MOST_TERM))
@@ -94,11 +107,12 @@ def limits(result: RepairResult) -> str:
     bounds, remaining = result.thresholds, result.witnesses_left
     judged = ""
     if remaining:
-        judged = f" {count(remaining, 'witness', 'witnesses')} judged appropriate remain."
+        verb = "remains" if remaining == 1 else "remain"
+        judged = f" {count(remaining, 'witness', 'witnesses')} judged appropriate {verb}."
     return (
         f"Searched {count(result.rows, 'row')} for an association of at least {bounds.epsilon:g} "
-        f"and an influence above {bounds.delta:g}.{judged} The model still uses anything below "
-        "these thresholds."
+        f"and an influence above {bounds.delta:g}.{judged} The model may still use computations "
+        "below these thresholds."
     )
 
 
@@ -108,7 +122,7 @@ def written_files(written: Mapping[str, Any]) -> list[str]:
     if model := written.get("model"):
         lines.append(f"{model['file']}: {_model(model)}")
         lines.append(
-            "the file was loaded again: it predicts the same on every row, and an audit of it "
+            "the file was loaded again: it makes the same predictions, and an audit of it "
             "finds no violation"
         )
     contents = {

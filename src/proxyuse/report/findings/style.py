@@ -9,10 +9,15 @@ from proxyuse.words import one_line, shortened
 
 MOST_NAME = 60
 MOST_CODE = 200
+MOST_QUOTE = 1000
 
 
 def _same(text: str, meaning: str) -> str:
     return text
+
+
+def _quoted(text: str) -> str:
+    return shortened(text, MOST_QUOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,13 @@ class Style:
     name : a name of a column, an attribute or a person.
     code : a computation.
     figure : a number, with the glossary entry that explains it.
+    quote : the words of a person, such as a reason.
     """
 
     name: Callable[[str], str]
     code: Callable[[str], str]
     figure: Callable[[str, str], str] = _same
+    quote: Callable[[str], str] = _quoted
 
 
 def plain_name(text: str) -> str:

@@ -145,7 +145,7 @@ def _lower_bounds(method: Method, number: int) -> str:
     tests = method.tested
     each = "each " if number > 1 else ""
     valid = f", {each}valid for all {tests:,} tests" if tests is not None and tests > 1 else ""
-    alpha = _number(method, "alpha")
+    alpha = option_number(method, "alpha")
     return f"{confidence(alpha)} lower bound{'s' * (number > 1)}{valid}"
 
 
@@ -153,8 +153,8 @@ def _permuted(
     validity: WitnessValidity, method: Method, thresholds: Thresholds, protected: str
 ) -> str:
     """What the permutation test shows."""
-    tests, level = method.tested, _number(method, "alpha")
-    permutations = count(int(_number(method, "permutations")), "permutation")
+    tests, level = method.tested, option_number(method, "alpha")
+    permutations = count(int(option_number(method, "permutations")), "permutation")
     verdict = validity.by_method["permutation"]
     if verdict == _UNDECIDED:
         for_tests = f" and {tests:,} tests" if tests is not None and tests > 1 else ""
@@ -191,7 +191,8 @@ def _split(
     return f"{text}, and {needed:,} {'is' if needed == 1 else 'are'} needed"
 
 
-def _number(method: Method, option: str) -> float:
+def option_number(method: Method, option: str) -> float:
+    """The value of a numeric option of a method."""
     value: Any = method.options[option]
     return float(value)
 
@@ -215,12 +216,12 @@ def bounds_lines(
     if validity is None:
         return []
     low, high = getattr(validity, f"{measure}_low"), getattr(validity, f"{measure}_high")
-    alpha = next((_number(m, "alpha") for m in methods if m.name == "confirm"), None)
+    alpha = next((option_number(m, "alpha") for m in methods if m.name == "confirm"), None)
     lines = []
     if low is not None and high is not None and alpha is not None:
         sure = f"each with {confidence(alpha)} confidence for all tests at once"
         lines.append(f"  bounds     {low:.4f} and {high:.4f}, {sure}")
     if measure == "association" and validity.corrected_association is not None:
         corrected = validity.corrected_association
-        lines.append(f"  corrected  {corrected:.4f} after removing what chance adds in a sample")
+        lines.append(f"  corrected  {corrected:.4f} after correction for sampling bias")
     return lines

@@ -17,15 +17,13 @@ from proxyuse.report.result import (
     Witness,
 )
 from proxyuse.verdict import Verdict, VerdictCounts
-from proxyuse.words import count, fixed, percent, shortened
+from proxyuse.words import count, fixed, percent
 
 CLEARLY = 0.01
 """A related computation is mentioned if its association is higher by more than this."""
-MOST_REASON = 1000
 
 _VERBS = {"var": "reads", **dict.fromkeys(("compare", "in", "not", "and", "or"), "tests")}
 ITSELF = "the protected attribute itself"
-NOT_JUDGED = "Nobody has judged whether this is appropriate."
 NEXT_STEP = "You decide whether this use is acceptable. Next: `proxyuse judge`."
 
 
@@ -141,30 +139,59 @@ def judged(judgment: Judgment | None, style: Style = TEXT) -> str:
     """Who judged a witness, how and why; nothing if nobody did."""
     if judgment is None:
         return ""
-    how = "appropriate" if judgment.appropriate else "NOT appropriate"
     by = f" by {style.name(judgment.by)}" if judgment.by else ""
-    return f"Judged {how}{by}: {shortened(judgment.reason, MOST_REASON)}"
+    return f"Judged {decision(judgment.appropriate)}{by}: {style.quote(judgment.reason)}"
+
+
+def decision(appropriate: bool) -> str:
+    """A judgment in one word."""
+    return "appropriate" if appropriate else "inappropriate"
+
+
+def not_judged(style: Style = TEXT) -> str:
+    """What it means that nobody has judged a witness."""
+    violation = style.figure("violation", "judgment")
+    return f"Not judged yet. It counts as a {violation} until someone judges it appropriate."
 
 
 def related(
     result: AuditResult, group: Group, witness: Witness, strongest: Witness, style: Style = TEXT
 ) -> list[str]:
     """The other witnesses of a group: the strongest one, and how many there are."""
-    sentences = []
-    if strongest.association > witness.association + CLEARLY:
-        association = style.figure(measured(strongest.association), "association")
-        sentences.append(
-            f"Strongest related computation: {subject(strongest, style)} (association "
-            f"{association})."
-        )
-    others = group.witnesses - 1
-    if others:
-        confirmed = ""
-        if group.verdicts is not None and witness.verdict is not None:
-            confirmed = confirmed_among(_without(group.verdicts, witness.verdict), others)
-        more = count(others, "more related witness", "more related witnesses")
-        sentences.append(f"{more}{confirmed}.")
-    return sentences
+    sentences = (strongest_related(witness, strongest, style), others(result, group, witness))
+    return [sentence for sentence in sentences if sentence]
+
+
+def strongest_related(witness: Witness, strongest: Witness, style: Style = TEXT) -> str:
+    """The witness of a group with the strongest association; nothing if it is hardly stronger."""
+    if strongest.association <= witness.association + CLEARLY:
+        return ""
+    association = style.figure(measured(strongest.association), "association")
+    return (
+        f"Strongest related computation: {subject(strongest, style)} (association {association})."
+    )
+
+
+def others(result: AuditResult, group: Group, witness: Witness) -> str:
+    """How many other witnesses a group has, confirmed and judged; nothing if there are none."""
+    number = group.witnesses - 1
+    if not number:
+        return ""
+    confirmed = ""
+    if group.verdicts is not None and witness.verdict is not None:
+        confirmed = confirmed_among(_without(group.verdicts, witness.verdict), number)
+    appropriate = sum(
+        w.judgment is not None and w.judgment.appropriate
+        for w in result.witnesses
+        if (w.protected, w.group) == (group.protected, group.group) and w.id != witness.id
+    )
+    acceptable = f", {appropriate:,} judged appropriate" if appropriate else ""
+    return f"{more_related(number)}{confirmed}{acceptable}."
+
+
+def more_related(number: int) -> str:
+    """How many other witnesses a group has."""
+    return count(number, "more related witness", "more related witnesses")
 
 
 def _without(counts: VerdictCounts, verdict: str) -> VerdictCounts:
@@ -216,7 +243,7 @@ def all_sentences(result: AuditResult, witness: Witness, style: Style = TEXT) ->
         *evidence(result, witness, style),
         figures(witness, result, style),
         *caveats(result, witness, style),
-        *([] if witness.judgment else [NOT_JUDGED]),
+        *([] if witness.judgment else [not_judged()]),
     ]
 
 

@@ -14,10 +14,10 @@ from xml.etree import ElementTree as XML
 
 from proxyuse.report.findings import build
 from proxyuse.report.findings.headline import headline
-from proxyuse.report.findings.witness import NOT_JUDGED, all_sentences, judged, summary
+from proxyuse.report.findings.witness import all_sentences, judged, more_related, summary
 from proxyuse.report.result import AuditResult, Witness
 from proxyuse.report.standing import Standing, standing
-from proxyuse.words import count, one_line, shortened
+from proxyuse.words import one_line, shortened
 
 MOST_NAME = 200
 
@@ -91,12 +91,12 @@ def _group(
         case Standing.NOT_COUNTED:
             entry = XML.SubElement(case, "skipped", message=build.NOT_COUNTED)
         case Standing.APPROPRIATE:
-            message = one_line(judged(witness.judgment) or NOT_JUDGED)
+            message = one_line(judged(witness.judgment))
             entry = XML.SubElement(case, "skipped", message=message)
     lines = all_sentences(result, witness)
     if len(members) > 1:
-        more = count(len(members) - 1, "more related witness", "more related witnesses")
         others = [f"{len(outcomes[one]):,} {one}" for one in outcomes if one is not outcome]
+        more = more_related(len(members) - 1)
         lines.append(f"{more}{': ' * bool(others)}{', '.join(others)}.")
     entry.text = "\n".join(map(one_line, lines))
 

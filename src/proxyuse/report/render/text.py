@@ -15,6 +15,7 @@ from proxyuse.report.findings.headline import (
     DOCUMENTATION,
     headline,
     measured_on,
+    omitted,
     withheld,
 )
 from proxyuse.report.findings.style import TEXT
@@ -85,7 +86,7 @@ def _groups(result: AuditResult, bold: Emphasis) -> list[list[str]]:
         for number, (group, witness) in enumerate(shown, start=1)
     ]  # fmt: skip
     more = len(result.groups) - len(shown)
-    tail = [f"... and {count(more, 'more group')}; the JSON result lists all."] if more else []
+    tail = [omitted(count(more, "more group"))] if more else []
     next_step = [[findings.NEXT_STEP]] if any(w.judgment is None for _, w in shown) else []
     return [*paragraphs, [*text_table(heads, rows, bold), *tail], *next_step]
 
@@ -164,7 +165,7 @@ def _notes(
     if not texts:
         return []
     more = len(texts) - MOST_NOTES + unsettled.count - len(unsettled.listed)
-    tail = [f"- ... and {more:,} more; the JSON result lists all"] if more > 0 else []
+    tail = [f"- {omitted(f'{more:,} more')}"] if more > 0 else []
     return [bold("Notes"), *(f"- {one_line(text)}" for text in texts[:MOST_NOTES]), *tail]
 
 
@@ -179,7 +180,9 @@ def witnesses_of(result: AuditResult, prefix: str) -> list[Witness]:
         raise FileError(f"none of the {total} has an id that starts with {prefix!r}")
     ids = {witness.id for witness in matching}
     if len(ids) > 1:
-        raise FileError(f"{len(ids)} witnesses have ids that start with {prefix!r}; give more")
+        raise FileError(
+            f"{len(ids)} witnesses have ids that start with {prefix!r}; pass a longer prefix"
+        )
     return matching
 
 
@@ -263,7 +266,7 @@ def _steps(result: RepairResult, bold: Emphasis) -> list[str]:
         lines += _wrapped(repair_findings.reason(step.removed))
     more = len(result.steps) - MOST_STEPS
     if more > 0:
-        lines.append(f"... and {count(more, 'more step')}; the JSON result lists all")
+        lines.append(omitted(count(more, "more step")))
     return lines
 
 

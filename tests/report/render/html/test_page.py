@@ -53,12 +53,12 @@ def hostile_audit() -> pu.Audit:
     data = {name: z + generator.integers(0, 2, 300) * 0 for name in HOSTILE}
     data[SCRIPT] = np.where(z == 1, "</script><img src=x onerror=alert(2)>", TURNED)
     term: Any = Const("<b>no</b>")
-    for place, name in enumerate(HOSTILE):
+    for index, name in enumerate(HOSTILE):
         is_word = name == SCRIPT
         relation = Relation.EQ if is_word else Relation.LE
         limit = Const(TURNED if is_word else 0.5)
         test = Compare(relation, Var(name), limit)
-        term = Ite(test, term, Const(f"{place}</td>"))
+        term = Ite(test, term, Const(f"{index}</td>"))
     protected = {SCRIPT: np.where(z == 1, SCRIPT, TURNED), "z" * 10_000: z}
     return pu.audit(pu.Program(term, list(data)), data, protected)
 
@@ -128,10 +128,10 @@ def test_the_first_screen_has_the_answer(page: str, elements: Elements) -> None:
 
 
 def test_every_number_that_can_be_asked_about_has_an_answer(elements: Elements) -> None:
-    asked, ids = set(elements.of("popovertarget")), elements.of("id")
-    assert asked <= set(ids)
+    explained, ids = set(elements.of("popovertarget")), elements.of("id")
+    assert explained <= set(ids)
     assert len(ids) == len(set(ids))
-    assert {"about-association", "about-influence", "about-epsilon", "about-reach"} <= asked
+    assert {"about-association", "about-influence", "about-epsilon", "about-reach"} <= explained
 
 
 def test_every_link_leads_somewhere_on_the_page(elements: Elements) -> None:
@@ -166,10 +166,10 @@ def test_more_rows_make_no_larger_page() -> None:
 
 def test_small_numbers_are_withheld() -> None:
     data = {"a": [1] * 48 + [0] * 52, "z": ["p"] * 50 + ["q"] * 50}
-    found = pu.audit(pu.Program.parse("ite(a == 1, 'x', 'y')"), data, "z")
-    assert "withheld" in page_text(found)
-    assert ">2</td>" not in page_text(found)
-    assert ">2</td>" in page_text(found, min_cell=1)
+    audit = pu.audit(pu.Program.parse("ite(a == 1, 'x', 'y')"), data, "z")
+    assert "withheld" in page_text(audit)
+    assert ">2</td>" not in page_text(audit)
+    assert ">2</td>" in page_text(audit, min_cell=1)
 
 
 def test_names_from_data_stay_text() -> None:
@@ -187,7 +187,7 @@ def test_names_from_data_stay_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("value", "shown"),
     [
         ("a\n\tb", "a b"),
         ("\u202eabc", "⟨U+202E⟩abc"),
@@ -195,8 +195,8 @@ def test_names_from_data_stay_text() -> None:
         ({"k": ["\x07", 1]}, {"k": ["⟨U+0007⟩", 1]}),
     ],
 )
-def test_what_cannot_be_seen_is_made_visible(given: object, shown: object) -> None:
-    assert all_visible(given) == shown
+def test_what_cannot_be_seen_is_made_visible(value: object, shown: object) -> None:
+    assert all_visible(value) == shown
 
 
 def test_words_escape() -> None:
@@ -219,8 +219,8 @@ def test_judgments_are_told_with_their_reason() -> None:
 
 
 def test_several_attributes_are_told_apart() -> None:
-    found = small_audit(protected=["pregnant", "old"], epsilon=0.0, delta=0.0)
-    elements = Elements(page_text(found))
+    audit = small_audit(protected=["pregnant", "old"], epsilon=0.0, delta=0.0)
+    elements = Elements(page_text(audit))
     assert set(elements.of("data-protected")) == {"0", "1"}
     anchors = [one for one in elements.of("id") if one.startswith("witness-")]
     assert any(one.startswith("witness-0-") for one in anchors)
@@ -230,9 +230,9 @@ def test_beyond_the_first_witnesses_there_are_lines_and_no_sections() -> None:
     generator = np.random.default_rng(0)
     data = {name: generator.integers(0, 2, 60) for name in "abcdefgh"}
     program = pu.Program.parse("ite(a + b + c + d + e + f + g + h >= 4, 1, 0)")
-    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
-    assert len(found.witnesses) > 220
-    elements = Elements(page_text(found))
+    audit = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
+    assert len(audit.witnesses) > 220
+    elements = Elements(page_text(audit))
     witnesses = [one for one in elements.of("id") if one.startswith("witness-0-")]
     assert len(witnesses) == 50
     assert sum(tag == "tr" and name == "data-id" for tag, name, _ in elements.attributes) == 200
@@ -312,8 +312,8 @@ def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     inputs = ["--model", str(tmp_path / "model.program"), "--data", str(tmp_path / "people.csv"),
               "--protected", "pregnant"]  # fmt: skip
     report = tmp_path / "report.html"
-    told, _ = run("audit", *inputs, "--report", report, code=1, capsys=capsys)
-    assert str(report) in told
+    printed, _ = run("audit", *inputs, "--report", report, code=1, capsys=capsys)
+    assert str(report) in printed
     page = report.read_text("utf-8")
     assert hashlib.sha256((tmp_path / "people.csv").read_bytes()).hexdigest() in page
     assert "people.csv" in page

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import proxyuse as pu
+from proxyuse.report.findings.glossary import DEFINITIONS
 from proxyuse.report.render.html.page import page_text
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
 from tests.report.render.html.test_page import hostile_page, people, small_audit
@@ -62,7 +63,7 @@ def test_a_number_tells_its_meaning(opened: Opened, report: str) -> None:
     assert not meaning.is_visible()
     page.locator(".figures .n[popovertarget=about-association]").first.click()
     assert meaning.is_visible()
-    assert "another name for the protected attribute" in meaning.inner_text()
+    assert DEFINITIONS["Association"] in meaning.inner_text()
     page.keyboard.press("Escape")
     assert not meaning.is_visible()
 
@@ -110,11 +111,11 @@ def test_more_lines_come_on_demand(opened: Opened) -> None:
     generator = np.random.default_rng(0)
     data = {name: generator.integers(0, 2, 60) for name in "abcdefgh"}
     program = pu.Program.parse("ite(a + b + c + d + e + f + g + h >= 4, 1, 0)")
-    found = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
-    page = opened(page_text(found))
+    audit = pu.audit(program, {**data, "z": data["a"]}, "z", epsilon=0.0, delta=0.0, all_sets=True)
+    page = opened(page_text(audit))
     assert page.evaluate(f"{LINES}.length") == 200
     page.locator("#show-rest").click()
-    assert page.evaluate(f"{LINES}.length") == len(found.witnesses)
+    assert page.evaluate(f"{LINES}.length") == len(audit.witnesses)
     assert not page.locator("#show-rest").is_visible()
 
 
@@ -248,8 +249,8 @@ def test_what_is_wide_can_be_scrolled_by_keyboard(opened: Opened, report: str) -
     page.wait_for_selector(".scroll[tabindex='0']")
     wide = "one => one.scrollWidth > one.clientWidth + 1"
     places = page.locator(".scroll, .drawing")
-    for place in places.all():
-        assert (place.get_attribute("tabindex") == "0") == place.evaluate(wide)
+    for locator in places.all():
+        assert (locator.get_attribute("tabindex") == "0") == locator.evaluate(wide)
 
 
 def test_without_scripts_nothing_is_offered_that_needs_one(opened: Opened, report: str) -> None:

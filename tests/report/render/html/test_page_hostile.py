@@ -80,18 +80,18 @@ def found() -> pu.Audit:
 
 
 @pytest.fixture(scope="module")
-def page(found: pu.Audit) -> str:
-    return page_text(found, oracle=judge)
+def page(audit: pu.Audit) -> str:
+    return page_text(audit, oracle=judge)
 
 
-def drawn(found: pu.Audit) -> str:
+def drawn(audit: pu.Audit) -> str:
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib.figure import Figure
 
     pages = []
-    for z in found.population.protected[::3]:
+    for z in audit.population.protected[::3]:
         figure = Figure()
-        found.plot(z.name, ax=figure.subplots())
+        audit.plot(z.name, ax=figure.subplots())
         file = io.StringIO()
         figure.savefig(file, format="svg")
         pages.append(file.getvalue())
@@ -99,24 +99,24 @@ def drawn(found: pu.Audit) -> str:
     return "".join(pages)
 
 
-def junit_text(found: pu.Audit) -> str:
-    text = audit_junit(document(found, oracle=judge))
+def junit_text(audit: pu.Audit) -> str:
+    text = audit_junit(document(audit, oracle=judge))
     xml.dom.minidom.parseString(text.encode())
     return text
 
 
-def sarif_text(found: pu.Audit) -> str:
-    return json.dumps(audit_sarif(document(found, oracle=judge)), ensure_ascii=True)
+def sarif_text(audit: pu.Audit) -> str:
+    return json.dumps(audit_sarif(document(audit, oracle=judge)), ensure_ascii=True)
 
 
 @pytest.mark.parametrize(
-    "told", [sarif_text, junit_text, drawn, lambda found: found._repr_html_()],
+    "rendered", [sarif_text, junit_text, drawn, lambda found: found._repr_html_()],
     ids=["sarif", "junit", "plot", "notebook"],
 )  # fmt: skip
-def test_every_door_takes_every_text(found: pu.Audit, told: Callable[[pu.Audit], str]) -> None:
-    text = told(found).encode("utf-8").decode("utf-8")
+def test_every_door_takes_every_text(found: pu.Audit, rendered: Callable[[pu.Audit], str]) -> None:
+    text = rendered(found).encode("utf-8").decode("utf-8")
     assert not set("\x00\x1b\u202e") & set(text)
-    if told is not sarif_text:  # which is JSON
+    if rendered is not sarif_text:  # which is JSON
         assert "<script>" not in text
         assert "<img" not in text
 
@@ -140,8 +140,8 @@ def test_features_categories_and_classes_stay_text_and_in_their_place(
     assert "⟨U+202E⟩turned" in text
     assert "⟨U+D800⟩" in text
     assert shown.locator("main img").count() == 0
-    for place in range(shown.locator("#picture-protected option").count()):
-        shown.locator("#picture-protected").select_option(str(place))
+    for index in range(shown.locator("#picture-protected option").count()):
+        shown.locator("#picture-protected").select_option(str(index))
     shown.locator("#picture-find").fill("script")
     shown.keyboard.press("ArrowDown")
     assert shown.evaluate(WIDER) <= 0
@@ -162,7 +162,7 @@ def test_a_printed_page_is_no_wider_than_paper(opened: Opened, page: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("text", "shown"),
     [
         ("e" + "\u0301" * 6, "e" + "\u0301" * 4 + "⟨U+0301⟩" * 2),
         ("pay\u200d", "pay⟨U+200D⟩"),
@@ -171,5 +171,5 @@ def test_a_printed_page_is_no_wider_than_paper(opened: Opened, page: str) -> Non
         ("naïve", "naïve"),
     ],
 )
-def test_marks_in_a_row_and_joiners_of_nothing_are_made_visible(given: str, shown: str) -> None:
-    assert visible(given) == shown
+def test_marks_in_a_row_and_joiners_of_nothing_are_made_visible(text: str, shown: str) -> None:
+    assert visible(text) == shown

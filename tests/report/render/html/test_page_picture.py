@@ -65,7 +65,7 @@ def page_of(columns: dict[str, Any], before: str = "") -> str:
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def content() -> dict[str, Any]:
     """Two protected attributes, confidence bounds, and a repair."""
     drawn = np.random.default_rng(0)
     rows = 600
@@ -85,15 +85,15 @@ def told() -> dict[str, Any]:
 
 
 @pytest.fixture
-def page(opened: Opened, told: dict[str, Any]) -> Page:
-    shown = opened(page_of({**told, "after": None}))
+def page(opened: Opened, content: dict[str, Any]) -> Page:
+    shown = opened(page_of({**content, "after": None}))
     shown.wait_for_selector("#picture[data-drawn]")
     shown.evaluate(HEARD)
     return shown
 
 
-def witness_of(told: dict[str, Any], term: str) -> str:
-    columns = told["columns"]
+def witness_of(content: dict[str, Any], term: str) -> str:
+    columns = content["columns"]
     return next(
         str(id_)
         for id_, text, witness in zip(
@@ -103,8 +103,8 @@ def witness_of(told: dict[str, Any], term: str) -> str:
     )
 
 
-def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, told: dict[str, Any]):
-    columns = told["columns"]
+def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, content: dict[str, Any]):
+    columns = content["columns"]
     witnesses = sum(columns["witness"][0])
     assert page.locator("#picture").get_attribute("data-drawn") == str(len(columns["id"]))
     assert page.evaluate(SERIES) == {
@@ -113,7 +113,7 @@ def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, told: dict[st
         "before-rect": 0,
     }
     red, _, blue, opaque = page.evaluate(
-        COLOUR, page.evaluate(PLACE, witness_of(told, "husband == 1"))
+        COLOUR, page.evaluate(PLACE, witness_of(content, "husband == 1"))
     )
     assert red > blue + 60
     assert opaque > 200
@@ -122,32 +122,32 @@ def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, told: dict[st
 
 
 def test_pointing_at_a_point_tells_its_figures_and_draws_nothing_anew(
-    page: Page, told: dict[str, Any]
+    page: Page, content: dict[str, Any]
 ):
     page.evaluate(
         "window.drawings = 0; echarts.getInstanceByDom(document.querySelector('.picture-canvas'))"
         ".on('rendered', () => drawings++)"
     )
-    page.mouse.move(*page.evaluate(PLACE, witness_of(told, "husband == 1")))
+    page.mouse.move(*page.evaluate(PLACE, witness_of(content, "husband == 1")))
     text = page.locator(".picture-tooltip").inner_text()
-    place = told["columns"]["id"].index(witness_of(told, "husband == 1"))
+    index = content["columns"]["id"].index(witness_of(content, "husband == 1"))
     assert "husband" in text
-    assert str(told["columns"]["association"][0][place]) in text
-    assert str(told["columns"]["influence"][place]) in text
+    assert str(content["columns"]["association"][0][index]) in text
+    assert str(content["columns"]["influence"][index]) in text
     assert page.evaluate("drawings") == 0
 
 
-def test_a_click_selects_and_tells_the_page(page: Page, told: dict[str, Any]):
-    page.mouse.click(*page.evaluate(PLACE, witness_of(told, "husband == 1")))
+def test_a_click_selects_and_tells_the_page(page: Page, content: dict[str, Any]):
+    page.mouse.click(*page.evaluate(PLACE, witness_of(content, "husband == 1")))
     heard = page.evaluate("heard")
     assert len(heard) == 1
     assert heard[0]["protected"] == 0
-    place = told["columns"]["id"].index(heard[0]["id"])
-    assert told["columns"]["witness"][0][place]
+    index = content["columns"]["id"].index(heard[0]["id"])
+    assert content["columns"]["witness"][0][index]
     panel = page.locator(".picture-details")
     assert panel.locator("strong").inner_text() == "Witness"
-    low = told["columns"]["low"]["association"][0][place]
-    high = told["columns"]["high"]["association"][0][place]
+    low = content["columns"]["low"]["association"][0][index]
+    high = content["columns"]["high"]["association"][0][index]
     assert f"{low:g} to {high:g}" in panel.inner_text()
     assert page.locator(".picture-bar").count() == 6  # two bars with two caps each
     assert page.locator(".picture-around").count() >= 1
@@ -155,12 +155,14 @@ def test_a_click_selects_and_tells_the_page(page: Page, told: dict[str, Any]):
     assert len({one["id"] for one in page.evaluate("heard")}) == 2
 
 
-def test_lines_lead_to_what_a_point_is_part_of_and_to_its_parts(page: Page, told: dict[str, Any]):
-    columns = told["columns"]
-    place = columns["term"].index("age > 50 and pay > 0.2")
-    select(page, 0, columns["id"][place])
-    assert page.locator(".picture-inside").count() == columns["parent"].count(place) > 0
-    chain, above = 0, place
+def test_lines_lead_to_what_a_point_is_part_of_and_to_its_parts(
+    page: Page, content: dict[str, Any]
+):
+    columns = content["columns"]
+    index = columns["term"].index("age > 50 and pay > 0.2")
+    select(page, 0, columns["id"][index])
+    assert page.locator(".picture-inside").count() == columns["parent"].count(index) > 0
+    chain, above = 0, index
     while columns["parent"][above] >= 0:
         chain, above = chain + 1, columns["parent"][above]
     assert page.locator(".picture-around").count() == chain
@@ -175,18 +177,18 @@ def select(page: Page, protected: int, id_: str) -> None:
     )
 
 
-def test_the_page_may_select_a_point_of_another_attribute(page: Page, told: dict[str, Any]):
-    select(page, 1, told["columns"]["id"][1])
+def test_the_page_may_select_a_point_of_another_attribute(page: Page, content: dict[str, Any]):
+    select(page, 1, content["columns"]["id"][1])
     assert page.locator("#picture-protected").input_value() == "1"
     assert "association with city" in page.locator(".picture-details").inner_text()
     select(page, 0, "no such id")
     assert page.locator("#picture-protected").input_value() == "1"
 
 
-def test_points_are_found_and_selected_by_keyboard(page: Page, told: dict[str, Any]):
+def test_points_are_found_and_selected_by_keyboard(page: Page, content: dict[str, Any]):
     page.locator("#picture-find").focus()
     page.keyboard.type("husband")
-    matching = sum("husband" in term for term in told["columns"]["term"])
+    matching = sum("husband" in term for term in content["columns"]["term"])
     assert page.locator(".picture-results-count").inner_text() == f"{matching} matches"
     assert page.locator("#picture-results [role=option]").count() == matching
     page.keyboard.press("ArrowDown")
@@ -199,12 +201,12 @@ def test_points_are_found_and_selected_by_keyboard(page: Page, told: dict[str, A
     assert page.locator("#picture-results").is_hidden()
 
 
-def test_thresholds_move_by_keys_and_are_not_the_audited_ones(page: Page, told: dict[str, Any]):
+def test_thresholds_move_by_keys_and_are_not_the_audited_ones(page: Page, content: dict[str, Any]):
     slider = page.get_by_role("slider", name="Try another association threshold")
     before = page.locator(".picture-count").inner_text()
     slider.focus()
     page.keyboard.press("Home")
-    above = sum(value > told["delta"] for value in told["columns"]["influence"])
+    above = sum(value > content["delta"] for value in content["columns"]["influence"])
     assert slider.get_attribute("aria-valuenow") == "0"
     text = page.locator(".picture-count").inner_text()
     assert text.startswith(f"{above} computations above both thresholds")
@@ -236,8 +238,8 @@ def test_thresholds_can_be_dragged(page: Page, name: str, across: int, up: int):
     assert where == pytest.approx((x + across) if across else (y + up), abs=2)
 
 
-def test_kinds_and_variables_filter(page: Page, told: dict[str, Any]):
-    columns, kinds = told["columns"], told["kinds"]
+def test_kinds_and_variables_filter(page: Page, content: dict[str, Any]):
+    columns, kinds = content["columns"], content["kinds"]
     tests = columns["kind"].count(kinds.index("test"))
     page.get_by_role("checkbox", name=re.compile("^test")).uncheck()
     left = len(columns["id"]) - tests
@@ -248,15 +250,15 @@ def test_kinds_and_variables_filter(page: Page, told: dict[str, Any]):
     page.get_by_label("Search variables").fill("pa")
     assert page.locator(".picture-menu-list label:visible").all_inner_texts() == ["pay"]
     page.get_by_role("checkbox", name="pay").check()
-    pay = told["variables"].index("pay")
+    pay = content["variables"].index("pay")
     left = sum(pay in some for some in columns["variables"])
     assert page.locator(".picture-drawn").inner_text() == f"{left} points drawn"
     page.keyboard.press("Escape")
     assert not page.locator("#picture-variables[open]").count()
 
 
-def test_the_wheel_zooms_and_all_can_be_shown_again(page: Page, told: dict[str, Any]):
-    id_ = told["columns"]["id"][0]
+def test_the_wheel_zooms_and_all_can_be_shown_again(page: Page, content: dict[str, Any]):
+    id_ = content["columns"]["id"][0]
     before = page.evaluate(PLACE, id_)
     box = page.locator(".picture-canvas").bounding_box()
     assert box is not None
@@ -276,10 +278,10 @@ def test_the_wheel_zooms_and_all_can_be_shown_again(page: Page, told: dict[str, 
     assert page.evaluate(PLACE, id_) != pytest.approx(before, abs=0.5)
 
 
-def test_before_and_after_lie_over_each_other(opened: Opened, told: dict[str, Any]):
-    page = opened(page_of(told))
+def test_before_and_after_lie_over_each_other(opened: Opened, content: dict[str, Any]):
+    page = opened(page_of(content))
     page.wait_for_selector("#picture[data-drawn]")
-    before, after = told["columns"], told["after"]
+    before, after = content["columns"], content["after"]
     joined = sum(number >= 0 for number in after["previous"])
     drawn = page.evaluate(SERIES)
     assert joined > 0
@@ -295,34 +297,36 @@ def test_before_and_after_lie_over_each_other(opened: Opened, told: dict[str, An
     assert "moved" not in page.evaluate(SERIES)
 
 
-def test_colors_follow_the_system_and_the_page(page: Page, told: dict[str, Any]):
-    place = page.evaluate(PLACE, witness_of(told, "husband == 1"))
-    light = page.evaluate(COLOUR, place)
+def test_colors_follow_the_system_and_the_page(page: Page, content: dict[str, Any]):
+    index = page.evaluate(PLACE, witness_of(content, "husband == 1"))
+    light = page.evaluate(COLOUR, index)
     page.emulate_media(color_scheme="dark")
-    dark = color_after(page, place, light)
+    dark = color_after(page, index, light)
     assert sum(dark[:3]) > sum(light[:3]) + 60
     page.evaluate("document.documentElement.dataset.theme = 'light'")
-    assert color_after(page, place, dark) == light
+    assert color_after(page, index, dark) == light
 
 
-def color_after(page: Page, place: Any, before: list[int]) -> list[int]:
+def color_after(page: Page, index: Any, before: list[int]) -> list[int]:
     """The color once the picture has been drawn again; the old one if that never happens."""
     for _ in range(50):
-        color: list[int] = page.evaluate(COLOUR, place)
+        color: list[int] = page.evaluate(COLOUR, index)
         if color != before:
             return color
         page.wait_for_timeout(100)
     return before
 
 
-def test_on_paper_the_picture_is_as_wide_as_a_page(page: Page, told: dict[str, Any]):
+def test_on_paper_the_picture_is_as_wide_as_a_page(page: Page, content: dict[str, Any]):
     page.emulate_media(media="print")
     page.wait_for_selector(".picture-printing")
     box = page.locator(".picture-plot").bounding_box()
     assert box is not None
     assert box["width"] <= 42 * 16
     assert page.locator(".picture-controls").is_hidden()
-    red, _, blue, _ = page.evaluate(COLOUR, page.evaluate(PLACE, witness_of(told, "husband == 1")))
+    red, _, blue, _ = page.evaluate(
+        COLOUR, page.evaluate(PLACE, witness_of(content, "husband == 1"))
+    )
     assert red > blue + 60
     page.emulate_media(media="screen")
     page.wait_for_selector(".picture-printing", state="detached")
@@ -346,18 +350,18 @@ def test_explicit_use_has_a_look_of_its_own(opened: Opened):
     assert "the protected attribute itself" in page.locator(".picture-legend").inner_text()
 
 
-def many(told: dict[str, Any], wanted: int) -> dict[str, Any]:
+def many(content: dict[str, Any], wanted: int) -> dict[str, Any]:
     """The columns of a program as large as many small ones, with points spread over the plane."""
-    columns = told["columns"]
+    columns = content["columns"]
     drawn = np.random.default_rng(1)
     own = len(columns["id"])
     places = [i % own for i in range(wanted)]
     values = drawn.random((2, wanted)).round(4)
     association, influence = values.tolist()
     return {
-        **told,
+        **content,
         "after": None,
-        "protected": told["protected"][:1],
+        "protected": content["protected"][:1],
         "columns": {
             "id": [f"{i:016x}" for i in range(wanted)],
             "term": [(columns["term"][i] * 9)[:160] for i in places],
@@ -377,15 +381,15 @@ def many(told: dict[str, Any], wanted: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_twenty_thousand_points_are_no_trouble(opened: Opened, told: dict[str, Any]):
-    columns = many(told, 20_000)
+def test_twenty_thousand_points_are_no_trouble(opened: Opened, content: dict[str, Any]):
+    columns = many(content, 20_000)
     (association,), influence = columns["columns"]["association"], columns["columns"]["influence"]
     html = page_of(columns)
     assert len(html.encode()) < 10e6
     page = opened(html)
     page.wait_for_selector("#picture[data-drawn='20000']")
     drawn = page.evaluate(DRAWN)
-    assert {tuple(place) for place in drawn} == set(zip(association, influence, strict=True))
+    assert {tuple(index) for index in drawn} == set(zip(association, influence, strict=True))
     assert len(drawn) == 20_000
     page.mouse.click(600, 500)
     assert page.locator(".picture-details .picture-term").count() == 1
@@ -393,17 +397,17 @@ def test_twenty_thousand_points_are_no_trouble(opened: Opened, told: dict[str, A
 
 
 def test_of_many_points_at_one_place_those_that_look_the_same_are_drawn_once(
-    opened: Opened, told: dict[str, Any]
+    opened: Opened, content: dict[str, Any]
 ):
-    columns = many(told, 8_000)
+    columns = many(content, 8_000)
     own = columns["columns"]
     values = [0.001 * (i % 100) for i in range(8_000)]
     own.update(association=[values], influence=values, size=[1, 300] * 4_000, witness=[[0] * 8_000])
     page = opened(page_of(columns))
     page.wait_for_selector("#picture[data-drawn='8000']")
     assert len(page.evaluate(DRAWN)) == 100  # each place has computations of one size
-    said = page.locator(".picture-drawn").inner_text()
-    assert said == "8,000 points drawn, overlapping ones as one marker"
+    label = page.locator(".picture-drawn").inner_text()
+    assert label == "8,000 points drawn, overlapping ones as one marker"
     page.locator("#picture-find").fill("a")
     assert len(page.evaluate(DRAWN)) == 200  # those found lie above the others
 

@@ -50,42 +50,42 @@ def columns_of(audit: pu.Audit, **options: Any) -> dict[str, Any]:
 
 
 def test_columns_have_a_value_for_every_decomposition_and_attribute():
-    found = audited()
-    told = columns_of(found)
-    columns, many = told["columns"], len(found.decompositions)
-    assert told["protected"] == ["married", "city"]
-    assert (told["epsilon"], told["delta"], told["after"]) == (0.1, 0.01, None)
+    audit = audited()
+    content = columns_of(audit)
+    columns, many = content["columns"], len(audit.decompositions)
+    assert content["protected"] == ["married", "city"]
+    assert (content["epsilon"], content["delta"], content["after"]) == (0.1, 0.01, None)
     by_point = {"id", "term", "influence", "reach", "size", "occurrences", "kind", "variables",
                 "parent"}  # fmt: skip
     for name in by_point:
         assert len(columns[name]) == many, name
     for column in (columns["association"], columns["witness"], columns["low"]["association"]):
         assert [len(part) for part in column] == [many, many]
-    assert columns["id"] == [d.id for d in found.decompositions]
+    assert columns["id"] == [d.id for d in audit.decompositions]
     assert len(set(columns["id"])) == many
 
 
 def test_figures_are_those_of_the_document():
-    found = audited(validity="confirm")
-    result = document(found)
-    told = points(found, result)
-    columns = told["columns"]
+    audit = audited(validity="confirm")
+    result = document(audit)
+    content = points(audit, result)
+    columns = content["columns"]
     assert result.witnesses
     for witness in result.witnesses:
         assert witness.validity is not None
-        z = told["protected"].index(witness.protected)
-        place = columns["id"].index(witness.id)
-        assert columns["witness"][z][place] == 1
-        assert columns["association"][z][place] == witness.association
-        assert columns["influence"][place] == witness.influence
-        assert columns["reach"][place] == witness.reach
-        assert columns["size"][place] == witness.size
+        z = content["protected"].index(witness.protected)
+        index = columns["id"].index(witness.id)
+        assert columns["witness"][z][index] == 1
+        assert columns["association"][z][index] == witness.association
+        assert columns["influence"][index] == witness.influence
+        assert columns["reach"][index] == witness.reach
+        assert columns["size"][index] == witness.size
         for end in ("low", "high"):
             bound = getattr(witness.validity, f"association_{end}")
             assert bound is not None
-            assert columns[end]["association"][z][place] == bound
-        assert columns["low"]["influence"][place] <= witness.validity.influence_low
-        assert columns["high"]["influence"][place] >= witness.validity.influence_high
+            assert columns[end]["association"][z][index] == bound
+        assert columns["low"]["influence"][index] <= witness.validity.influence_low
+        assert columns["high"]["influence"][index] >= witness.validity.influence_high
     assert sum(map(sum, columns["witness"])) == len(result.witnesses)
 
 
@@ -107,17 +107,17 @@ def test_kinds_and_variables_say_what_a_computation_is():
 
 
 def test_variables_are_those_that_are_read():
-    found = audited()
-    told = columns_of(found)
-    for d, read in zip(found.decompositions, told["columns"]["variables"], strict=True):
-        assert {told["variables"][v] for v in read} == set(variables(d.expression))
+    audit = audited()
+    content = columns_of(audit)
+    for d, read in zip(audit.decompositions, content["columns"]["variables"], strict=True):
+        assert {content["variables"][v] for v in read} == set(variables(d.expression))
 
 
 def test_influence_that_was_not_needed_is_null():
     program = pu.Program.parse("ite(husband == 1, ite(age > 30, 'a', 'b'), 'b')")
     first = pu.Budget(positions=0)  # bounds first, as in a large model
-    found = pu.audit(program, people(), "married", epsilon=0.1, delta=0.01, budget=first)
-    columns = columns_of(found)["columns"]
+    audit = pu.audit(program, people(), "married", epsilon=0.1, delta=0.01, budget=first)
+    columns = columns_of(audit)["columns"]
     influences = dict(zip(columns["term"], columns["influence"], strict=True))
     assert influences["age"] is None  # its association is too small to matter
     assert influences["husband"] is not None
@@ -125,8 +125,8 @@ def test_influence_that_was_not_needed_is_null():
 
 
 def test_explicit_use_is_told():
-    told = columns_of(pu.audit(pu.Program.parse("ite(z == 1, 1, 0)"), {"z": [0, 1] * 9}, "z"))
-    columns = told["columns"]
+    content = columns_of(pu.audit(pu.Program.parse("ite(z == 1, 1, 0)"), {"z": [0, 1] * 9}, "z"))
+    columns = content["columns"]
     assert columns["explicit"] == [[int(term == "z") for term in columns["term"]]]
 
 
@@ -135,8 +135,8 @@ def test_a_repaired_program_stands_beside_the_one_before():
         "ite(husband == 1, ite(age > 30, 'a', 'b'), ite(age > 50, 'a', 'b'))"
     )
     repair = pu.repair(program, people(), protected="married", epsilon=0.1, delta=0.01)
-    told = points(repair.before, document(repair.before), repair.after)
-    before, after = told["columns"], told["after"]
+    content = points(repair.before, document(repair.before), repair.after)
+    before, after = content["columns"], content["after"]
     assert len(after["id"]) == len(repair.after.decompositions)
     assert sum(before["witness"][0]) > sum(after["witness"][0]) == 0
     was = dict(zip(after["term"], after["previous"], strict=True))
@@ -154,13 +154,13 @@ def test_hostile_names_neither_end_the_script_nor_swell_the_page():
     data = {HOSTILE: [1, 1, 0, 0] * 9, "z": [1, 1, 0, 0] * 9}
     quoted = json.dumps(HOSTILE)
     program = pu.Program(rebuild(parse_term("a == 1"), (Var(HOSTILE), Const(1.0))))
-    told = columns_of(pu.audit(program, data, "z"))
-    text = as_script_text(told)
+    content = columns_of(pu.audit(program, data, "z"))
+    text = as_script_text(content)
     assert len(text) < 4000 < len(quoted)
-    assert all(len(term) <= MOST_TERM for term in told["columns"]["term"])
+    assert all(len(term) <= MOST_TERM for term in content["columns"]["term"])
     assert not set(text) & set("<>&\u2028\u2029\u202e")
     text.encode("utf-8")
-    assert json.loads(text) == told
+    assert json.loads(text) == content
 
 
 # What is part of what
@@ -199,18 +199,18 @@ def test_a_parent_is_the_nearest_computation_around(data: st.DataObject):
     program = Points(data.draw(terms()))
     sites = listed(program, data.draw)
     sets = [covered(program, some) for some in sites]
-    for place, parent in enumerate(parents(program, sites)):
+    for index, parent in enumerate(parents(program, sites)):
         around = [
             other
             for other, some in enumerate(sets)
-            if len(sites[other]) == 1 and sets[place] < some and other != place
+            if len(sites[other]) == 1 and sets[index] < some and other != index
         ]
         if not around:
             assert parent == -1
             continue
         assert parent in around
         below = [other for other in around if sets[other] < sets[parent]]
-        if len(sites[place]) == 1 and not isinstance(
+        if len(sites[index]) == 1 and not isinstance(
             program.terms[sites[parent][0].point], Associative
         ):
             assert not below
@@ -219,10 +219,10 @@ def test_a_parent_is_the_nearest_computation_around(data: st.DataObject):
 def test_operands_are_part_of_listed_sets_with_one_more():
     program = Points(parse_term("a + b + c + d"))
     sites = listed(program)
-    for place, parent in enumerate(parents(program, sites)):
+    for index, parent in enumerate(parents(program, sites)):
         size = [len(sites[i][0].operands) or (4 if sites[i][0].point == 0 else 1)
-                for i in (place, parent)]  # fmt: skip
-        assert (parent == -1) if place == 0 else size[1] == size[0] + 1
+                for i in (index, parent)]  # fmt: skip
+        assert (parent == -1) if index == 0 else size[1] == size[0] + 1
 
 
 def test_a_hundred_times_the_rows_make_no_larger_a_page(tmp_path: Path):
@@ -237,9 +237,9 @@ def test_a_hundred_times_the_rows_make_no_larger_a_page(tmp_path: Path):
         }
         data["pay"] = data["pay"] + drawn.random(rows * times) / 1000  # as many values as rows
         data["age"] = data["age"] + drawn.integers(0, 2, rows * times)
-        found = pu.audit(program, data, ["married", "city"], epsilon=0.1, delta=0.01)
-        columns = as_script_text(columns_of(found)["columns"])
-        size = found.to_html(tmp_path / f"{times}.html").stat().st_size
+        audit = pu.audit(program, data, ["married", "city"], epsilon=0.1, delta=0.01)
+        columns = as_script_text(columns_of(audit)["columns"])
+        size = audit.to_html(tmp_path / f"{times}.html").stat().st_size
         sizes[times] = len(columns), size
     assert sizes[100][0] < 1.02 * sizes[1][0]
     assert sizes[100][1] < 1.02 * sizes[1][1]

@@ -62,11 +62,12 @@ class AdjustedMutualInformation:
     def __post_init__(self) -> None:
         if self.normalizer not in get_args(Normalizer):
             raise DataError(
-                f"normalizer is {self.normalizer!r}; pass one of {', '.join(get_args(Normalizer))}"
+                f"normalizer: expected one of {', '.join(get_args(Normalizer))}, "
+                f"got {self.normalizer!r}"
             )
         ratio = self.rows_per_mass
         if ratio is not None and not _is_positive(ratio):
-            raise DataError(f"rows_per_mass is {ratio!r}; pass a number above 0")
+            raise DataError(f"rows_per_mass: expected a number above 0, got {ratio!r}")
 
     @property
     def name(self) -> str:

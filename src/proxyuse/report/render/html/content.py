@@ -5,7 +5,7 @@ It is made from the document of an audit, so the page contains only what may be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from msgspec import to_builtins
@@ -13,22 +13,37 @@ from msgspec import to_builtins
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
-from proxyuse.report.findings.headline import CONFIRMED_ONLY, coverage, headline, withheld
+from proxyuse.report.findings import page as sentences
+from proxyuse.report.findings.glossary import glossary
+from proxyuse.report.findings.headline import (
+    CONFIRMED_ONLY,
+    NOT_ANALYZED,
+    coverage,
+    headline,
+    withheld,
+)
 from proxyuse.report.findings.style import MOST_NAME
-from proxyuse.report.findings.witness import NEXT_STEP, shortfall
+from proxyuse.report.findings.witness import (
+    ITSELF,
+    NEXT_STEP,
+    not_judged,
+    others,
+    shortfall,
+    strongest_related,
+)
 from proxyuse.report.inputs import Audited, Repaired
-from proxyuse.report.render.html.glossary import glossary
 from proxyuse.report.render.html.repair_section import RepairOutcome, repair_section
 from proxyuse.report.render.html.untrusted_text import (
     PAGE,
     all_visible,
     isolated,
+    linked,
     name,
 )
-from proxyuse.report.render.html.witness import Sections, is_settled, summary
+from proxyuse.report.render.html.witness import Sections, anchor, is_settled, summary
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.result import AuditResult
-from proxyuse.words import count, listed, shortened
+from proxyuse.words import listed, shortened
 
 MOST_FIRST = 3  # groups on the first screen
 MOST_SECTIONS = 50
@@ -48,9 +63,7 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
             repair, about=document["about"], min_cell=document["min_cell"],
             written=document["about"].get("written"),
         )  # fmt: skip
-    outcome = (
-        None if repair is None or repaired is None else RepairOutcome(repair, to_builtins(repaired))
-    )
+    outcome = None if repair is None or repaired is None else RepairOutcome(repair, repaired)
     entries = {(w["protected"], w["id"]): w for w in document["witnesses"]}
     first = _first(document)
     keys = list(dict.fromkeys([*(group["key"] for group in first), *entries]))
@@ -63,8 +76,14 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
         "headline": headline(result, PAGE),
         "coverage": coverage(result),
         "next_step": NEXT_STEP,
+        "itself": ITSELF,
+        "not_judged": not_judged(PAGE),
+        "not_analyzed": NOT_ANALYZED,
+        "sentences": sentences,
+        "exactness": sentences.exactness(result.measures.sampled, PAGE),
+        "chart": sentences.chart(result.decompositions, PAGE),
         "facts": _facts(audit, document),
-        "first": [_finding(audit, result, entries, group) for group in first],
+        "first": [_finding(audit, result, entries, group, anchors) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
         "several": len(document["protected"]) > 1,
         "protected": _protected(document),
@@ -77,11 +96,11 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
         "statistics": _statistics(document),
         "unsettled": _unsettled(document),
         "notes": _notes(document),
-        "nearest": [_near(found) for found in document["nearest"]],
+        "nearest": [_near(near) for near in document["nearest"]],
         "references": _references(document),
         "withheld": withheld(result.min_cell),
         "repair": repair and repaired and repair_section(repair, repaired),
-        "glossary": glossary(document, None if repaired is None else to_builtins(repaired)),
+        "glossary": glossary(result, repaired),
         "check": _check(audit, document),
     }
 
@@ -104,10 +123,10 @@ def _first(document: Found) -> list[dict[str, Any]]:
     violating = {(w["protected"], w["group"]) for w in document["witnesses"] if not is_settled(w)}
     settled = [(group["protected"], group["group"]) not in violating for group in groups]
     order = sorted(range(len(groups)), key=settled.__getitem__)
-    leading = {groups[place]["protected"]: place for place in reversed(order)}
-    order.sort(key=lambda place: (settled[place], place not in leading.values()))
-    chosen = sorted(order[:MOST_FIRST], key=lambda place: (settled[place], place))
-    return [_with_representative(document, groups[place]) for place in chosen]
+    leading = {groups[index]["protected"]: index for index in reversed(order)}
+    order.sort(key=lambda index: (settled[index], index not in leading.values()))
+    chosen = sorted(order[:MOST_FIRST], key=lambda index: (settled[index], index))
+    return [_with_representative(document, groups[index]) for index in chosen]
 
 
 def _with_representative(document: Found, group: Found) -> dict[str, Any]:
@@ -124,22 +143,25 @@ def _with_representative(document: Found, group: Found) -> dict[str, Any]:
 
 
 def _finding(
-    audit: Audited, result: AuditResult, entries: Mapping[tuple[str, str], Found], group: Found
+    audit: Audited,
+    result: AuditResult,
+    entries: Mapping[tuple[str, str], Found],
+    first: Found,
+    anchors: Container[str],
 ) -> dict[str, Any]:
-    representative = entries[group["key"]]
-    strongest = entries[group["protected"], group["strongest"]]
-    finding = summary(audit, result, representative)
-    others = group["witnesses"] - 1
-    appropriate = group["witnesses"] - group["violations"] - is_settled(representative)
-    more = count(others, "more related witness", "more related witnesses")
-    if appropriate:
-        more += f", {appropriate:,} judged appropriate"
-    closer = strongest["association"] > representative["association"] + 0.01
+    group = next(
+        g for g in result.groups if (g.protected, g.group) == (first["protected"], first["group"])
+    )
+    witnesses = result.by_key()
+    representative = witnesses[first["key"]]
+    strongest = witnesses[group.protected, group.strongest]
+    target = anchor(audit, group.protected, group.strongest)
+    style = linked(target) if target in anchors else PAGE
     return {
-        **finding,
-        "others": more if others else "",
-        "strongest": summary(audit, result, strongest) if closer else None,
-        "settled": not group["violations"],
+        **summary(audit, result, entries[first["key"]]),
+        "others": others(result, group, representative),
+        "strongest": strongest_related(representative, strongest, style),
+        "settled": not first["violations"],
     }
 
 
@@ -242,19 +264,19 @@ def _notes(document: Found) -> list[dict[str, str]]:
     return notes[:MOST_NOTES]
 
 
-def _near(found: Found) -> dict[str, Any]:
+def _near(near: Found) -> dict[str, Any]:
     return {
-        "protected": name(found["protected"]),
-        "reading": isolated(found["reading"], 160),
-        "association": found["association"],
-        "influence": found["influence"],
-        "lacking": shortfall(found["association_short_by"], found["influence_short_by"]),
+        "protected": name(near["protected"]),
+        "reading": isolated(near["reading"], 160),
+        "association": near["association"],
+        "influence": near["influence"],
+        "lacking": shortfall(near["association_short_by"], near["influence_short_by"]),
     }
 
 
 def _references(document: Found) -> list[dict[str, Any]]:
     """For each attribute the variables with the strongest association, and the model output."""
-    found = []
+    tables = []
     for z in document["protected"]:
         known = [
             r
@@ -265,7 +287,7 @@ def _references(document: Found) -> list[dict[str, Any]]:
         variables.sort(key=lambda r: -r["association"])
         outputs = [r for r in known if r["kind"] == "output"]
         lines: Sequence[Found] = [*variables[:MOST_REFERENCES], *outputs]
-        found.append(
+        tables.append(
             {
                 "protected": name(z["name"]),
                 "lines": [
@@ -280,7 +302,7 @@ def _references(document: Found) -> list[dict[str, Any]]:
                 "more": max(0, len(variables) - MOST_REFERENCES),
             }
         )
-    return found
+    return tables
 
 
 def _check(audit: Audited, document: Found) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from proxyuse.words import count, shortened
 WHOLE = 40  # boxes of a tree that is drawn whole
 BELOW = 2  # levels below the computation that are drawn
 MOST_TARGETS = 4  # places of one computation that are drawn in one tree
-MOST_PATH = 12  # boxes on the way to it
+MOST_PATH = 12  # boxes on the path to it
 KEPT = 4  # of these, at each end, where there are more
 MOST_BOXES = 70
 MOST_LABEL = 64
@@ -133,7 +133,7 @@ class _Outline:
         self._hits = {node for site in here if (node := self._target(site)) is not None}
         branch = isinstance(self._points.terms[here[0].point], Ite)  # equal terms at all sites
         self._inner = [] if branch else [s.point for s in here]
-        self._skips: dict[int, int] = {}  # a node on the way, and that with which to go on
+        self._skips: dict[int, int] = {}  # a node on the path, and the node at which to continue
         self._shown = self._chosen(sorted(self._hits))
 
     def _target(self, site: Site) -> int | None:
@@ -243,7 +243,7 @@ class _Outline:
     def _label(self, node: int, hidden: bool, skipped: int | None) -> tuple[str, str]:
         term = self._points.terms[node]
         if skipped is not None:
-            return f"… {count(self._between(node, skipped), 'more test')} on the way", "more"
+            return f"… {count(self._between(node, skipped), 'more test')} in between", "more"
         if hidden:
             return f"… {count(self._tests(node), 'more test')}", "more"
         match term:

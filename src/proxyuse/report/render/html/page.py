@@ -17,6 +17,7 @@ from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable, written
 from proxyuse.judge.judgment import Oracle
 from proxyuse.report.document import document as document_of
+from proxyuse.report.findings.page import chart_cells
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.render.html import picture
 from proxyuse.report.render.html.content import page_content
@@ -77,17 +78,17 @@ def page_text(
         scripts=scripts,
         policy=_policy(scripts),
         points=as_script_text(columns),
-        cells=_cells_content(columns["columns"]),
+        cells=_cells_sentence(columns["columns"]),
     )
 
 
-def _cells_content(columns: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How many computations are single points and how many are in cells; None without cells."""
+def _cells_sentence(columns: Mapping[str, Any]) -> str:
+    """How many computations are single points and how many are in cells; empty without cells."""
     cells = columns["cells"]
     if cells is None:
-        return None
+        return ""
     counted = sum(n for *_, n in cells["counts"][0])
-    return {"points": len(columns["id"]), "counted": counted, "step": f"{cells['step']:g}"}
+    return chart_cells(len(columns["id"]), counted, cells["step"])
 
 
 def write_page(path: str | Path, audit: Audited, **options: Any) -> Path:

@@ -9,7 +9,16 @@ from msgspec import to_builtins
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
-from proxyuse.report.findings.repair import repair_headline
+from proxyuse.report.findings.repair import (
+    NO_LONGER_VIOLATION,
+    PARTLY_REPLACED,
+    REMOVED_WITH_OTHER,
+    constant_program,
+    limits,
+    repair_headline,
+    replacement,
+    search_limits,
+)
 from proxyuse.report.inputs import Repaired
 from proxyuse.report.render.html.untrusted_text import PAGE, all_visible, isolated
 from proxyuse.report.repair_result import RepairResult
@@ -28,14 +37,14 @@ class RepairOutcome:
     Parameters
     ----------
     repair : the repair.
-    document : its document.
+    result : its result.
     """
 
-    def __init__(self, repair: Repaired, document: Found) -> None:
-        self._document = document
+    def __init__(self, repair: Repaired, result: RepairResult) -> None:
+        self._steps = result.steps
         self._own = {
-            (step["removed"]["protected"], step["removed"]["id"]): number
-            for number, step in enumerate(document["steps"], start=1)
+            (step.removed.protected, step.removed.id): number
+            for number, step in enumerate(result.steps, start=1)
         }
         points = repair.original.points
         sites = [points.site(position) for position in repair.replaced]
@@ -46,26 +55,18 @@ class RepairOutcome:
     def of(self, witness: Witness) -> dict[str, Any]:
         """The effect on one witness: a sentence, and the number of the step that removed it."""
         number = self._own.get(witness.key)
-        if number is not None:
-            step = self._document["steps"][number - 1]
-            first = step["changes"][0]
-            others = step["number_of_changes"] - 1
-            more = f", and {count(others, 'more replacement')} made" if others else ""
-            return {
-                "step": number,
-                "text": f"{_code(first['term'])} was replaced with {_code(first['value'])}{more}.",
-                "utility": f"{step['utility']:.4f}",
-            }
-        return {"step": None, "text": self._otherwise(witness), "utility": None}
+        if number is None:
+            return {"step": None, "text": self._otherwise(witness), "utility": None}
+        step = self._steps[number - 1]
+        utility = f"{step.utility:.4f}"
+        return {"step": number, "text": replacement(step, PAGE), "utility": utility}
 
     def _otherwise(self, witness: Witness) -> str:
         sites = witness.decomposition.sites
         if all(map(self._cover.holds, sites)):
-            return "Removed: it was part of a computation that was replaced with a constant."
+            return REMOVED_WITH_OTHER
         own = Cover(self._points, sites)
-        if any(map(own.holds, self._sites)):
-            return "Part of it was replaced with a constant. The rest is not a violation."
-        return "Unchanged. After the other steps it is no longer a violation."
+        return PARTLY_REPLACED if any(map(own.holds, self._sites)) else NO_LONGER_VIOLATION
 
 
 def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
             :MOST_STEPS
         ],
         "more_steps": max(0, len(document["steps"]) - MOST_STEPS),
-        "constant": document["constant"] and _code(document["constant"]),
+        "constant": result.constant and constant_program(result.constant, PAGE),
         "utility": utility["name"],
         "losses": losses,
         "changed": changed if isinstance(changed, str) else f"{changed:,}",
@@ -95,10 +96,9 @@ def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
         "after": {"violations": 0, "witnesses": document["witnesses_left"]},
         "hashes": {name: document["program"][name]["hash"] for name in ("before", "after")},
         "certificate": document["written"].get("certificate_hash") or repair.certificate.hash,
-        "search": f"{repair.search.programs:,} partly repaired programs and "
-        f"{repair.search.constants:,} constants per expression",
+        "search": search_limits(repair.search.programs, repair.search.constants),
+        "limits": limits(result),
         "diff": _diff(repair),
-        "complete": document["complete"],
     }
 
 

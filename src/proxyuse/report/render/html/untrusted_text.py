@@ -4,14 +4,15 @@ The templates escape all text. This module does the rest. Invisible characters b
 that two names that look equal are equal. A name is isolated from the text around it, so that
 right-to-left text does not reorder the sentence. Long text is cut.
 
-Our own sentences mark isolated names, computations and figures with control characters. `visible`
-removes these from untrusted text, and the filter `words` turns them into elements.
+Our own sentences mark isolated names, computations, figures and links with control characters.
+`visible` removes these from untrusted text, and the filter `words` turns them into elements.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from proxyuse.report.findings.style import MOST_NAME, Style
@@ -26,6 +27,7 @@ MOST_MARKS = 4
 _BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
 _CODE, _CODE_END = "\x01", "\x02"
 _FIGURE, _ABOUT, _FIGURE_END = "\x03", "\x04", "\x05"
+_LINK, _TARGET, _LINK_END = "\x06", "\x07", "\x08"
 _TAGS = {
     _BEGIN: "<bdi>",
     _END: "</bdi>",
@@ -34,6 +36,9 @@ _TAGS = {
     _FIGURE: '<button type="button" class="n" popovertarget="about-',
     _ABOUT: '">',
     _FIGURE_END: "</button>",
+    _LINK: '<a href="#',
+    _TARGET: '">',
+    _LINK_END: "</a>",
 }
 _JOINERS = "\u200c\u200d"  # used in emoji and some scripts, but not between Latin letters
 
@@ -101,6 +106,11 @@ def _emphasized(text: str) -> str:
     return f"{_CODE}{isolated(text)}{_CODE_END}"
 
 
+def linked(anchor: str) -> Style:
+    """The style of a page, with computations as links to an element."""
+    return replace(PAGE, code=lambda text: f"{_LINK}{anchor}{_TARGET}{isolated(text)}{_LINK_END}")
+
+
 def words(text: str) -> Markup:
     """The template filter: escapes a text, isolates names in it and makes figures clickable.
 
@@ -119,5 +129,5 @@ def words(text: str) -> Markup:
     return Markup(html)
 
 
-PAGE = Style(name, _emphasized, figure)
+PAGE = Style(name, _emphasized, figure, isolated)
 """How the sentences of `report.findings` are written on a page, before the filter `words`."""

@@ -12,7 +12,7 @@ from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.report.disclosure import WITHHELD, least_count
 from proxyuse.report.findings.judging import DIRECTION, estimated
-from proxyuse.report.findings.witness import does, evidence, verdict_text
+from proxyuse.report.findings.witness import decision, does, evidence, judged, verdict_text
 from proxyuse.report.inputs import Audited
 from proxyuse.report.render.html.location import MOST_STEPS, conditions, operands
 from proxyuse.report.render.html.model_drawing import tree_drawing
@@ -173,8 +173,9 @@ def summary(audit: Audited, result: AuditResult, entry: Found) -> dict[str, Any]
         "bounds": _bounds(entry.get("validity") or {}),
         "verdict": verdict(entry),
         "verdict_text": verdict_text(result, witness, PAGE),
-        "judgment": _judgment(entry["judgment"]),
-        "judged": judged(entry),
+        "judgment": judged(witness.judgment, PAGE),
+        "whole_reason": _whole_reason(entry["judgment"]),
+        "judged": judgment_badge(entry),
     }
 
 
@@ -195,16 +196,10 @@ def verdict(entry: Found) -> dict[str, str]:
     return {"word": known["verdict"], "style": styles.get(known["verdict"], "")}
 
 
-def _judgment(judgment: Found | None) -> dict[str, Any] | None:
-    """The judge and the reason; a long reason is also given in full."""
-    if judgment is None:
-        return None
-    reason = all_visible(judgment["reason"])
-    return {
-        "by": name(judgment["by"]) if judgment["by"] else "",
-        "reason": isolated(reason),
-        "whole": reason if len(reason) > MOST_WORDS else "",
-    }
+def _whole_reason(judgment: Found | None) -> str:
+    """The reason in full, if the sentence about the judgment shortens it."""
+    reason = "" if judgment is None else all_visible(judgment["reason"])
+    return reason if len(reason) > MOST_WORDS else ""
 
 
 def is_settled(entry: Found) -> bool:
@@ -212,14 +207,13 @@ def is_settled(entry: Found) -> bool:
     return bool(entry["judgment"] and entry["judgment"]["appropriate"])
 
 
-def judged(entry: Found) -> dict[str, str]:
+def judgment_badge(entry: Found) -> dict[str, str]:
     """The judgment in one word, and the style of its badge."""
     known = entry["judgment"]
     if known is None:
         return {"word": "not judged", "style": ""}
-    if known["appropriate"]:
-        return {"word": "judged appropriate", "style": "good"}
-    return {"word": "judged inappropriate", "style": "mark"}
+    appropriate = known["appropriate"]
+    return {"word": f"judged {decision(appropriate)}", "style": "good" if appropriate else "mark"}
 
 
 def joint_table(table: Found) -> dict[str, Any]:
@@ -284,8 +278,8 @@ def _short(labels: Sequence[str]) -> Sequence[str]:
     return short if len(set(short)) == len(set(labels)) else labels
 
 
-def _style(place: int) -> str:
-    return f"z{place % COLORS + 1}"
+def _style(index: int) -> str:
+    return f"z{index % COLORS + 1}"
 
 
 def _bar(cells: Sequence[Cell], total: int) -> list[dict[str, Any]]:
@@ -300,9 +294,9 @@ def _bar(cells: Sequence[Cell], total: int) -> list[dict[str, Any]]:
     return [*parts, *_rest(x)]
 
 
-def _bar_of(place: int, share: float) -> list[dict[str, Any]]:
+def _bar_of(index: int, share: float) -> list[dict[str, Any]]:
     width = 100 * share
-    return [{"style": _style(place), "x": 0.0, "width": round(width, 3)}, *_rest(width)]
+    return [{"style": _style(index), "x": 0.0, "width": round(width, 3)}, *_rest(width)]
 
 
 def _rest(at: float) -> list[dict[str, Any]]:
