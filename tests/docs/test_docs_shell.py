@@ -25,7 +25,7 @@ def called(page: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", filter(called, PAGES), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if called(p)], ids=lambda page: page.name)
 def test_the_shell_blocks_of_a_page_run_as_printed(page: Path, tmp_path: Path) -> None:
     printed, end = "", 0
     for block in blocks(page):

@@ -147,7 +147,7 @@ class CertifiedWitness(CertifiedComputation, frozen=True, kw_only=True):
         judgment = self.judgment
         if judgment is None:
             return f"{super().__str__()}; not judged"
-        verdict = "appropriate" if judgment.appropriate else "NOT appropriate"
+        verdict = "appropriate" if judgment.appropriate else "inappropriate"
         by = f" by {judgment.by}" if judgment.by else ""
         return f"{super().__str__()}; judged {verdict}{by}: {judgment.reason}"
 

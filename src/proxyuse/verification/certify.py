@@ -114,7 +114,7 @@ def unhashed(audit: Audit, oracle: Oracle | None, decision: Decision | None = No
         measures=CertifiedMeasures(association=association, influence=influence),
         settings=audit.settings if decision is None else replace(audit.settings, decision=decision),
         complete=audit.complete,
-        unsettled=tuple(map(str, audit.unsettled)),
+        unsettled=tuple(note_sentence(item.note) for item in audit.unsettled),
         notes=tuple(
             CertifiedNote(kind=str(note.kind), text=note_sentence(note))
             for note in audit.notes
