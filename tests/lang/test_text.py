@@ -38,7 +38,6 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.parse import parse_program, parse_term
 from proxyuse.lang.text import (
     KEYWORDS,
-    Texts,
     beginning,
     brief,
     briefs,
@@ -302,13 +301,10 @@ def test_briefs_of_many_terms_equal_the_brief_of_each(term, precision, length):
     assert briefs(inside[::-1], precision, length) == expected[::-1]
 
 
-@given(st.lists(terms(), min_size=1, max_size=4), st.sampled_from(Precision), st.integers(0, 300))
-def test_texts_of_terms_that_share_nodes_equal_the_text_of_each(some, precision, length):
-    texts = Texts(precision)
-    for term in [*some, disj(*some, X), Ite(some[0], some[-1], X), *some]:
-        whole = term_text(term, precision, width=sys.maxsize)
-        assert texts.length(term) == len(whole)
-        assert texts.beginning(term, length) == whole[:length]
+@given(terms(), st.sampled_from(Precision), st.integers(0, 300))
+def test_the_beginning_is_that_of_the_text(term, precision, length):
+    whole = term_text(term, precision, width=sys.maxsize)
+    assert beginning(term, precision, length) == whole[:length]
 
 
 def test_the_beginning_of_a_deep_or_wide_or_shared_term_is_cheap():
@@ -319,11 +315,7 @@ def test_the_beginning_of_a_deep_or_wide_or_shared_term_is_cheap():
         deep = Ite(Compare(Relation.LE, X, Const(float(i))), deep, Y)
         shared = Ite(Compare(Relation.LE, X, Const(float(i))), shared, shared)  # 2^2,000 points
     for term in (deep, wide, shared):
-        first = beginning(term, Precision.FLOAT64, 100)
-        assert len(first) == 100
-        assert Texts(Precision.FLOAT64).beginning(term, 100) == first
-    assert Texts(Precision.FLOAT64).length(deep) == len(term_text(deep, width=sys.maxsize))
-    assert Texts(Precision.FLOAT64).length(shared) > 2**2_000
+        assert len(beginning(term, Precision.FLOAT64, 100)) == 100
 
 
 def test_a_short_term_is_printed_on_one_line():

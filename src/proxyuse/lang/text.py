@@ -44,7 +44,6 @@ from proxyuse.words import shortened
 LINE_WIDTH = 88
 MAX_POINTS = 50_000_000
 MAX_INDENT_LEVEL = 40
-MAX_CACHED_LENGTH = 200  # characters; `Texts` caches whole texts up to this length
 
 KEYWORDS = frozenset(
     ["ite", "and", "or", "not", "in", "true", "false", "missing", "inf", "argmax", "table",
@@ -338,65 +337,6 @@ def _first(term: Term, precision: Precision, length: int, known: Mapping[int, st
         out.append(text)
         remaining -= len(text)
     return "".join(out)[:length]
-
-
-class Texts:
-    """The starts and lengths of the texts of many terms that share nodes; each node is read once.
-
-    Examples
-    --------
-    >>> from proxyuse.lang.parse import parse_term
-    >>> term, texts = parse_term("ite(age <= 30, 'no', 'yes')"), Texts(Precision.FLOAT64)
-    >>> texts.length(term), len(str(term)), texts.beginning(term, 13)
-    (27, 27, 'ite(age <= 30')
-    """
-
-    def __init__(self, precision: Precision) -> None:
-        self._precision = precision
-        self._widths: dict[int, int] = {}
-        self._short: dict[int, str] = {}  # whole texts
-        # Python may reuse the `id()` of a collected node, so all nodes are kept alive.
-        self._alive: list[Term] = []
-
-    def length(self, term: Term) -> int:
-        """Return the length of a term's text on one line."""
-        widths = self._widths
-        stack = [] if id(term) in widths else [term]
-        while stack:
-            node = stack[-1]
-            pending = [part for part in children(node) if id(part) not in widths]
-            if pending:
-                stack += pending
-                continue
-            stack.pop()
-            if id(node) not in widths:
-                self._add(node)
-        return widths[id(term)]
-
-    def beginning(self, term: Term, length: int) -> str:
-        """Return the first characters of a term's text, like the function `beginning`."""
-        self.length(term)
-        return _first(term, self._precision, length, self._short)
-
-    def _add(self, node: Term) -> None:
-        """Add a node whose children have been added."""
-        pieces = list(_template(node, self._precision))
-        width = self._widths[id(node)] = _width(pieces, self._widths)
-        if width <= MAX_CACHED_LENGTH:
-            self._short[id(node)] = "".join(map(self._whole, pieces))
-        self._alive.append(node)
-
-    def _whole(self, piece: _Piece) -> str:
-        match piece:
-            case str():
-                return piece
-            case _Break(flat):
-                return flat
-            case _Slot(child, parentheses):
-                text = self._short[id(child)]
-                return f"({text})" if parentheses else text
-            case _:
-                assert_never(piece)
 
 
 def _tests(root: Term) -> Iterator[Term]:

@@ -159,7 +159,7 @@ def _id(witness: Witness) -> Hashable:
 
 def _term(witness: Witness) -> Hashable:
     """The exact text; None if it was cut, so that more than the beginning is compared."""
-    if witness.term_length > len(witness.term):
+    if witness.term_cut:
         return None
     return witness.protected, witness.term
 

@@ -24,7 +24,7 @@ from proxyuse.judge.judgment import Oracle, judgment_of
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
 from proxyuse.lang.positions import Site
-from proxyuse.lang.text import Texts
+from proxyuse.lang.text import beginning
 from proxyuse.measure.association.information import entropy
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.measure.association.measures.normalized_mutual_information import (
@@ -223,7 +223,6 @@ class _Writer:
         self.tables = RowTables(audit, min_cell)
         self.informative = audit.measures[0] == NormalizedMutualInformation().name
         self.reach_decimals = reach_decimals(min_cell, audit.population.n_rows)
-        self._texts = Texts(audit.program.precision)
         self._described: dict[bytes, dict[str, Any]] = {}
         self._joint: dict[tuple[bytes, str], JointTable] = {}
         self._printed: dict[tuple[bytes, str], Table] = {}
@@ -389,13 +388,14 @@ class _Writer:
         }
 
     def _text(self, term: Term) -> dict[str, Any]:
-        text = self._texts.beginning(term, MOST_TEXT)
+        longer = beginning(term, self.audit.program.precision, MOST_TEXT + 1)
+        text = longer[:MOST_TEXT]
         reading, rounded = shown_text(term, text, self.audit.population.columns)
         return {
             "reading": reading,
             "rounded": rounded,
             "term": text,
-            "term_length": self._texts.length(term),
+            "term_cut": len(longer) > MOST_TEXT,
             "operator": term.tag,
             "variables": tuple(sorted(variables(term))),
             "size": term.size,

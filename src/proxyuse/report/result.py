@@ -193,7 +193,7 @@ class Computation(Struct, frozen=True, kw_only=True):
     ]
     rounded: Annotated[bool, Meta(description="Whether the reading rounds weights.")]
     term: Annotated[str, Meta(description="The exact text, at most 4000 characters.")]
-    term_length: Annotated[Count, Meta(description="The length of the whole text.")]
+    term_cut: Annotated[bool, Meta(description="Whether the exact text is longer.")]
     operator: Annotated[
         str,
         Meta(

@@ -117,7 +117,7 @@ class Pages:
     def _itself(self, witness: Witness) -> str:
         entry = self._entries[witness.key]
         text = witness_text(self._result, entry, MOST_TERM)
-        more = [judging.long_term(entry.term_length)] if entry.term_length > MOST_TERM else []
+        more = [judging.LONG_TERM] if entry.term_cut or len(entry.term) > MOST_TERM else []
         return "\n".join([text, *more])
 
     def affected(self, witness: Witness) -> tuple[list[list[str]], GroupInfluence]:

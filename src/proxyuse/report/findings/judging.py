@@ -14,6 +14,7 @@ DIRECTION = (
 )
 SIMILAR = "Earlier judgments on similar computations, which do not apply here by themselves"
 SAME = "the same computation"
+LONG_TERM = "This is only the beginning of the computation; t shows all."
 
 
 def affected(witness: Witness, share_of_decisions: bool, weighted: bool) -> str:
@@ -36,11 +37,6 @@ def estimated(pairs: int | None, within: float | None) -> str:
         f"Estimated from {pairs:,} random pairs of rows for each group. Each figure is within "
         f"{100 * within:.1f} percentage points with probability 0.95."
     )
-
-
-def long_term(length: int) -> str:
-    """That a computation is shown in part."""
-    return f"The computation has {length:,} characters; t shows all."
 
 
 def just_missing(protected: str) -> str:

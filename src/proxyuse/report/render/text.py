@@ -190,7 +190,8 @@ def witness_text(result: AuditResult, witness: Witness, most_term: int | None = 
     """One witness in detail: what it computes, where, its figures, its table."""
     name = TEXT.name(witness.protected)
     term = one_line(witness.term[:most_term])
-    cut = " ..." if witness.term_length > len(witness.term[:most_term]) else ""
+    shown = len(witness.term[:most_term])
+    cut = " ..." if witness.term_cut or shown < len(witness.term) else ""
     highest = "" if witness.ceiling is None else f" ({findings.ceiling(witness.ceiling)})"
     methods = () if result.validity is None else result.validity.methods
     sentences = [*findings.evidence(result, witness), *findings.caveats(result, witness)]

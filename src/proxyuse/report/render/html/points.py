@@ -17,7 +17,7 @@ import numpy as np
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
-from proxyuse.lang.text import Texts
+from proxyuse.lang.text import beginning
 from proxyuse.report.document import figure, reach_decimals
 from proxyuse.report.inputs import Audited
 from proxyuse.report.render.html.cells import MOST_POINTS, counted_cells, single_points
@@ -141,11 +141,11 @@ def _columns(
 
 def _texts(audit: Audited, terms: Sequence[Term]) -> list[str]:
     """The beginning of each computation; equal ones are formatted once."""
-    texts = Texts(audit.program.precision)
+    precision = audit.program.precision
     known: dict[bytes, str] = {}
     for term in terms:
         if term.digest not in known:
-            known[term.digest] = _name(shortened(texts.beginning(term, MOST_TERM + 1), MOST_TERM))
+            known[term.digest] = _name(beginning(term, precision, MOST_TERM + 1))
     return [known[term.digest] for term in terms]
 
 

@@ -82,7 +82,7 @@ class Sections:
         return {
             **summary(self._audit, self._result, entry),
             "term": entry["term"],
-            "term_cut": entry["term_length"] > len(entry["term"]),
+            "term_cut": entry["term_cut"],
             "origins": all_visible(entry["origins"][:MOST_LINKS]),
             "more_origins": max(0, len(entry["origins"]) - MOST_LINKS),
             "drawing": drawing,
