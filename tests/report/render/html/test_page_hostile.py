@@ -75,7 +75,7 @@ def judge(witness: pu.Witness) -> pu.Judgment:
 
 
 @pytest.fixture(scope="module")
-def found() -> pu.Audit:
+def audit() -> pu.Audit:
     return hostile_audit()
 
 
@@ -110,19 +110,19 @@ def sarif_text(audit: pu.Audit) -> str:
 
 
 @pytest.mark.parametrize(
-    "rendered", [sarif_text, junit_text, drawn, lambda found: found._repr_html_()],
+    "rendered", [sarif_text, junit_text, drawn, lambda audit: audit._repr_html_()],
     ids=["sarif", "junit", "plot", "notebook"],
 )  # fmt: skip
-def test_every_door_takes_every_text(found: pu.Audit, rendered: Callable[[pu.Audit], str]) -> None:
-    text = rendered(found).encode("utf-8").decode("utf-8")
+def test_every_door_takes_every_text(audit: pu.Audit, rendered: Callable[[pu.Audit], str]) -> None:
+    text = rendered(audit).encode("utf-8").decode("utf-8")
     assert not set("\x00\x1b\u202e") & set(text)
     if rendered is not sarif_text:  # which is JSON
         assert "<script>" not in text
         assert "<img" not in text
 
 
-def test_a_notebook_runs_none_of_it(found: pu.Audit, opened: Opened) -> None:
-    shown = opened(f"<!doctype html><title>notebook</title>{found._repr_html_()}", width=700)
+def test_a_notebook_runs_none_of_it(audit: pu.Audit, opened: Opened) -> None:
+    shown = opened(f"<!doctype html><title>notebook</title>{audit._repr_html_()}", width=700)
     assert shown.evaluate("window.ran") is None
     assert shown.evaluate(WIDER) <= 0
 
