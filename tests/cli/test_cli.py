@@ -644,10 +644,20 @@ def long_work(pairs: int) -> tuple[str, ...]:
 @pytest.mark.slow
 def test_an_interrupted_audit_ends_cleanly(folder):
     command = [sys.executable, "-m", "proxyuse", *long_work(pairs=15), "--output", "a.json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as it:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background makes its children ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as it:
         time.sleep(4)  # it is at work for days
         it.send_signal(signal.SIGINT)
-        out, err = it.communicate(timeout=60)
+        try:
+            out, err = it.communicate(timeout=60)
+        finally:
+            it.kill()
     assert it.returncode == 130, err
     assert re.search("interrupted", err)
     assert "Traceback" not in err
