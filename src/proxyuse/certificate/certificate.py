@@ -22,6 +22,7 @@ from proxyuse.io.typed import InvalidValue, path_text, typed
 from proxyuse.io.writing import written
 from proxyuse.lang.build import const
 from proxyuse.settings import Settings
+from proxyuse.words import shortened
 
 FORMAT = DocumentFormat(
     noun="a certificate",
@@ -31,7 +32,6 @@ FORMAT = DocumentFormat(
     max_bytes=1 << 28,
 )
 MAX_LISTED = 10
-MAX_LENGTH = 60  # characters of a computation in a description
 ORIGINAL_HASH = "original_program_hash"
 
 _HEXADECIMAL = Meta(
@@ -127,12 +127,8 @@ class CertifiedComputation(_Entry, frozen=True, kw_only=True):
     influence: Nonnegative
 
     def __str__(self) -> str:
-        text = self.term
-        brief = text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 3]}..."
-        return (
-            f"{self.protected}: {self.association:.4f}, {self.influence:.4f} for {brief} "
-            f"({self.id})"
-        )
+        figures = f"{self.association:.4f}, {self.influence:.4f}"
+        return f"{self.protected}: {figures} for {shortened(self.term)} ({self.id})"
 
 
 class CertifiedWitness(CertifiedComputation, frozen=True, kw_only=True):
@@ -166,7 +162,7 @@ class Certificate(_Entry, frozen=True, kw_only=True):
     >>> certificate.violations, certificate.complete
     (3, True)
     >>> print(certificate.claim)
-    A complete search finds 3 violations and 3 witnesses with an association of at least 0.1 and
+    A complete search finds 3 violations and 3 witnesses with an association of at least 0.1 and an
     influence above 0.05.
     """
 

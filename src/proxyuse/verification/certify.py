@@ -68,7 +68,7 @@ def certify(
     >>> audit = pu.audit(pu.Program.parse("ite(height == 1, 'a', 'b')"), data, "pregnant")
     >>> print(certify(audit).claim)
     A complete search finds no violations and no witnesses with an association of at least 0.1 and
-    influence above 0.05.
+    an influence above 0.05.
     """
     if any(note.kind is NoteKind.TIME_LIMIT for note in audit.notes):
         raise DataError(
@@ -148,7 +148,7 @@ def _claim(violations: int, witnesses: int, audit: Audit) -> str:
     listed = "; those judged appropriate are listed" if witnesses > violations else ""
     return (
         f"{search} finds {' and '.join(counted)} with an association of at least "
-        f"{float(audit.epsilon)!r} and influence above {float(audit.delta)!r}{listed}."
+        f"{float(audit.epsilon)!r} and an influence above {float(audit.delta)!r}{listed}."
     )
 
 
