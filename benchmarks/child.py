@@ -70,7 +70,11 @@ def audit(folder: Path, entry: Entry) -> None:
     import proxyuse as pu
 
     audits: list[pu.Audit] = []
-    first = cpu_seconds(lambda: audits.append(pu.audit(case.model, case.X, case.protected)))
+
+    def plain() -> pu.Audit:
+        return pu.audit(case.model, case.X, case.protected, validity=None)
+
+    first = cpu_seconds(lambda: audits.append(plain()))
     tell(
         first=first,
         memory=peak_memory(),
@@ -79,12 +83,8 @@ def audit(folder: Path, entry: Entry) -> None:
         decompositions=len(audits[0].decompositions),
     )
     audits.clear()
-    tell(again=typical_cpu_seconds(lambda: pu.audit(case.model, case.X, case.protected)))
-    tell(
-        confirmed=typical_cpu_seconds(
-            lambda: pu.audit(case.model, case.X, case.protected, validity="confirm")
-        )
-    )
+    tell(again=typical_cpu_seconds(plain))
+    tell(confirmed=typical_cpu_seconds(lambda: pu.audit(case.model, case.X, case.protected)))
 
 
 def variant(folder: Path, entry: Entry) -> None:
@@ -93,10 +93,31 @@ def variant(folder: Path, entry: Entry) -> None:
     from benchmarks.variants import audit_options
 
     case = _load(folder, entry)
+    if entry.variant == "distributed":
+        distributed(case)
+        return
     plain, other = (audit_options(case, name) for name in ("", entry.variant))
-    base = typical_cpu_seconds(lambda: pu.audit(case.model, case.X, **plain), 30)
+    base = typical_cpu_seconds(lambda: pu.audit(case.model, case.X, validity=None, **plain), 30)
     tell(plain=base)
-    tell(again=typical_cpu_seconds(lambda: pu.audit(case.model, case.X, **other), 30))
+    tell(
+        again=typical_cpu_seconds(lambda: pu.audit(case.model, case.X, validity=None, **other), 30)
+    )
+    tell(memory=peak_memory())
+
+
+def distributed(case: Any) -> None:
+    """What collections and partial sums take beside the rest of the audit."""
+    import proxyuse as pu
+
+    def rest() -> pu.Audit:
+        return pu.audit(case.model, case.X, case.protected, budget=pu.Budget(grow=0))
+
+    def everything() -> object:
+        return pu.audit(case.model, case.X, case.protected).collections
+
+    everything()
+    plain = typical_cpu_seconds(rest, 30)
+    tell(plain=plain, again=typical_cpu_seconds(everything, 30) - plain)
     tell(memory=peak_memory())
 
 
@@ -106,8 +127,8 @@ def rows(folder: Path, entry: Entry, number: int) -> None:
 
     case = _load(folder, entry)
     few, many = case.taking(WARM_UP_ROWS), case.taking(number)
-    pu.audit(few.model, few.X, few.protected)
-    spent = cpu_seconds(lambda: pu.audit(many.model, many.X, many.protected))
+    pu.audit(few.model, few.X, few.protected, validity=None)
+    spent = cpu_seconds(lambda: pu.audit(many.model, many.X, many.protected, validity=None))
     tell(seconds=spent, memory=peak_memory())
 
 

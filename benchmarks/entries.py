@@ -92,6 +92,22 @@ def _variants() -> list[Entry]:
     ]
 
 
+def _distributed() -> list[Entry]:
+    """What collections and partial sums add to an audit, in units of the rest."""
+    return [
+        Entry(
+            f"distributed-{case}",
+            f"collections and partial sums, {title}",
+            case,
+            1.0,
+            0.5,
+            Base.PLAIN,
+            variant="distributed",
+        )
+        for case, title in (("forest", "RandomForestClassifier()"), ("xgb", "XGBoost"))
+    ]
+
+
 def _growth() -> list[Entry]:
     return [
         Entry(
@@ -109,7 +125,7 @@ def _growth() -> list[Entry]:
     ]
 
 
-ENTRIES = (*_models(), *_variants(), *_growth())
+ENTRIES = (*_models(), *_variants(), *_distributed(), *_growth())
 
 
 def chosen(words: list[str]) -> list[Entry]:

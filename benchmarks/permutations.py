@@ -7,7 +7,7 @@ import numba  # noqa: F401
 import proxyuse as pu
 from benchmarks import samples
 from benchmarks.timing import compare
-from proxyuse.settings import Correction, Permutation
+from proxyuse.methods import Correction, Permutation
 
 PERMUTATIONS = 1000
 
@@ -29,7 +29,7 @@ def _test(correction: Correction) -> None:
     options = Permutation(permutations=PERMUTATIONS, correction=correction)
 
     def audit() -> pu.Audit:
-        return pu.audit(program, data.X, protected={"married": data.married})
+        return pu.audit(program, data.X, protected={"married": data.married}, validity=None)
 
     audited = audit()
     assert len(audited.decompositions) >= 1000

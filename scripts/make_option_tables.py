@@ -1,8 +1,8 @@
-"""Write the tables of commands and options in `docs/command-line.md` from their declarations.
+"""Write the tables of commands, options and limits in the documentation from their declarations.
 
-Run it after a change to an option or a command: ``make options``. A table stands between two
-comments, such as ``<!-- options of audit -->`` and ``<!-- end -->``. The options of a command
-``beyond audit`` are those that `audit` does not describe in the same words.
+Run it after a change to an option, a command or a limit: ``make options``. A table
+stands between two comments, such as ``<!-- options of audit -->`` and ``<!-- end -->``. The options
+of a command ``beyond audit`` are those that `audit` does not describe in the same words.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from proxyuse.cli.commands import COMMANDS, add_commands
+from proxyuse.input_limits import LIMITS
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "command-line.md"
+PAGES = (DOCS / "command-line.md", DOCS / "limits.md")
 
-_MARKED = re.compile(r"(<!-- (commands|options of [a-z ,]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(
+    r"(<!-- (commands|limits|options of [a-z ,]+) -->\n).*?(<!-- end -->)", re.DOTALL
+)
 _FLAG = re.compile(r"--[a-z]+(?:-[a-z]+)*|(?<= )\.[a-z]+\b")
 _UNTITLED = ("positional arguments", "options")
 _ON_EVERY_PAGE = ("--help", "--json")
@@ -26,7 +29,9 @@ _LINKS = {
     "--budget": "audit-a-model.md#budgets",
     "--certificate": "verify.md",
     "--judgments": "judge.md",
+    "--judgments-head": "judge.md#keep-the-head",
     "--junit": "audit-in-ci.md#test-reports-junit-xml",
+    "--limit": "limits.md",
     "--policy": "policy.md",
     "--report": "report.md",
     "--sarif": "audit-in-ci.md#code-scanning-sarif",
@@ -46,6 +51,8 @@ def text_of(page: str) -> str:
         if subject == "commands":
             table = _table("Command", "Purpose", _summaries())
             return f"{start}\n{table}\n{end}"
+        if subject == "limits":
+            return f"{start}\n{_limits()}\n{end}"
         name, _, other = subject.removeprefix("options of ").partition(", beyond ")
         known = {_row(action) for action in commands[other]._actions} if other else set()
         return f"{start}\n{_tables(commands[name], known)}\n{end}"
@@ -63,6 +70,14 @@ def _commands() -> dict[str, argparse.ArgumentParser]:
 
 def _summaries() -> Iterable[tuple[str, str]]:
     return ((f"`proxyuse {name}`", summary) for name, (summary, _, _) in COMMANDS.items())
+
+
+def _limits() -> str:
+    rows = (
+        f"| `{limit.name}` | {limit.default:,} {limit.unit} | {limit.meaning} |"
+        for limit in LIMITS.values()
+    )
+    return "\n".join(["| Limit | Default | Applies to |", "|---|---|---|", *rows, ""])
 
 
 def _tables(parser: argparse.ArgumentParser, known: set[tuple[str, str]]) -> str:
@@ -112,4 +127,5 @@ def _title(target: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(text_of(PAGE.read_text("utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(text_of(page.read_text("utf-8")), encoding="utf-8")

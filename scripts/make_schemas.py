@@ -13,11 +13,13 @@ from typing import Any
 import msgspec
 
 from proxyuse.certificate.certificate import Certificate
-from proxyuse.cli import datasets_command, doctor_command
+from proxyuse.cli import datasets_command, doctor_command, judgments_command
+from proxyuse.cli.sign_command import SignResult
 from proxyuse.judge import policy
 from proxyuse.report.diff_result import DiffResult
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult
+from proxyuse.signing import Signature
 from proxyuse.verification.result import VerificationDocument
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
@@ -43,8 +45,11 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "datasets": datasets_command.schema,
     "diff": lambda: schema_of(DiffResult),
     "doctor": doctor_command.schema,
+    "judgments": judgments_command.schema,
     "policy": policy.schema,
     "repair": lambda: schema_of(RepairResult),
+    "sign": lambda: schema_of(SignResult),
+    "signature": lambda: schema_of(Signature, every_key=True),
     "verify": lambda: schema_of(VerificationDocument),
 }
 

@@ -394,7 +394,9 @@ def write(docs: Path, runs: int) -> None:
         "adult": _adult_table(powers),
     }
     page = docs / PAGE
-    text = TABLES.sub(lambda m: m[1] + tables[m[2]] + m[3], page.read_text())
+    text = TABLES.sub(
+        lambda m: m[1] + tables[m[2]] + m[3] if m[2] in tables else m[0], page.read_text()
+    )
     page.write_text(text)
     for name, figure in _figures(covered, powers).items():
         (docs / name).write_text(figure)

@@ -450,11 +450,34 @@ class Sample:
         return [interpret(term, row) for row in self.rows]
 
     def association(
-        self, term: Term, protected: str, bins: int | None = 16, max_support: int = 256
+        self,
+        term: Term,
+        protected: str,
+        bins: int | str | None = "best-cut",
+        max_support: int | None = None,
     ) -> float:
-        xs = in_bins(self.values(term), self.weights, bins, max_support)
-        zs = in_bins(self.protected[protected], self.weights, bins, max_support)
-        return association(xs, zs, self.weights)
+        most = max(16, min(256, len(self.rows) // 10)) if max_support is None else max_support
+        values = self.values(term)
+        zs = in_bins(self.protected[protected], self.weights, 16, 256)
+        if not isinstance(bins, str):
+            return association(in_bins(values, self.weights, bins, most), zs, self.weights)
+        vectors = any(isinstance(v, tuple) for v in values)
+        if vectors and len({key(v) for v in values}) > most:
+            return max(self.best_cut(part, zs) for part in zip(*values, strict=True))
+        numbers = all(lost(v) or isinstance(v, float) for v in values)
+        if numbers and len({key(v) for v in values if not lost(v)}) > most:
+            return self.best_cut(values, zs)
+        return association([key(v) for v in values], zs, self.weights)
+
+    def best_cut(self, values: Sequence[Any], zs: Sequence[Any]) -> float:
+        """The largest association of a number in two parts between its 256 groups."""
+        groups = in_bins(values, self.weights, 256, 0)
+        held = sorted({group[1] for group in groups if group[0] == "bin"})
+        cuts = [
+            [(k[0], k[1] < boundary) if k[0] == "bin" else k for k in groups]
+            for boundary in held[1:]
+        ]
+        return max((association(xs, zs, self.weights) for xs in cuts), default=0.0)
 
     def changes(self, tree: Tree, places: frozenset[Place]) -> Iterator[tuple[Fraction, Any, Any]]:
         """For each pair of rows its weight and the outputs without and with the change."""

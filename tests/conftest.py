@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers of pytest use every core already
 
-QUICK, THOROUGH = 10, 100  # examples per property test
+QUICK, THOROUGH = 10, 40  # examples per property test
 
 for name, examples, repeatable in (
     ("quick", QUICK, True),

@@ -561,6 +561,7 @@ LIGHTGBM: dict[str, Callable[[bytes], bytes]] = {
     "objective": _value("objective", 0, "multiclass num_class:9"),
     "objective-unknown": _value("objective", 0, "unheard-of"),
     "infos-cut": _cut("feature_infos"),
+    "infos-colon": _value("feature_infos", 0, "[1.5]"),
     "linear": _value("is_linear", 0, 1),
     "unknown-line": lambda data: data.replace(b"label_index=", b"label_place="),
     "twice": lambda data: data.replace(b"label_index=0", b"label_index=0\nlabel_index=0"),

@@ -10,19 +10,19 @@ from typing import Annotated, Any, get_type_hints
 import pytest
 
 import proxyuse as pu
+from proxyuse.cli.audit_command import settings as project_settings
 from proxyuse.cli.commands import add_commands
 from proxyuse.cli.declared_options import OPTIONS, add_options, values_in
 from proxyuse.errors import DataError, FileError
-from proxyuse.options import Options, documented, from_table, options_of
+from proxyuse.options import Count, Options, about, documented, from_table, options_of
 from proxyuse.project import read_project
 from proxyuse.project_settings import VALIDITY_OPTIONS, Output, ProjectOptions
 from proxyuse.settings import (
     AuditKeywords,
     AuditOptions,
-    Count,
     RepairKeywords,
+    RepairOptions,
     Settings,
-    about,
 )
 from proxyuse.verification.certify import certify
 from tests.command_line import run
@@ -54,7 +54,7 @@ def test_the_keywords_of_audit_are_its_options() -> None:
 
 @pytest.mark.parametrize("keywords", [AuditKeywords, RepairKeywords])
 def test_a_keyword_has_the_type_of_its_option(keywords: Any) -> None:
-    options = {option.name: option for option in options_of(AuditOptions)}
+    options = {option.name: option for option in options_of(RepairOptions)}
     for name, kind in get_type_hints(keywords).items():
         assert kind == options[name].annotation, name
 
@@ -76,18 +76,28 @@ def test_every_option_is_in_the_signature_and_the_docstring_of_audit() -> None:
     assert {*parameters} == {"model", "X", "protected"} | names(AuditOptions)
 
 
+def test_every_own_option_of_repair_is_a_keyword() -> None:
+    assert names(RepairOptions) - names(AuditOptions) < {*RepairKeywords.__annotations__}
+
+
 def test_repair_documents_the_options_it_takes() -> None:
     parameters = inspect.signature(pu.repair).parameters
     assert {*RepairKeywords.__annotations__} | THRESHOLDS < {*parameters}
     assert "time_limit" not in parameters
+    for name in RepairKeywords.__annotations__:
+        assert f"\n{name} : " in (pu.repair.__doc__ or "")
 
 
-@pytest.mark.parametrize("command", ["audit", "judge"])
+@pytest.mark.parametrize("command", ["audit", "judge", "repair"])
 def test_every_option_is_an_argument(command: str) -> None:
     arguments = arguments_of(command)
     offered = {option.key for option in options_of(ProjectOptions) if option.group}
     assert offered == names(ProjectOptions) - PYTHON_ONLY
-    assert {f"options.{key}" for key in offered} < {*arguments}
+    keywords = {*RepairKeywords.__annotations__} if command == "repair" else names(AuditOptions)
+    offered -= names(RepairOptions) - keywords - THRESHOLDS
+    assert {f"options.{key}" for key in offered} == {
+        name for name in arguments if name.startswith("options.")
+    }
     assert {f"validity.{option.key}" for option in VALIDITY_OPTIONS} < {*arguments}
     assert "Default: 0.1." in str(arguments["options.epsilon"].help)
 
@@ -97,7 +107,8 @@ def test_every_option_is_a_key_of_the_project_file(tmp_path: Path) -> None:
     special = {
         "missing_protected": "'drop'", "measure": "'all'", "association": "'cramers-v'",
         "influence": "'squared-change'", "budget": "{}", "sampling": "{}", "weights": "'a'",
-        "protected": "'a'",
+        "protected": "'a'", "clusters": "'a'", "fail_on": "'possible'", "bins": "'best-cut'",
+        "methods": "'drop'", "select": "'max'", "remove": "'entirely'",
     }  # fmt: skip
     path = tmp_path / "proxyuse.toml"
     for option in options_of(ProjectOptions):
@@ -108,6 +119,21 @@ def test_every_option_is_a_key_of_the_project_file(tmp_path: Path) -> None:
                 read_project(path)
         else:
             assert getattr(read_project(path).options, option.name) is not None
+
+
+@pytest.mark.parametrize(("key", "value"), [("seconds", "5"), ("bins", "7")])
+def test_none_on_the_command_line_replaces_a_number_of_the_project_file(
+    key: str, value: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "proxyuse.toml"
+    path.write_text(f"model = 'm'\ndata = 'd'\nprotected = 'z'\n{key} = {value}\n")
+    parser = argparse.ArgumentParser()
+    add_commands(parser)
+    words = ["repair", "--output", "r.txt", "--project", str(path)]
+    written = project_settings(parser.parse_args(words)).options
+    assert getattr(written, key) == int(value)
+    none = project_settings(parser.parse_args([*words, f"--{key}", "none"])).options
+    assert getattr(none, key) is None
 
 
 def test_a_certificate_records_the_settings() -> None:
@@ -144,11 +170,12 @@ def test_a_new_option_needs_no_other_line() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("epsilon", 2, "expected a number between 0 and 1, got 2"),
+        ("epsilon", 2, "expected a number between 0 and 1, or a percentage such as '50%', got 2"),
         ("threads", 0, "expected an integer of at least 1"),
         ("measure", "some", "expected 'needed' or 'all', got 'some'"),
         ("association", "nmi", "'squared-correlation'"),
-        ("max_support", 1.5, "expected an integer of at least 2, got 1.5"),
+        ("max_support", 1.5, "expected an integer of at least 2"),
+        ("bins", 0, "expected 'best-cut' or an integer of at least 1"),
     ],
 )
 def test_a_wrong_value_gets_the_same_words_everywhere(

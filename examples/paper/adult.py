@@ -46,7 +46,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from examples.paper.experiment import Compared, Picture, Reproduced, Table
+from examples.paper.experiment import PAPER, Compared, Picture, Reproduced, Table
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Ite, Term, Var, postorder, variables
 from proxyuse.lang.text import precision_of, term_text
@@ -103,9 +103,9 @@ def in_numbers(about: str, people: pd.DataFrame, chosen: pd.Index) -> People:
     return People(about, X, numbers["income"], protected)
 
 
-def accept_variables(witness: pu.Witness) -> pu.Judgment | None:
-    """The oracle: a bare variable may stay, of all else nobody has said so."""
-    if isinstance(witness.expression, Var):
+def accept_variables(witness: pu.Witness | pu.Collection) -> pu.Judgment | None:
+    """The oracle: a bare variable may stay; nothing else was judged."""
+    if isinstance(witness, pu.Witness) and isinstance(witness.expression, Var):
         return pu.Judgment(True, "a variable by itself is accepted")
     return None
 
@@ -118,13 +118,14 @@ def done_with(people: People, protected: str) -> Workflow:
         DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, people.income)
         for X in (people.X, poorer)
     )
-    with_it = pu.audit(tree, people.X, Z, EPSILON, DELTA)
+    with_it = pu.audit(tree, people.X, Z, EPSILON, DELTA, validity=None)
     start = time.perf_counter()
-    without_it = pu.audit(other, poorer, Z, EPSILON, DELTA)
+    without_it = pu.audit(other, poorer, Z, EPSILON, DELTA, validity=None)
     seconds = time.perf_counter() - start
     repair = pu.repair(
         other, poorer, people.income,
         protected=Z, epsilon=EPSILON, delta=DELTA, oracle=accept_variables,
+        **PAPER,
     )  # fmt: skip
     return Workflow(people.about, protected, with_it, without_it, repair, seconds)
 

@@ -21,8 +21,8 @@ For women with more education, age and this occupation are tested again, and the
 Seventeen of twenty women in the survey are Muslim, and most are at each level of education. So
 guessing religion from education is exactly as good as always guessing "Islam". Yet the association
 is more than chance: `validity="confirm"` confirms that education and its test have an association
-of at least 0.005 in the population, and leaves the branches and age open. The test uses the
-training rows, like everything else on this page, so its guarantee is weaker.
+of at least 0.005 in the population, and leaves the branches and age open. The tree was trained on
+these rows. Confirmation recognizes this and accounts for all that training could have chosen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def audited() -> pu.Audit:
     women = load_contraceptive()
     X = women.drop(columns="method").assign(wife_religion=0)
     tree = DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, women["method"])
-    return pu.audit(tree, X, {"religion": women["wife_religion"]}, epsilon=0.005, delta=0.05)
+    religion = {"religion": women["wife_religion"]}
+    return pu.audit(tree, X, religion, epsilon=0.005, delta=0.05, validity=None)
 
 
 def guessed_right() -> tuple[float, float]:

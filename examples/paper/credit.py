@@ -195,7 +195,7 @@ def answered(question: Question, people: pd.DataFrame) -> Answer:
     X = people.drop(columns=question.column).apply(in_numbers).assign(**{HEALTH: 0})
     tree = DecisionTreeClassifier(max_depth=question.depth, random_state=0).fit(X, y)
     Z = {"health": people[HEALTH]}
-    audit = pu.audit(tree, X, Z, question.epsilon, question.delta)
+    audit = pu.audit(tree, X, Z, question.epsilon, question.delta, max_support=256, bins=16)
     return Answer(question, audit, float(tree.score(X, y)), coding)
 
 

@@ -13,10 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable, written
+
+PAPER: dict[str, Any] = {
+    "methods": ("constants",),
+    "validity": None,
+    "collections": False,
+    "seconds": None,
+}
+"""A repair as in the paper: constants for every single witness, and no statistics."""
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -71,7 +71,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from examples.paper.experiment import Picture, Reproduced, Table
+from examples.paper.experiment import PAPER, Picture, Reproduced, Table
 from proxyuse.datasets import load_student
 from proxyuse.lang.nodes import Ite, Term
 from proxyuse.lang.positions import Site
@@ -232,6 +232,7 @@ def examined(insertion: Insertion) -> Result:
         delta=DELTA,
         oracle=only(data.inserted),
         utility="agreement",
+        **PAPER,
     )
     listed = [d for d in repair.before.decompositions if d.expression == data.inserted]
     influence = listed[0].influence

@@ -78,7 +78,9 @@ class People:
     def audit(self, model: object, all_sets: bool = False) -> pu.Audit:
         """Look for marital status in a model or program."""
         protected = {"marital status": self.marital}
-        return pu.audit(model, self.X, protected, 0.05, 0.01, all_sets=all_sets)
+        return pu.audit(
+            model, self.X, protected, 0.05, 0.01, all_sets=all_sets, max_support=256, bins=16
+        )
 
 
 @dataclass(frozen=True, eq=False)

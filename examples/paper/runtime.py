@@ -164,7 +164,7 @@ def audited(model: Any, people: People, threshold: float = 0.05) -> pu.Audit:
     X = people.X[list(model.feature_names_in_)]
     return pu.audit(
         model, X, {"marital status": people.marital}, threshold, threshold,
-        measure="all", all_sets=isinstance(model, Pipeline),
+        measure="all", all_sets=isinstance(model, Pipeline), validity=None,
     )  # fmt: skip
 
 

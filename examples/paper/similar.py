@@ -100,7 +100,9 @@ def people() -> People:
 def audited(model: Any, sample: People, all_sets: bool = False) -> pu.Audit:
     """What a model computes, and marital status."""
     protected = {"marital status": sample.marital}
-    return pu.audit(model, sample.X, protected, EPSILON, DELTA, all_sets=all_sets)
+    return pu.audit(
+        model, sample.X, protected, EPSILON, DELTA, all_sets=all_sets, max_support=256, bins=16
+    )
 
 
 def nearest(

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from proxyuse import validity as validity
-    from proxyuse.auditing import Audit, audit
+    from proxyuse.auditing import audit
     from proxyuse.certificate.certificate import Certificate
+    from proxyuse.completed_audit import Audit
     from proxyuse.data.population import Population
+    from proxyuse.decision import Positive, Threshold, TopK
+    from proxyuse.detect.collective_witness import Collection
     from proxyuse.detect.decompositions import Decomposition
     from proxyuse.detect.progress import Progress
     from proxyuse.detect.results import Unsettled
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
         FileError,
         KindError,
         LanguageError,
+        LimitExceeded,
         ParseError,
         ProxyUseError,
         TranslationError,
     )
+    from proxyuse.input_limits import limits
     from proxyuse.judge.judgment import Judgment, Violation
     from proxyuse.judge.policy import Policy, read_policy
     from proxyuse.lang.positions import Position
@@ -44,29 +49,23 @@ if TYPE_CHECKING:
         NormalizedMutualInformation,
     )
     from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
-    from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange
+    from proxyuse.measure.influence import Moved, QuantitativeInputInfluence, SquaredChange
+    from proxyuse.methods import Confirmation, CrossValidation, Permutation
     from proxyuse.models.files import LoadedModel, load_model
     from proxyuse.models.program_estimator import program_estimator
     from proxyuse.models.python_source import python_source
     from proxyuse.models.registry import translate
     from proxyuse.notes import Note, NoteKind
     from proxyuse.program import Origin, Program
-    from proxyuse.repairing.repair import Repair, repair
-    from proxyuse.repairing.search import SearchBudget
+    from proxyuse.repairing.candidate import Candidate
+    from proxyuse.repairing.completed_repair import Repair
+    from proxyuse.repairing.repair import repair
     from proxyuse.report.render.figure import save_figure
-    from proxyuse.settings import (
-        Budget,
-        Confirmation,
-        CrossValidation,
-        Permutation,
-        Positive,
-        Sampling,
-        Threshold,
-        TopK,
-    )
+    from proxyuse.settings import Budget, Sampling
     from proxyuse.testing import assert_no_proxy_use
     from proxyuse.validity.assess import Assessment
-    from proxyuse.verdict import Validity, Verdict
+    from proxyuse.validity.threshold_tables import ThresholdTable
+    from proxyuse.verdict import AttributeVerdict, Validity, Verdict
     from proxyuse.verification.certify import certify
     from proxyuse.verification.result import Verification
     from proxyuse.verification.verify import verify
@@ -74,10 +73,13 @@ if TYPE_CHECKING:
 __all__ = [
     "AdjustedMutualInformation",
     "Assessment",
+    "AttributeVerdict",
     "Audit",
     "Budget",
     "Canceled",
+    "Candidate",
     "Certificate",
+    "Collection",
     "Confirmation",
     "CramersV",
     "CrossValidation",
@@ -88,7 +90,9 @@ __all__ = [
     "Judgment",
     "KindError",
     "LanguageError",
+    "LimitExceeded",
     "LoadedModel",
+    "Moved",
     "NormalizedMutualInformation",
     "Note",
     "NoteKind",
@@ -105,10 +109,10 @@ __all__ = [
     "QuantitativeInputInfluence",
     "Repair",
     "Sampling",
-    "SearchBudget",
     "SquaredChange",
     "SquaredCorrelation",
     "Threshold",
+    "ThresholdTable",
     "TopK",
     "TranslationError",
     "Unsettled",
@@ -120,6 +124,7 @@ __all__ = [
     "assert_no_proxy_use",
     "audit",
     "certify",
+    "limits",
     "load_model",
     "program_estimator",
     "python_source",
@@ -133,13 +138,15 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "proxyuse.auditing": ("Audit", "audit"),
+    "proxyuse.auditing": ("audit",),
+    "proxyuse.completed_audit": ("Audit",),
     "proxyuse.certificate.certificate": ("Certificate",),
     "proxyuse.verification.certify": ("certify",),
     "proxyuse.verification.result": ("Verification",),
     "proxyuse.verification.verify": ("verify",),
     "proxyuse.models.program_estimator": ("program_estimator",),
     "proxyuse.models.python_source": ("python_source",),
+    "proxyuse.detect.collective_witness": ("Collection",),
     "proxyuse.detect.decompositions": ("Decomposition",),
     "proxyuse.detect.progress": ("Progress",),
     "proxyuse.detect.results": ("Unsettled",),
@@ -150,6 +157,7 @@ _HOMES = {
         "FileError",
         "KindError",
         "LanguageError",
+        "LimitExceeded",
         "ParseError",
         "ProxyUseError",
         "TranslationError",
@@ -157,6 +165,7 @@ _HOMES = {
     "proxyuse.models.files": ("LoadedModel", "load_model"),
     "proxyuse.testing": ("assert_no_proxy_use",),
     "proxyuse.lang.positions": ("Position",),
+    "proxyuse.input_limits": ("limits",),
     "proxyuse.measure.association.function": ("FunctionAssociation",),
     "proxyuse.measure.association.measures.adjusted_mutual_information": (
         "AdjustedMutualInformation",
@@ -166,7 +175,7 @@ _HOMES = {
         "NormalizedMutualInformation",
     ),
     "proxyuse.measure.association.measures.squared_correlation": ("SquaredCorrelation",),
-    "proxyuse.measure.influence": ("QuantitativeInputInfluence", "SquaredChange"),
+    "proxyuse.measure.influence": ("Moved", "QuantitativeInputInfluence", "SquaredChange"),
     "proxyuse.models.registry": ("translate",),
     "proxyuse.notes": ("Note", "NoteKind"),
     "proxyuse.judge.judgment": ("Judgment", "Violation"),
@@ -174,20 +183,18 @@ _HOMES = {
     "proxyuse.report.render.figure": ("save_figure",),
     "proxyuse.data.population": ("Population",),
     "proxyuse.program": ("Origin", "Program"),
-    "proxyuse.repairing.repair": ("Repair", "repair"),
-    "proxyuse.repairing.search": ("SearchBudget",),
+    "proxyuse.repairing.candidate": ("Candidate",),
+    "proxyuse.repairing.completed_repair": ("Repair",),
+    "proxyuse.repairing.repair": ("repair",),
     "proxyuse.validity.assess": ("Assessment",),
+    "proxyuse.validity.threshold_tables": ("ThresholdTable",),
+    "proxyuse.decision": ("Positive", "Threshold", "TopK"),
+    "proxyuse.methods": ("Confirmation", "CrossValidation", "Permutation"),
     "proxyuse.settings": (
         "Budget",
-        "Confirmation",
-        "CrossValidation",
-        "Permutation",
-        "Positive",
         "Sampling",
-        "Threshold",
-        "TopK",
     ),
-    "proxyuse.verdict": ("Validity", "Verdict"),
+    "proxyuse.verdict": ("AttributeVerdict", "Validity", "Verdict"),
 }
 _PACKAGES = ("validity",)
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

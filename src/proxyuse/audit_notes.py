@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from proxyuse.data.population import Population
+from proxyuse.detect.collections import not_measured
 from proxyuse.detect.results import Detection
 from proxyuse.measure.engine import Measurement
 from proxyuse.notes import (
+    CollectionsNotMeasured,
     ComputationsBinned,
-    ExplicitUse,
+    ComputationsCut,
+    DerivedAttribute,
     LongSupport,
     MethodsUsed,
     Note,
@@ -16,8 +19,7 @@ from proxyuse.notes import (
     PairsSampled,
     ProtectedBinned,
 )
-from proxyuse.program import Program
-from proxyuse.settings import Settings
+from proxyuse.settings import PROTECTED_BINS, Settings
 
 
 def opaque_notes(steps: tuple[str, ...]) -> tuple[Note, ...]:
@@ -26,24 +28,26 @@ def opaque_notes(steps: tuple[str, ...]) -> tuple[Note, ...]:
 
 
 def audit_notes(
-    program: Program,
     population: Population,
     engine: Measurement,
     detection: Detection,
     settings: Settings,
 ) -> tuple[Note, ...]:
     """Note what was dropped, binned, sampled, searched or stopped, and how influence was found."""
-    sampling, bins = settings.sampling, settings.bins
+    sampling, sample = settings.sampling, engine.sample
     notes: list[Note] = [*population.notes]
     for z, (_, support) in zip(population.protected, engine.sample.protected, strict=True):
-        if z.source in program.variables:
-            notes.append(ExplicitUse(z.name))
+        if z.derivation is not None:
+            derivation = z.derivation
+            notes.append(DerivedAttribute(z.name, derivation.expression, derivation.columns))
         if support.binned:
-            notes.append(ProtectedBinned(z.name, bins))
+            notes.append(ProtectedBinned(z.name, PROTECTED_BINS))
+    if engine.joint.cut:
+        notes.append(ComputationsCut(len(engine.joint.cut), sample.max_support))
     if engine.joint.binned:
-        notes.append(ComputationsBinned(len(engine.joint.binned), bins))
+        notes.append(ComputationsBinned(len(engine.joint.binned), sample.groups))
     if engine.joint.long:
-        notes.append(LongSupport(len(engine.joint.long), settings.max_support))
+        notes.append(LongSupport(len(engine.joint.long), sample.max_support))
     if sampling is not None:
         number = len(detection.decompositions)
         notes.append(PairsSampled(sampling.pairs, sampling.alpha, sampling.beta, number))
@@ -51,5 +55,8 @@ def audit_notes(
         notes.append(MethodsUsed(methods))
     notes += detection.notes
     notes += detection.searched
+    stopped = any(note.kind is NoteKind.TIME_LIMIT for note in notes)
+    if because := "time" if stopped else not_measured(engine):
+        notes.append(CollectionsNotMeasured(because))
     notes += [item.note for item in detection.unsettled]
     return tuple(sorted(notes, key=lambda note: note.kind is not NoteKind.TIME_LIMIT))

@@ -59,5 +59,32 @@ class CorruptFile(FileError):
     """A file that is damaged, or that someone tampered with."""
 
 
+class LimitExceeded(FileError, LanguageError, DataError):
+    """A file, a program or a document that is larger than a limit; see `proxyuse.limits`.
+
+    Attributes
+    ----------
+    limit : str
+        The name of the limit.
+    count : int
+        The size of the input, at least.
+    allowed : int
+        The value of the limit.
+    """
+
+    def __init__(self, message: str, limit: str, count: int, allowed: int) -> None:
+        super().__init__(message, limit, count, allowed)
+        self.limit = limit
+        self.count = count
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def within(self, place: object) -> LimitExceeded:
+        """Return the same error with the file in front."""
+        return LimitExceeded(f"{place}: {self}", self.limit, self.count, self.allowed)
+
+
 class Canceled(ProxyUseError):
     """The progress callback canceled the work."""

@@ -23,7 +23,7 @@ class NoteKind(StrEnum):
     SAMPLED = "sampled"
     DRAWN = "drawn"
     DROPPED = "dropped"
-    EXPLICIT_USE = "explicit use"
+    DERIVED = "derived"
     MISSING = "missing"
     METHOD = "method"
     ROUNDED = "rounded"
@@ -79,11 +79,13 @@ class MissingCounted:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplicitUse:
-    """The program reads a protected attribute."""
+class DerivedAttribute:
+    """A protected attribute was derived from columns by an expression."""
 
-    kind: ClassVar[NoteKind] = NoteKind.EXPLICIT_USE
+    kind: ClassVar[NoteKind] = NoteKind.DERIVED
     attribute: str
+    expression: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,15 @@ class ComputationsBinned:
     kind: ClassVar[NoteKind] = NoteKind.BINNED
     computations: int
     bins: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputationsCut:
+    """The association of some computations is that of their best cut."""
+
+    kind: ClassVar[NoteKind] = NoteKind.BINNED
+    computations: int
+    max_support: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +215,20 @@ class SumsInTestsNotSearched:
     """Partial sums inside the tests of a large forest were not searched."""
 
     kind: ClassVar[NoteKind] = NoteKind.SEARCHED
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionsNotMeasured:
+    """Computations that are associated with an attribute were not taken together.
+
+    Attributes
+    ----------
+    because : influence is sampled or not a share of pairs; the program is too large; or the time
+        limit was reached.
+    """
+
+    kind: ClassVar[NoteKind] = NoteKind.SEARCHED
+    because: Literal["influence", "size", "time"]
 
 
 Unmeasured = Literal[
@@ -350,9 +375,10 @@ Note = (
     ZeroWeight
     | MissingDropped
     | MissingCounted
-    | ExplicitUse
+    | DerivedAttribute
     | ProtectedBinned
     | ComputationsBinned
+    | ComputationsCut
     | LongSupport
     | PairsSampled
     | MethodsUsed
@@ -362,6 +388,7 @@ Note = (
     | OperandsSearched
     | TreesNotCombined
     | SumsInTestsNotSearched
+    | CollectionsNotMeasured
     | NotSettled
     | NotListed
     | VariablesNotMeasured

@@ -1,8 +1,7 @@
 """Options: how they are declared, checked, documented and read from files and command lines.
 
 An option is a field of a subclass of `Options`. Its annotation states its type, bounds and help
-text; its value is the default. The declarations are in `settings`; this module knows none of them
-by name.
+text; its value is the default. The declarations are in `settings`.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from proxyuse.errors import DataError
 
@@ -26,6 +26,27 @@ _Kind = TypeVar("_Kind", bound="Options")
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _LONGEST = 60  # characters of a value in a message
 PLACEHOLDER = "{options}"
+_NOUNS = {int: "an integer", float: "a number"}
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+OpenShare = Annotated[float, Meta(gt=0, lt=1)]
+Count = Annotated[int, Meta(ge=1)]
+CountOrZero = Annotated[int, Meta(ge=0)]
+
+
+def about(
+    text: str,
+    group: str | None = None,
+    title: str | None = None,
+    off: str | None = None,
+    percent: bool = False,
+) -> Meta:
+    """Describe an option: help, group on the command line, type in words, help of ``--no-...``.
+
+    A number with `percent` may also be a text such as ``"50%"``, until it is resolved.
+    """
+    extra = {"group": group, "off": off, "percent": percent}
+    return Meta(description=text, title=title, extra=extra)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,6 +111,11 @@ class Option(msgspec.Struct, frozen=True):
         return (self.meta.extra or {}).get("off") or ""
 
     @property
+    def percent(self) -> bool:
+        """Whether a number may also be a percentage, a text such as ``"50%"``."""
+        return bool((self.meta.extra or {}).get("percent"))
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The values of an option that is a choice."""
         return literals(self.kind)
@@ -103,18 +129,28 @@ class Option(msgspec.Struct, frozen=True):
     def expected(self) -> str:
         """What a value must be, in words."""
         if self.choices:
-            return listed([f"'{choice}'" for choice in self.choices])
+            choices = [f"'{choice}'" for choice in self.choices]
+            if self.number is not None:
+                choices.append(" ".join([_NOUNS[self.number], *_bounds(self.meta)]))
+            return listed(choices)
         if self.items is not None:
             return f"a {self.items.__name__}"
-        if self.kind in (int, float):
-            noun = "an integer" if self.kind is int else "a number"
-            return " ".join([noun, *_bounds(self.meta)])
+        if self.number is not None:
+            percent = ", or a percentage such as '50%'" * self.percent
+            return " ".join([_NOUNS[self.number], *_bounds(self.meta)]) + percent
         words = {bool: "true or false", str: "a non-empty string", Path: "the path of a file"}
         words[object] = "a column name"
         if self.names is not None:
             names = listed([f"'{name}'" for name in self.names]) if self.names else "a name"
             return f"{names}, or a list of different names"
-        return words.get(self.kind, "a value")
+        named = _is_union(self.kind) and str in typing.get_args(self.kind)
+        return "a name" if named else words.get(self.kind, "a value")
+
+    @property
+    def number(self) -> type[int] | type[float] | None:
+        """The type of the numbers that an option takes, alone or beside choices."""
+        parts = typing.get_args(self.kind) if _is_union(self.kind) else (self.kind,)
+        return next((part for part in parts if part in (int, float)), None)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -150,7 +186,8 @@ class Option(msgspec.Struct, frozen=True):
             return None
         if self.items is not None and isinstance(value, Mapping):
             return self.items(**from_table(options_of(self.items), value))
-        named = self.kind is object or _is_union(self.kind)  # an object in Python, else a name
+        # an object in Python, else a name
+        named = self.kind is object or (_is_union(self.kind) and self.number is None)
         fitting = (
             _UNFIT if named and not (isinstance(value, str) and value) else _fitting(self, value)
         )
@@ -163,7 +200,7 @@ class Option(msgspec.Struct, frozen=True):
         """Return the value of an option on the command line; of a table, the values by key."""
         if self.items is not None:
             return _pairs(options_of(self.items), text)
-        if self.kind in (int, float):
+        if self.number is not None:
             return self.from_plain(_number(text))
         return self.from_plain(text)
 
@@ -239,6 +276,20 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
+def percentage(value: object) -> float | None:
+    """Return the share that a text such as ``"50%"`` denotes; None for any other value.
+
+    Examples
+    --------
+    >>> percentage("50%"), percentage("0.5"), percentage("120%")
+    (0.5, None, None)
+    """
+    if not isinstance(value, str) or not value.strip().endswith("%"):
+        return None
+    number = _number(value.strip()[:-1].strip())
+    return number / 100 if isinstance(number, int | float) and 0 < number <= 100 else None
+
+
 def literals(kind: Any) -> tuple[str, ...]:
     """Return the values of a `Literal`, also of one in a union; none for other types."""
     parts = typing.get_args(kind) if _is_union(kind) else (kind,)
@@ -310,6 +361,11 @@ def _option(field: msgspec.structs.FieldInfo) -> Option:
             optional = True
             rest = [part for part in typing.get_args(kind) if part is not type(None)]
             kind = typing.Union[tuple(rest)]  # noqa: UP007
+        elif _is_union(kind) and any(
+            typing.get_origin(part) is typing.Annotated for part in typing.get_args(kind)
+        ):
+            parts = [_plain_kind(part, metas) for part in typing.get_args(kind)]
+            kind = typing.Union[tuple(parts)]  # noqa: UP007
         else:
             break
     annotation = typing.Optional[kind] if optional else kind  # noqa: UP045
@@ -317,6 +373,15 @@ def _option(field: msgspec.structs.FieldInfo) -> Option:
     known = {name: value for meta in metas for name, value in _known(meta)}
     meta = msgspec.Meta(**known)
     return Option(field.name, field.encode_name, kind, annotation, optional, default, meta)
+
+
+def _plain_kind(part: Any, metas: list[msgspec.Meta]) -> Any:
+    """Return a part of a union without its bounds, which are added to `metas`."""
+    if typing.get_origin(part) is not typing.Annotated:
+        return part
+    kind, *own = typing.get_args(part)
+    metas += own
+    return kind
 
 
 def _known(meta: msgspec.Meta) -> list[tuple[str, Any]]:
@@ -361,7 +426,9 @@ def _fitting(option: Option, value: object) -> Any:
         return value if isinstance(value, option.items) else _UNFIT
     if kind is bool:
         return bool(value) if _is_boolean(value) else _UNFIT
-    if kind is int or kind is float:
+    if option.percent and isinstance(value, str):
+        return value if percentage(value) is not None else _UNFIT
+    if option.number is not None:
         return _fitting_number(option, value)
     if kind is str:
         return value if isinstance(value, str) and value.strip() else _UNFIT
@@ -374,7 +441,7 @@ def _fitting(option: Option, value: object) -> Any:
 
 
 def _fitting_number(option: Option, value: object) -> Any:
-    whole = option.kind is int
+    whole = option.number is int
     if not isinstance(value, numbers.Integral if whole else numbers.Real) or _is_boolean(value):
         return _UNFIT
     try:

@@ -285,9 +285,8 @@ class Program:
         if not new:
             return self, {}
         points = self.points
-        point_of = {written: point for point, written in enumerate(points.written)}
-        by_point = {point_of[written]: origin for written, origin in self.origins.items()}
-        origins = {id(points.terms[point]): origin for point, origin in by_point.items()}
+        by_point, terms = _origins_by_point(self)
+        origins = {id(terms[point]): origin for point, origin in by_point.items()}
         fresh = {site: Const(value.value) for site, value in new.items()}  # one object per site
         for site, value in fresh.items():
             first = points.covers(site)[0][0]
@@ -364,6 +363,15 @@ def cached_per_program(
         return program._cache[key]  # type: ignore[no-any-return]
 
     return cached
+
+
+@cached_per_program
+def _origins_by_point(program: Program) -> tuple[dict[int, Origin], dict[int, Term]]:
+    """The origin and the term of each point that has an origin. Linear in the number of points."""
+    points = program.points
+    point_of = {written: point for point, written in enumerate(points.written)}
+    by_point = {point_of[written]: origin for written, origin in program.origins.items()}
+    return by_point, {point: points.terms[point] for point in by_point}
 
 
 class Frame:

@@ -6,9 +6,10 @@ optional. Paths are relative to the folder of the file. An example:
 >>> EXAMPLE = """
 ... model = "models/credit.skops"
 ... data = "data/applicants.parquet"
-... protected = ["marital_status", "religion"]  # or one: protected = "religion"
+... protected = ["marital_status", "religion", "over60: age > 60"]  # columns or expressions
 ... target = "granted"
 ... weights = "sampling_weight"
+... clusters = "household"                      # rows of one household are not independent
 ... where = "age >= 18 and country == 'SE'"     # in the language of programs
 ... protected_data = "restricted/people.csv"    # a table with the protected attributes
 ... key = "person_id"                           # the column that joins both tables
@@ -22,10 +23,14 @@ optional. Paths are relative to the folder of the file. An example:
 ... budget = { subsets = 4096, occurrences = 1024 }  # see `Budget`
 ... policy = "policy.yaml"                      # rules for appropriate witnesses
 ... judgments = "judgments.jsonl"             # judgments of single witnesses
+... judgments_head = "0a1b..."                  # 64 digits, of the last judgment
+... fail_on = "possible"                        # or "confirmed", the default
+... strict = true                               # every space must be exhausted
 ...
 ... [validity]                                  # is a witness real, or noise?
 ... methods = ["confirm", "permutation", "cross-validation"]
 ... alpha = 0.01                                # maximum probability of a false confirmation
+... rows_are = "held-out"                       # or "training"
 ... weights_are = "counts"                      # or "sampling"
 ... permutations = 10_000
 ... correction = "holm"                         # or another, see `Permutation`
@@ -34,7 +39,6 @@ optional. Paths are relative to the folder of the file. An example:
 ... at_least = 18                               # splits that must find a witness again
 ... validation_share = 0.3
 ... seed = 7
-... confirmed_only = true                       # only confirmed violations fail
 ...
 ... [output]
 ... json = "reports/audit.json"
@@ -43,10 +47,13 @@ optional. Paths are relative to the folder of the file. An example:
 ... report = "reports/audit.html"               # HTML report
 ... sarif = "reports/audit.sarif"
 ... junit = "reports/audit.xml"
+...
+... [limits]
+... rows = 200_000_000                         # see "Limits" in the documentation
 ... """
 
-In a `pyproject.toml` the tables are called ``[tool.proxyuse]``, ``[tool.proxyuse.validity]`` and
-``[tool.proxyuse.output]``.
+In a `pyproject.toml` the tables are called ``[tool.proxyuse]``, ``[tool.proxyuse.validity]``,
+``[tool.proxyuse.output]`` and ``[tool.proxyuse.limits]``.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +61,7 @@ In a `pyproject.toml` the tables are called ``[tool.proxyuse]``, ``[tool.proxyus
 ...     project = read_project(Path(folder, "proxyuse.toml"))
 >>> options = project.options
 >>> options.protected, options.epsilon, options.data.name, project.output.csv.name
-(('marital_status', 'religion'), 0.1, 'applicants.parquet', 'audit.csv')
+(('marital_status', 'religion', 'over60: age > 60'), 0.1, 'applicants.parquet', 'audit.csv')
 
 Reads and checks the file with the declarations of `project_settings`.
 '''
@@ -71,7 +78,8 @@ from typing import Any
 import msgspec
 
 from proxyuse.errors import DataError, FileError
-from proxyuse.io.reading import open_binary, unreadable
+from proxyuse.input_limits import PROJECT_BYTES, checked_limits
+from proxyuse.io.reading import read_bytes
 from proxyuse.measure.association.names import check_association_name
 from proxyuse.options import from_table, listed, options_of, shown, unknown
 from proxyuse.project_settings import (
@@ -81,9 +89,11 @@ from proxyuse.project_settings import (
     ValidityTable,
     methods_with,
 )
+from proxyuse.settings import check_influence_name
 
 _OWN, _SHARED = "proxyuse.toml", "pyproject.toml"
 _TABLES = {"validity": VALIDITY_OPTIONS, "output": options_of(Output)}
+_LIMITS = "limits"
 _TOP = tuple(option for option in options_of(ProjectOptions) if option.group is not None)
 
 
@@ -96,12 +106,14 @@ class Project(msgspec.Struct, frozen=True):
     options : the options at the top level.
     validity : the table ``[validity]``.
     output : the table ``[output]``.
+    limits : the table ``[limits]``.
     """
 
     path: Path
     options: ProjectOptions = ProjectOptions()
     validity: ValidityTable = ValidityTable()
     output: Output = Output()
+    limits: dict[str, int] = {}
 
 
 def find_project(start: str | Path) -> Project | None:
@@ -159,10 +171,11 @@ def read_project(path: str | Path) -> Project:
 def _project(path: Path, section: Mapping[str, Any]) -> Project:
     known = [option.key for option in _TOP]
     for key in section:
-        if key not in known and key not in _TABLES:
-            raise DataError(unknown(key, [*known, *_TABLES]))
+        if key not in known and key not in _TABLES and key != _LIMITS:
+            raise DataError(unknown(key, [*known, *_TABLES, _LIMITS]))
     values = from_table(_TOP, {key: section[key] for key in section if key in known})
     check_association_name(values.get("association"))
+    check_influence_name(values.get("influence"))
     tables = {name: _table(name, section.get(name, {})) for name in _TABLES}
     validity = ValidityTable(tables["validity"])
     _check_stray(validity)
@@ -172,7 +185,14 @@ def _project(path: Path, section: Mapping[str, Any]) -> Project:
         ProjectOptions(**_absolute(values, folder)),
         validity,
         Output(**_absolute(tables["output"], folder)),
+        _limits(section.get(_LIMITS, {})),
     )
+
+
+def _limits(table: object) -> dict[str, int]:
+    if not isinstance(table, dict):
+        raise DataError(f"{_LIMITS}: expected a table, got {shown(table)}")
+    return checked_limits(table)
 
 
 def _table(name: str, table: object) -> dict[str, Any]:
@@ -192,7 +212,7 @@ def _absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _check_stray(validity: ValidityTable) -> None:
     """Raise an error for an option of a method that is not requested, if any method is."""
-    if validity.names and (stray := validity.stray()):
+    if "methods" in validity.values and (stray := validity.stray()):
         methods = listed([f"'{name}'" for name in methods_with(stray[0])])
         raise DataError(
             f"validity: {stray[0]} is an option of {methods}; add that to methods, or remove "
@@ -228,12 +248,9 @@ def _section(path: Path) -> Mapping[str, Any] | None:
 
 
 def _text(path: Path) -> str:
-    with open_binary(path) as file:
-        try:
-            return file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise FileError(
-                f"{path} is not in UTF-8 (byte {error.start:,}); save it in UTF-8"
-            ) from None
-        except OSError as error:
-            raise unreadable(path, error) from error
+    try:
+        return read_bytes(path, PROJECT_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path} is not in UTF-8 (byte {error.start:,}); save it in UTF-8"
+        ) from None

@@ -6,17 +6,23 @@ case), `validity` (see `ValidityTable`) and `progress`.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from proxyuse.options import Option, Options, options_of
-from proxyuse.settings import METHODS, AuditOptions, Count, Method, MethodName, about
+from proxyuse.errors import DataError
+from proxyuse.methods import METHODS, Method
+from proxyuse.options import Count, Option, Options, about, options_of
+from proxyuse.settings import RepairOptions
 
 MIN_CELL = 5
+DEFAULT = "confirm"
+Acceptable = Literal["renamed", "weak-sampling", "unchecked-judgments"]
+"""What `verify` refuses unless the verifier accepts it."""
+MethodNameOrNone = Literal["confirm", "permutation", "cross-validation", "none"]
 
 
-class ProjectOptions(AuditOptions, frozen=True, kw_only=True):
+class ProjectOptions(RepairOptions, frozen=True, kw_only=True):
     """The options at the top level of a project file."""
 
     model: Annotated[
@@ -31,7 +37,12 @@ class ProjectOptions(AuditOptions, frozen=True, kw_only=True):
         Path | None, about("The rows to audit: CSV, Parquet, Arrow or Feather.", "data")
     ] = None
     protected: Annotated[
-        tuple[str, ...] | None, about("Column of a protected attribute.", "data")
+        tuple[str, ...] | None,
+        about(
+            "Column of a protected attribute, or a name and an expression that derives it from "
+            'columns, such as "over60: age > 60".',
+            "data",
+        ),
     ] = None
     target: Annotated[
         str | None, about("Column that the model predicts, if it is in the data.", "data")
@@ -70,6 +81,14 @@ class ProjectOptions(AuditOptions, frozen=True, kw_only=True):
             "witness",
         ),
     ] = None
+    judgments_head: Annotated[
+        str | None,
+        about(
+            "Head of the file of judgments, as an earlier result printed it. If the file has "
+            "another one, nothing is audited.",
+            "witness",
+        ),
+    ] = None
     min_cell: Annotated[Count, about("Withhold counts of people below this number.", "result")] = (
         MIN_CELL
     )
@@ -78,6 +97,11 @@ class ProjectOptions(AuditOptions, frozen=True, kw_only=True):
     def weights_column(self) -> str | None:
         """The column of the weights."""
         return None if self.weights is None else str(self.weights)
+
+    @property
+    def clusters_column(self) -> str | None:
+        """The column of the clusters."""
+        return None if self.clusters is None else str(self.clusters)
 
 
 class Output(Options, frozen=True, kw_only=True):
@@ -95,18 +119,14 @@ class ValidityOptions(Options, frozen=True, kw_only=True):
     """The options of the table ``[validity]`` that do not belong to a method."""
 
     methods: Annotated[
-        tuple[MethodName, ...] | None,
+        tuple[MethodNameOrNone, ...] | None,
         about(
-            "Test whether each witness is real or noise: by confidence bounds (confirm), by "
-            "permuting the protected attribute, or by splitting the rows. A witness is confirmed "
-            "only if all methods confirm it.",
+            "Test whether each witness is real or noise: by confidence bounds (confirm, the "
+            "default), by permuting the protected attribute, by splitting the rows, or not at all "
+            "(none). A witness is confirmed only if all methods confirm it.",
             "validity",
         ),
     ] = None
-    confirmed_only: Annotated[
-        bool,
-        about("Only confirmed violations give exit code 1; undecided ones give 3.", "validity"),
-    ] = False
 
 
 METHOD_OPTIONS: dict[str, Option] = {
@@ -130,19 +150,19 @@ class ValidityTable(msgspec.Struct, frozen=True):
     [0.01, 0.01]
     >>> ValidityTable({"methods": ("confirm",), "splits": 5}).stray()
     ['splits']
+    >>> ValidityTable().names, ValidityTable({"methods": ("none",)}).names
+    (('confirm',), ())
     """
 
     values: dict[str, Any] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the requested methods."""
-        return self.values.get("methods") or ()
-
-    @property
-    def confirmed_only(self) -> bool:
-        """Whether only confirmed violations count for the exit code."""
-        return bool(self.values.get("confirmed_only"))
+        """The names of the requested methods: confirm by default, none if it is turned off."""
+        names = tuple(self.values.get("methods") or (DEFAULT,))
+        if "none" in names and len(names) > 1:
+            raise DataError("validity: 'none' turns testing off; name it alone, or omit it")
+        return () if names == ("none",) else names
 
     @property
     def methods(self) -> tuple[Method, ...]:
@@ -173,8 +193,8 @@ def methods_with(key: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> methods_with("splits"), methods_with("confirmed_only")
-    (('cross-validation',), ('confirm', 'permutation', 'cross-validation'))
+    >>> methods_with("splits"), methods_with("alpha")
+    (('cross-validation',), ('confirm', 'permutation'))
     """
     return tuple(
         name

@@ -8,10 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from proxyuse.data.population import Population
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
+from proxyuse.expressions import derived_attribute
 from proxyuse.lang.evaluate import Vocabulary
+from proxyuse.measure.association.ceilings import two_valued_ceiling
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.association.protocol import Association, for_weights
 from proxyuse.measure.association.registry import association_from
 from proxyuse.measure.engine import Measurement
@@ -19,7 +26,7 @@ from proxyuse.measure.influence import QuantitativeInputInfluence, influence_fro
 from proxyuse.measure.parallel import available_cores
 from proxyuse.measure.sample import Sample
 from proxyuse.models.audited_model import AuditedModel, audited_model
-from proxyuse.options import shown
+from proxyuse.options import percentage, shown
 from proxyuse.program import Program
 from proxyuse.settings import AuditOptions, Influence, Settings
 
@@ -35,6 +42,7 @@ class Request:
     association, influence : the measures.
     settings : the options that determine the figures.
     threads : the number of threads.
+    requested_epsilon : the percentage that epsilon was computed from; None if it was a number.
     """
 
     subject: AuditedModel
@@ -43,6 +51,7 @@ class Request:
     influence: Influence
     settings: Settings
     threads: int
+    requested_epsilon: str | None = None
 
     def specialized(self, program: Program) -> Program:
         """Return the program without its handling of missing values in complete columns."""
@@ -68,13 +77,16 @@ def request_for(model: object, X: object, protected: object, options: AuditOptio
         X,
         protected=protected,
         weights=options.weights,
+        clusters=options.clusters,
         variables=subject.program.variables,
         names=subject.program.inputs,
         missing_protected=options.missing_protected,
         threads=threads,
+        derive=derived_attribute,
     )
     association = for_weights(association, population.weights)
-    return Request(subject, population, association, influence, options.settings, threads)
+    request = Request(subject, population, association, influence, options.settings, threads)
+    return _resolved(request)
 
 
 def engine_for(
@@ -94,6 +106,37 @@ def engine_for(
         settle_at=None if request.settings.exact else request.settings.delta,
     )
     return Measurement(sample)
+
+
+def _resolved(request: Request) -> Request:
+    """Return the request with epsilon as a number.
+
+    A percentage is a share of the highest association that a two-valued computation can have with
+    the protected attribute. Linear in the rows.
+    """
+    settings = request.settings
+    share = percentage(settings.epsilon)
+    if share is None:
+        return request
+    requested = str(settings.epsilon)
+    if not isinstance(request.association, NormalizedMutualInformation):
+        raise DataError(
+            f"epsilon: a percentage ({requested}) needs normalized mutual information, because the "
+            f"highest {request.association.name} is not known; pass a number"
+        )
+    sample = engine_for(request, request.specialized(request.subject.program), Clock(None)).sample
+    numbers = {
+        name: share * two_valued_ceiling(support.masses(sample.weights))
+        for name, support in zip(sample.protected_names, sample.attributes, strict=True)
+    }
+    if max(numbers.values()) - min(numbers.values()) > 1e-9:
+        each = ", ".join(f"{number:.4g} for {name!r}" for name, number in numbers.items())
+        raise DataError(
+            f"epsilon: {requested} is a different number for each protected attribute ({each}); "
+            "audit them one at a time, or pass a number"
+        )
+    settings = msgspec.structs.replace(settings, epsilon=next(iter(numbers.values())))
+    return replace(request, settings=settings, requested_epsilon=requested)
 
 
 def with_defined_influence(request: Request, program: Program, clock: Clock) -> Request:

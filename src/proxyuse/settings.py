@@ -6,14 +6,15 @@ changes the figures, and a line to the keywords below it. Nothing else lists the
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict
 
-import msgspec
 from msgspec import Meta
 
+from proxyuse.decision import Decision
 from proxyuse.errors import DataError
-from proxyuse.options import Options
+from proxyuse.methods import Methods
+from proxyuse.options import Count, CountOrZero, OpenShare, Options, Share, about, listed, shown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,19 +22,24 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 EPSILON, DELTA = 0.1, 0.05
-MAX_SUPPORT, BINS = 256, 16
+BEST_CUT: Literal["best-cut"] = "best-cut"
+CUT_GROUPS = 256
+"""The candidates for the best cut are the boundaries between this many groups of equal mass."""
+PROTECTED_VALUES, PROTECTED_BINS = 256, 16
+"""A numeric protected attribute with more values than this is put into this many bins."""
 
-Share = Annotated[float, Meta(ge=0, le=1)]
-OpenShare = Annotated[float, Meta(gt=0, lt=1)]
-Count = Annotated[int, Meta(ge=1)]
-CountOrZero = Annotated[int, Meta(ge=0)]
+Bins = Annotated[int, Meta(ge=1)] | Literal["best-cut"] | None
 
 
-def about(
-    text: str, group: str | None = None, title: str | None = None, off: str | None = None
-) -> Meta:
-    """Describe an option: help, group on the command line, type in words, help of ``--no-...``."""
-    return Meta(description=text, title=title, extra={"group": group, "off": off})
+def most_values(max_support: int | None, n_rows: int) -> int:
+    """Return the largest number of distinct values that are measured as they are.
+
+    Examples
+    --------
+    >>> [most_values(None, n_rows) for n_rows in (100, 1000, 48_842)], most_values(20, 100)
+    ([16, 100, 256], 20)
+    """
+    return max(16, min(256, n_rows // 10)) if max_support is None else max_support
 
 
 # Options that are tables of their own
@@ -86,200 +92,70 @@ class Sampling(Options, frozen=True):
         return math.sqrt(math.log(2.0 / beta) / (2.0 * self.pairs))
 
 
-class _Tagged(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
-    """A decision; files name its kind."""
-
-
-class Threshold(_Tagged, frozen=True, tag="threshold"):
-    """The positive class if its probability is at least a threshold, otherwise the other class.
-
-    With more than two classes, the decision is true or false. For a model that predicts a number,
-    such as a booster that returns a probability, the number is compared with the threshold.
-
-    Attributes
-    ----------
-    probability : between 0 and 1; any number for a model that predicts numbers.
-    positive : the label of the class; by default the second of two classes.
-    """
-
-    probability: float
-    positive: Any = None
-
-
-class Positive(_Tagged, frozen=True, tag="positive"):
-    """Whether the model predicts one class, regardless of the other classes.
-
-    Attributes
-    ----------
-    label : the label of the class.
-    """
-
-    label: Any
-
-
-class TopK(_Tagged, frozen=True, tag="top"):
-    """Whether a row is among the k with the highest probability of the positive class.
-
-    A regressor's rows are ordered by its prediction. Rows that tie with the k-th row are included.
-
-    Attributes
-    ----------
-    k : the number of rows.
-    positive : the label of the class; by default the second of two classes.
-    """
-
-    k: int
-    positive: Any = None
-
-
-Decision = Threshold | Positive | TopK
-
-
-# Methods that test whether a witness is real
-
-Correction = Literal["westfall-young", "holm", "bonferroni", "benjamini-hochberg", "none"]
-CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
-Weights = Literal["sampling", "counts"]
-MAX_PERMUTATIONS = 10_000_000
-
-
-class _Random(Options, frozen=True, kw_only=True):
-    seed: Annotated[
-        CountOrZero, about("Seed for permutations, splits and resampled tables.", "validity")
-    ] = 0
-
-
-class _Tested(_Random, frozen=True, kw_only=True):
-    alpha: Annotated[
-        OpenShare, about("Maximum probability of any false confirmation.", "validity")
-    ] = 0.05
-    weights: Annotated[
-        Weights,
-        about(
-            "Meaning of a weight: the number of people that a sampled row represents "
-            "(sampling), or the number of identical records that it stands for (counts).",
-            "validity",
-        ),
-    ] = msgspec.field(default="sampling", name="weights_are")
-
-
-class Confirmation(_Tested, frozen=True, kw_only=True):
-    """Confidence bounds for association and influence that hold for all tests at once.
-
-    A witness is confirmed if both lower bounds pass the thresholds.
-
-    Attributes
-    ----------
-    alpha : the maximum probability of any false confirmation.
-    weights : the meaning of a weight. With ``"sampling"``, a row is one observation, whatever its
-        weight. With ``"counts"``, a row stands for that many identical records.
-    seed : the seed for association measures whose bounds come from random tables.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return "confirm"
-
-
-class Permutation(_Tested, frozen=True):
-    """A permutation test: how often chance alone gives such an association.
-
-    It tests independence, not the threshold epsilon, and covers association only.
-
-    Attributes
-    ----------
-    permutations : the number of permutations.
-    correction : the correction for multiple tests. Benjamini-Hochberg bounds the false discovery
-        rate, the others the probability of any false discovery.
-    alpha : the level of the corrected test.
-    exact : whether a binary computation and a binary attribute get the p-value of all
-        permutations (not with Westfall-Young).
-    seed : the same seed gives the same result with any number of threads.
-    weights : see `Confirmation`.
-    """
-
-    permutations: Annotated[Count, about("Number of permutations.", "validity")] = 1000
-    correction: Annotated[
-        Correction, about("Correction of p-values for multiple tests.", "validity")
-    ] = "westfall-young"
-    exact: Annotated[
-        bool,
-        about(
-            "Compute exact p-values if the computation and the attribute are binary; not with "
-            "westfall-young.",
-            "validity",
-        ),
-    ] = msgspec.field(default=False, name="exact_p_values")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.permutations > MAX_PERMUTATIONS:
-            raise DataError(
-                f"permutations: expected at most {MAX_PERMUTATIONS:,}, got {self.permutations:,}; "
-                "more would take days: draw fewer, or pass exact=True"
-            )
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return "permutation"
-
-
-class CrossValidation(_Random, frozen=True):
-    """Witnesses that are found in one part of the rows and again in the other part.
-
-    Attributes
-    ----------
-    splits : the number of random splits, stratified by the protected attributes.
-    at_least : in how many splits a witness must be found in both parts; None for all.
-    share : the share of the rows that is held out for validation.
-    seed : the same seed gives the same splits.
-    """
-
-    splits: Annotated[Count, about("Number of random splits.", "validity")] = 10
-    at_least: Annotated[
-        Count | None,
-        about("Number of splits that must find a witness again; all by default.", "validity"),
-    ] = None
-    share: Annotated[OpenShare, about("Share of the rows held out for validation.", "validity")] = (
-        msgspec.field(default=0.5, name="validation_share")
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.at_least is not None and self.at_least > self.splits:
-            raise DataError(
-                f"at_least: expected at most the number of splits, {self.splits}, "
-                f"got {self.at_least}"
-            )
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return "cross-validation"
-
-    @property
-    def needed(self) -> int:
-        """How many splits must find a witness again."""
-        return self.splits if self.at_least is None else self.at_least
-
-
-Method = Confirmation | Permutation | CrossValidation
-MethodName = Literal["confirm", "permutation", "cross-validation"]
-Methods = MethodName | Method | Sequence[MethodName | Method]
-METHODS: dict[str, type[Method]] = {
-    "confirm": Confirmation,
-    "permutation": Permutation,
-    "cross-validation": CrossValidation,
-}
-
-
 # The options of an audit
 
+FailOn = Literal["confirmed", "possible"]
 MissingProtected = Literal["refuse", "drop", "category"]
 Measure = Literal["needed", "all"]
-InfluenceName = Literal["quantitative-input-influence", "squared-change"]
+
+MOVED = "moved"
+INFLUENCES = ("quantitative-input-influence", "squared-change", f"{MOVED}:X", f"{MOVED}:X%")
+"""The built-in influence measures, the default first. X is the threshold of `Moved`."""
+
+
+def check_influence_name(name: object) -> None:
+    """Raise an error if a text is not the name of a built-in measure; None is the default."""
+    kind, colon, threshold = str(name).partition(":")
+    if kind == MOVED and colon:
+        moved_by(threshold)
+    elif name is not None and name not in INFLUENCES:
+        names = listed([f"'{known}'" for known in INFLUENCES])
+        raise DataError(f"influence: expected {names}, got {shown(name)}")
+
+
+def moved_by(text: str) -> tuple[float, bool]:
+    """Read the threshold of `Moved`: a number, or a percentage of the output.
+
+    Examples
+    --------
+    >>> moved_by("100"), moved_by("7%")
+    ((100.0, False), (0.07, True))
+    """
+    from decimal import Decimal, InvalidOperation  # slow to import
+
+    relative = text.endswith("%")
+    try:
+        number = Decimal(text.removesuffix("%"))
+        by = float(number.scaleb(-2) if relative else number)
+    except (InvalidOperation, OverflowError):
+        by = math.nan
+    if not (math.isfinite(by) and by >= 0):
+        raise DataError(
+            f"influence: expected a number of at least 0 or a percentage after '{MOVED}:', "
+            f"got {shown(text)}"
+        )
+    return by, relative
+
+
+def moved_text(by: float, relative: bool) -> str:
+    """Write the threshold of `Moved`, so that `moved_by` reads the same number.
+
+    Examples
+    --------
+    >>> moved_text(100.0, False), moved_text(0.07, True), moved_text(1e-9, False)
+    ('100', '7%', '1E-9')
+    """
+    from decimal import Decimal
+
+    number = Decimal(repr(by))
+    if relative:
+        number = number.scaleb(2)
+    number = number.normalize()
+    text = f"{number:f}"
+    return f"{text if len(text) <= _LONGEST_NUMBER else str(number)}{'%' * relative}"
+
+
+_LONGEST_NUMBER = 10
 
 
 class Influence(Protocol):
@@ -308,7 +184,14 @@ class Settings(Options, frozen=True, kw_only=True):
     """The options that determine the figures of an audit; a certificate records them."""
 
     epsilon: Annotated[
-        Share, about("Minimum association of a witness with a protected attribute.", "witness")
+        Share,
+        about(
+            "Minimum association of a witness with a protected attribute. A percentage such as 50% "
+            "is a share of the highest association that a two-valued computation can have with the "
+            "attribute.",
+            "witness",
+            percent=True,
+        ),
     ] = EPSILON
     delta: Annotated[
         Annotated[float, Meta(ge=0)],
@@ -327,18 +210,22 @@ class Settings(Options, frozen=True, kw_only=True):
         about("Estimate influence from sampled pairs of rows instead of all pairs.", "search"),
     ] = None
     max_support: Annotated[
-        Annotated[int, Meta(ge=2)],
+        Annotated[int, Meta(ge=2)] | None,
         about(
-            "Bin a number with more distinct values than this to measure its association.",
+            "How many distinct values a number may have before `bins` applies. By default 256 or "
+            "a tenth of the rows, whichever is less, but at least 16.",
             "witness",
         ),
-    ] = MAX_SUPPORT
+    ] = None
     bins: Annotated[
-        Count | None,
+        Bins,
         about(
-            "Number of bins, each with the same total weight; none keeps the raw values.", "witness"
+            "How to measure the association of a number with more than `max_support` distinct "
+            "values: at its best cut (best-cut), in this many bins of equal weight, or by its raw "
+            "values (none).",
+            "witness",
         ),
-    ] = BINS
+    ] = BEST_CUT
     budget: Annotated[
         Budget,
         about("How much work to spend on combinations of terms, trees or occurrences.", "search"),
@@ -397,6 +284,15 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
             title="column name or values",
         ),
     ] = None
+    clusters: Annotated[
+        object,
+        about(
+            "Cluster of each row, such as a person with several rows. Rows of one cluster count as "
+            "one observation in statistical tests. By default only copied rows are a cluster.",
+            "data",
+            title="column name or values",
+        ),
+    ] = None
     association: Annotated[
         str | Callable[..., Any] | None,
         about(
@@ -407,9 +303,11 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
         ),
     ] = None
     influence: Annotated[
-        InfluenceName | Influence | None,
+        str | Influence | None,
         about(
-            "Influence measure, quantitative input influence by default.",
+            "Influence measure, quantitative input influence by default. The other measures need "
+            "a numeric output. moved:100 counts how often the output moves by more than 100, and "
+            "moved:5% by more than 5%.",
             "witness",
             title="name or measure",
         ),
@@ -417,12 +315,27 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
     validity: Annotated[
         Methods | None,
         about(
-            "How to test whether each witness exists in the population, not only in these "
-            "rows: confidence bounds (confirm), permutations of the protected attribute, or "
-            "splits of the rows. See `Confirmation`, `Permutation` and `CrossValidation`.",
+            "How to test whether each witness exists in the population, not only in these rows: "
+            "confidence bounds (confirm), permutations, or splits of the rows; None for no test. "
+            "See `Confirmation`, `Permutation` and `CrossValidation`.",
             title="'confirm', 'permutation', 'cross-validation', their options, or several",
         ),
+    ] = "confirm"
+    fail_on: Annotated[
+        FailOn | None,
+        about(
+            "Which violations fail: confirmed ones (default), or also possible ones (default if "
+            "validity is off).",
+            "verdict",
+        ),
     ] = None
+    strict: Annotated[
+        bool,
+        about(
+            "The search is incomplete unless every space was exhausted, not only searched.",
+            "verdict",
+        ),
+    ] = False
     threads: Annotated[
         Count | None,
         about("Number of threads, one per core by default. Results do not depend on it.", "run"),
@@ -443,35 +356,121 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
         ),
     ] = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.validity is None and self.fail_on == "confirmed":
+            raise DataError('fail_on="confirmed" needs validity; turn it on, or pass "possible"')
+
     @property
     def settings(self) -> Settings:
         """The options that determine the figures."""
         return Settings(**{name: getattr(self, name) for name in Settings.__struct_fields__})
 
 
-class RepairKeywords(TypedDict, total=False):
-    """The options of an audit that `repair` takes as keywords, for type checkers."""
+RepairMethod = Literal["constants", "refit", "drop", "constrain", "reweigh", "coarsen"]
+Select = Literal["1se", "max"]
+Remove = Literal["below-threshold", "entirely"]
+SECONDS = 60
+
+
+class RepairOptions(AuditOptions, frozen=True, kw_only=True):
+    """Every option of `repair`."""
+
+    methods: Annotated[
+        tuple[RepairMethod, ...] | None,
+        about(
+            "How candidates are made; all by default. constants replaces computations. refit fits "
+            "the remaining numbers again. The others train the model again: without columns "
+            "(drop), without combinations of columns (constrain), on reweighed rows (reweigh), or "
+            "on coarser values (coarsen). Every candidate ends with constants.",
+            "repair",
+        ),
+    ] = None
+    cv: Annotated[
+        Annotated[int, Meta(ge=2)],
+        about("Number of folds that compare the candidates, without validation rows.", "repair"),
+    ] = 5
+    select: Annotated[
+        Select,
+        about(
+            "Which candidate is returned: the most useful one (max), or among those within one "
+            "standard error of it the one with the smallest log loss (1se).",
+            "repair",
+        ),
+    ] = "1se"
+    max_loss: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        about("The largest loss of utility that is acceptable.", "repair"),
+    ] = None
+    seconds: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        about(
+            "Seconds for the search, after which the best repair so far is returned. None means no "
+            "limit.",
+            "repair",
+        ),
+    ] = SECONDS
+    remove: Annotated[
+        Remove,
+        about(
+            "Whether disallowed computations end below the thresholds (below-threshold), or are "
+            "removed even where they have little influence (entirely).",
+            "repair",
+        ),
+    ] = "below-threshold"
+    unconfirmed: Annotated[
+        bool,
+        about("Also repair violations that cannot be distinguished from chance.", "repair"),
+    ] = False
+    collections: Annotated[
+        bool,
+        about(
+            "Also repair collections of weakly associated computations.",
+            "repair",
+            off="Repair only single computations, not collections of weakly associated ones.",
+        ),
+    ] = True
+
+
+class SharedKeywords(TypedDict, total=False):
+    """The options of an audit that `repair` takes as keywords too, for type checkers."""
 
     missing_protected: MissingProtected
-    max_support: int
-    bins: int | None
+    max_support: int | None
+    bins: Bins
     budget: Budget
     variables: bool
     decision: Decision | None
     opaque: bool
     weights: object
+    clusters: object
     association: str | Callable[..., Any] | None
-    influence: InfluenceName | Influence | None
+    influence: str | Influence | None
+    validity: Methods | None
     threads: int | None
     progress: Callable[[Any], bool | None] | None
 
 
-class AuditKeywords(RepairKeywords, total=False):
+class RepairKeywords(SharedKeywords, total=False):
+    """The options that `repair` takes as keywords, for type checkers."""
+
+    methods: tuple[RepairMethod, ...] | None
+    cv: int
+    select: Select
+    max_loss: float | None
+    seconds: float | None
+    remove: Remove
+    unconfirmed: bool
+    collections: bool
+
+
+class AuditKeywords(SharedKeywords, total=False):
     """The options that `audit` takes as keywords, for type checkers."""
 
     sampling: Sampling | None
     all_sets: bool
     measure: Measure
     exact: bool
-    validity: Methods | None
+    fail_on: FailOn | None
+    strict: bool
     time_limit: float | None

@@ -6,18 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from proxyuse.auditing import Audit, audit
-from proxyuse.detect.witnesses import Witness
-from proxyuse.errors import DataError
+from proxyuse.auditing import audit
+from proxyuse.completed_audit import Audit
 from proxyuse.judge.judgment import Oracle
-from proxyuse.notes import NoteKind
 from proxyuse.options import documented
-from proxyuse.report.diff import compare
+from proxyuse.report.diff import compare, diff_exit_code
 from proxyuse.report.document import document
+from proxyuse.report.findings.verdict import next_step
 from proxyuse.report.render.text import audit_text, diff_text
 from proxyuse.report.saved import read_document
+from proxyuse.report.standing import exit_code
 from proxyuse.settings import DELTA, EPSILON, AuditKeywords, AuditOptions
-from proxyuse.verdict import Verdict
 
 
 @documented(AuditOptions, AuditKeywords.__annotations__)
@@ -25,16 +24,17 @@ def assert_no_proxy_use(
     model: object,
     X: object,
     protected: object,
-    epsilon: float = EPSILON,
+    epsilon: float | str = EPSILON,
     delta: float = DELTA,
     *,
     known: str | Path | None = None,
     oracle: Oracle | None = None,
-    allow_unsettled: bool = False,
-    confirmed_only: bool = False,
     **options: Unpack[AuditKeywords],
 ) -> Audit:
-    """Audit a model and raise an AssertionError with the findings, if there are any.
+    """Audit a model and raise an AssertionError if it uses a proxy, or if that is undecided.
+
+    It fails on confirmed violations (on possible ones as well with ``fail_on="possible"``), if the
+    search is incomplete, and if the rows cannot decide. The message says what to do next.
 
     Parameters
     ----------
@@ -44,53 +44,26 @@ def assert_no_proxy_use(
         Only new witnesses fail.
     oracle : callable, optional
         A policy or recorded judgments. Only violations fail.
-    allow_unsettled : bool
-        Whether an incomplete search without findings passes.
-    confirmed_only : bool
-        Whether only confirmed witnesses fail. Needs `validity`. Undecided witnesses count as
-        unsettled.
     {options}
 
     Examples
     --------
     >>> import proxyuse as pu
     >>> program = pu.Program.parse("ite(height <= 170, 0, 1)")
-    >>> data = {"height": [160, 180, 160, 180], "religion": ["a", "a", "b", "b"]}
+    >>> data = {"height": [160, 180, 160, 180] * 50, "religion": ["a", "a", "b", "b"] * 50}
     >>> pu.assert_no_proxy_use(program, data, protected="religion")
-    <Audit: 0 witnesses among 3 decompositions, complete>
+    <Audit: not found, 0 witnesses among 3 decompositions, complete>
     """
-    if confirmed_only and options.get("validity") is None:
-        raise DataError(
-            "confirmed_only=True needs a method that confirms witnesses; pass for example "
-            'validity="confirm"'
-        )
     result = audit(model, X, protected, epsilon, delta, **options)
+    if known is None:
+        found = document(result, oracle=oracle)
+        if exit_code(found):
+            raise AssertionError(f"{audit_text(found)}\n\n{next_step(found)}")
+        return result
     violations = [violation.witness for violation in result.violations(oracle)]
-    undecided = [w for w in violations if confirmed_only and _verdict(w) is Verdict.UNDECIDED]
-    if confirmed_only:
-        violations = [w for w in violations if _verdict(w) is Verdict.CONFIRMED]
-    if known is not None:
-        earlier = read_document(known)
-        comparison = compare(earlier, document(replace(result, witnesses=violations)))
-        if comparison.new:
-            raise AssertionError(diff_text(comparison))
-        if undecided:
-            new = compare(earlier, document(replace(result, witnesses=undecided))).new
-            undecided = undecided if new else []
-    elif violations:
-        raise AssertionError(
-            audit_text(document(result, oracle=oracle, confirmed_only=confirmed_only))
-        )
-    if (undecided or not result.complete) and not allow_unsettled:
-        advice = "Use more permutations" if undecided else "Pass a larger budget"
-        if any(note.kind is NoteKind.TIME_LIMIT for note in result.notes):
-            advice = "Pass a longer time limit"
-        raise AssertionError(
-            f"{result}\n\nThe search is incomplete. {advice}, or pass allow_unsettled=True if "
-            "that is acceptable."
-        )
+    found = document(replace(result, witnesses=violations), oracle=oracle)
+    comparison = compare(read_document(known), found)
+    if code := diff_exit_code(comparison):
+        detail = diff_text(comparison) if code == 1 else audit_text(found)
+        raise AssertionError(f"{detail}\n\n{next_step(found)}")
     return result
-
-
-def _verdict(witness: Witness) -> Verdict | None:
-    return None if witness.validity is None else witness.validity.verdict

@@ -81,7 +81,7 @@ def test_what_could_not_be_settled_ends_with_3(folder, capsys):
     Path("sum.txt").write_text(f"ite({' + '.join(wide.columns)} > 0, 1, 0)")
     words = ("--model", "sum.txt", "--data", "wide.csv", "--protected", "z", "--epsilon", "0.3")
     out, _ = audit(*words, "--time-limit", "0.000001", code=3, capsys=capsys)
-    assert "the search is incomplete" in out
+    assert out.startswith("Proxy use of z cannot be decided. The search is incomplete: it was")
     out, _ = audit(*words, code=0, capsys=capsys)  # terms are settled, partial sums are searched
     assert "not everything" not in out
     assert "Partial sums of the 16 terms of the score were searched, but not exhaustively" in out
@@ -115,7 +115,7 @@ def test_a_result_can_be_shown_again(folder, capsys):
 def test_a_witness_of_two_attributes_is_shown_for_both(folder, capsys):
     PEOPLE.assign(other=PEOPLE["pregnant"]).to_csv("people.csv", index=False)
     both = ("--protected", "pregnant", "--protected", "other", "--output", "a.json")
-    audit(*both, code=1, capsys=capsys)
+    audit(*both, "--validity", "none", code=1, capsys=capsys)
     witness = json.loads(Path("a.json").read_text())["witnesses"][0]["id"]
     out, _ = run("show", "a.json", "--witness", witness, code=1, capsys=capsys)
     assert f"{witness} of pregnant" in out
@@ -142,7 +142,7 @@ def test_diff_fails_on_new_witnesses_only(folder, capsys):
 
 def test_weights_and_conditions_are_used(folder, capsys):
     words = ("--protected", "pregnant", "--weights", "count", "--where", "height <= 170", "--json")
-    out, _ = audit(*words, code=1, capsys=capsys)
+    out, _ = audit(*words, "--validity", "none", code=1, capsys=capsys)
     content = json.loads(out)
     assert content["rows"] == 20
     assert content["total_weight"] == 30
@@ -174,7 +174,7 @@ def test_columns_set_apart_are_not_given_to_a_model_without_names(folder, capsys
     PEOPLE[["vitamins", "pregnant", "height", "count"]].to_csv("people.csv", index=False)
     Path("tree.pkl").write_bytes(pickle.dumps(tree))
     words = ("--model", "tree.pkl", "--trust-pickle", "--protected", "pregnant")
-    audit(*words, "--weights", "count", code=1, capsys=capsys)
+    audit(*words, "--weights", "count", "--validity", "none", code=1, capsys=capsys)
     _, err = audit(*words, code=2, capsys=capsys)
     assert "fitted on 2 columns" in err
 
@@ -190,7 +190,7 @@ def test_a_booster_decides_at_one_half_unless_told(library, folder, capsys):
         settings = {"objective": "binary:logistic"}
         module.train(settings, module.DMatrix(X, y), 3).save_model("booster.json")
         Path("booster.json").rename("booster")
-    words = ("--model", "booster", "--protected", "pregnant")
+    words = ("--model", "booster", "--protected", "pregnant", "--validity", "none")
     out, _ = audit(*words, "--json", code=1, capsys=capsys)
     assert json.loads(out)["about"]["model"]["decision_threshold"] == 0.5
     out, _ = audit(*words, "--decision-threshold", "0.9999", code=0, capsys=capsys)
@@ -249,8 +249,8 @@ def test_what_people_decided_goes_before_the_policy(folder, capsys):
     assert "asked the shop" in out
     with Path("judgments.jsonl").open("a") as file:
         file.write("half a li")
-    out, _ = audit(*words, "--judgments", "judgments.jsonl", code=0, capsys=capsys)
-    assert "has 1 unreadable line, which is ignored; the first is line 4" in out
+    _, err = audit(*words, "--judgments", "judgments.jsonl", code=2, capsys=capsys)
+    assert f"judgments.jsonl, line {records.lines + 1}: not JSON" in err  # no rule decides instead
 
 
 # Other commands
@@ -382,7 +382,6 @@ def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys)
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--data", "."], "folder"),
         (["--protected", "pregnent"], "pregnant"),
-        (["--protected", "constant"], "constant"),
         (["--target", "nothing"], "nothing"),
         (["--weights", "nothing"], "nothing"),
         (["--where", "height <="], "expected"),
@@ -407,7 +406,10 @@ def test_json_is_as_its_published_schema_says(words, name, code, folder, capsys)
         (["--key", "id"], "--protected-data"),
         (["--project", "nowhere.toml"], "nowhere.toml"),
         (["--unknown"], "unknown option '--unknown'; see proxyuse audit --help"),
-        (["--epsilon", "much"], "expected a number between 0 and 1, got 'much'"),
+        (
+            ["--epsilon", "much"],
+            "expected a number between 0 and 1, or a percentage such as '50%', got 'much'",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -498,7 +500,8 @@ def test_missing_protected_values_are_told_in_words_of_the_command_line(folder, 
     _, err = audit("--protected", "pregnant", code=2, capsys=capsys)
     assert "--missing-protected drop" in err
     for choice in ("drop", "category"):
-        audit("--protected", "pregnant", "--missing-protected", choice, code=1, capsys=capsys)
+        words = ("--protected", "pregnant", "--missing-protected", choice)
+        audit(*words, "--validity", "none", code=1, capsys=capsys)
     PEOPLE.assign(pregnant=[""] * 36 + ["yes", "no"] * 2).to_csv("people.csv", index=False)
     words = ("--protected", "pregnant", "--missing-protected", "drop")
     _, err = audit(*words, code=2, capsys=capsys)
@@ -534,7 +537,7 @@ def test_a_name_cannot_write_lines_of_the_answer(folder, capsys):
     for text in (out, again, one):
         assert not any(line.startswith("No proxy use") for line in text.splitlines())
         assert "\x1b" not in text
-        assert max(map(len, text.splitlines())) < 250
+        assert max(map(len, text.splitlines())) < 450
 
 
 def test_results_about_different_attributes_are_not_compared(folder, capsys):

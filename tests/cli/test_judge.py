@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import pickle
 import pty
 import re
 import select
@@ -23,10 +22,9 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.cli.main import main
 from proxyuse.judge.records import Records
+from proxyuse.measure import direction
 from proxyuse.models.files import load_model
-from proxyuse.report import influence_by_group
 from proxyuse.report.document import document
-from proxyuse.report.tables import RowTables
 from proxyuse.report.witness_page import Pages
 
 N = 400
@@ -92,27 +90,30 @@ def questions(out: str) -> int:
 
 
 def test_all_are_judged_from_a_pipe(judge):
-    terms = {w.term for w in audit().witnesses}
-    assert len(terms) >= 3
+    witnesses = len(audit().witnesses)
+    assert witnesses >= 3
     out = judge(*BY, answers="a\nfor pay\n" * 20, code=0)
-    assert questions(out) == out.count("Recorded: appropriate") == len(terms)
-    assert f"Judged: {len(terms)} ({len(terms)} appropriate, 0 inappropriate)" in out
+    assert questions(out) == out.count("Recorded: appropriate") == witnesses
+    assert f"Judged: {witnesses} ({witnesses} appropriate, 0 inappropriate)" in out
     assert "Not judged yet: 0. Remaining violations" in out
     kept = list(Records.open("j.jsonl"))
-    assert {r.term for r in kept} == terms
+    assert {r.term for r in kept} == {w.term for w in audit().witnesses}
     assert {(r.appropriate, r.reason, r.by) for r in kept} == {(True, "for pay", "Ada")}
     assert main(["audit"]) == 0
 
 
-def test_witnesses_come_in_the_order_of_the_audit_and_each_decision_counts(judge):
+def test_witnesses_come_in_the_order_of_the_result_and_each_decision_counts(judge):
     out = judge(*BY, answers="i\nnot for pay\ns\nskip\nA\nfine\nquit\n", code=1)
     shown = [float(x) for x in re.findall(r"^association  ([\d.]+)", out, re.MULTILINE)]
-    assert shown == [round(w.association, 4) for w in audit().witnesses][: len(shown)]
+    known = document(audit()).witnesses
+    assert shown == [w.association for w in known][: len(shown)]
+    assert {w.id for w in known} == {w.id for w in audit().witnesses}
     first, second = Records.open("j.jsonl")
     assert (first.appropriate, second.appropriate) == (False, True)
     assert "Judged: 2 (1 appropriate, 1 inappropriate)" in out
     violations = audit().violations(Records.open("j.jsonl"))
-    assert f"judged inappropriate): {len(violations)}." in out
+    confirmed = sum(violation.witness.confirmed for violation in violations)
+    assert f"judged inappropriate): {len(violations)}, {confirmed} of them confirmed." in out
 
 
 def test_judged_inappropriate_is_settled_and_stays_a_violation(judge):
@@ -178,9 +179,9 @@ def test_a_page_tells_what_it_takes_to_decide(judge):
     witness = audit().witnesses[0]
     for text in (
         f"Witness {witness.id} of married",
-        f"association  {witness.association:.4f}",
+        f"association  {document(audit()).witnesses[0].association}",
         f"influence    {witness.influence:.4f}",
-        "Knowing this value, you can ",
+        "Knowing whether it is above ",
         "of decisions.",
         "in the model",
         "rows by married",
@@ -204,12 +205,14 @@ def test_near_misses_are_told_apart_from_witnesses(folder, judge):
     strength = {d.term: d.associations["married"] for d in audit.decompositions}
     epsilon = (strength["score > 45"] + strength["score > 35"]) / 2
     assert 0.8 * epsilon < strength["score > 35"] < epsilon
-    out = judge("--model", "near.txt", "--epsilon", epsilon, *BY, answers="s\n" * 20, code=1)
+    words = ("--model", "near.txt", "--epsilon", epsilon, "--validity", "none")
+    out = judge(*words, *BY, answers="s\n" * 20, code=1)
     near = re.findall(r"within 20% of the thresholds\n(.*?)\n\n", out, re.DOTALL)
     assert near
     assert all("score > 35" in text for text in near)
     assert not any("score > 45" in text for text in near)
-    assert f"{epsilon - strength['score > 35']:.3f} association" in near[0]
+    (lacking,) = re.findall(r"up to ([\d.]+) association", near[0])
+    assert epsilon - strength["score > 35"] < float(lacking) < epsilon
 
 
 def test_a_long_term_is_cut_and_shown_in_full_on_demand(folder, judge):
@@ -232,18 +235,17 @@ def test_an_attribute_that_the_model_reads_itself_is_called_so(folder, judge):
 def test_small_counts_are_not_shown(folder, judge):
     rare = PEOPLE.assign(married=["once"] * 2 + ["few"] * 9 + ["no"] * 180 + ["yes"] * (N - 191))
     rare.to_csv("people.csv", index=False)
-    words = ("--epsilon", "0", "--delta", "0", *BY)
+    words = ("--epsilon", "0", "--delta", "0", "--validity", "none", *BY)
     out = judge(*words, answers="s\n" * 99, code=1)
     assert "once" not in out
     assert "withheld" in out
-    groups = re.findall(
-        r"^  \S.*? +(\d+)  (withheld|(?:under |over )?[\d.]+ %)$", out, re.MULTILINE
-    )
+    share = r"(withheld|(?:under |over )?[\d.]+%)"
+    line = rf"^  \S.*? +(\d+) +{share} +{share} +{share}$"
+    groups = re.findall(line, out, re.MULTILINE)
     assert groups
-    for rows, share in groups:
+    for rows, *shares in groups:
         assert int(rows) >= 5
-        if int(rows) < 20:
-            assert share == "withheld"
+        assert int(rows) >= 20 or set(shares) == {"withheld"}
     shown = judge(*words, "--min-cell", "1", answers="s\n" * 99, code=1)
     assert "once" in shown
     assert "withheld" not in shown
@@ -252,46 +254,18 @@ def test_small_counts_are_not_shown(folder, judge):
 # Groups
 
 
-def copied(found):
-    """An audit that cannot be asked further, so that shares are counted anew or estimated."""
-    return pickle.loads(pickle.dumps(found))
-
-
-@pytest.mark.parametrize("weights", [None, RNG.integers(1, 9, N)], ids=["equal", "weighted"])
-@pytest.mark.parametrize("way", ["by row", "by value", "drawn"])
-def test_the_shares_of_groups_make_up_the_influence(weights, way, monkeypatch):
-    monkeypatch.setattr(influence_by_group, "MOST_WORK", 0 if way == "drawn" else 1e9)
-    program = pu.Program.parse(
-        "ite(score > 45 and hours > 30, 1, ite(score + hours > 90, 1, ite(score <= 20, 2, 0)))"
-    )
-    found = pu.audit(program, PEOPLE, "married", epsilon=0, weights=weights)
-    found = found if way == "by row" else copied(found)
-    groups = RowTables(found, 5).groups("married")
-    shares = np.bincount(groups, found.population.weights) / found.population.total
-    for decomposition in found.decompositions:
-        split = influence_by_group.influence_by_group(found, decomposition, groups)
-        error = split.within or 1e-12
-        assert (split.within is None) == (way != "drawn")
-        assert shares @ split.shares == pytest.approx(decomposition.influence, abs=error)
-
-
-def test_a_share_of_a_group_is_that_of_all_its_pairs():
-    program = pu.Program.parse("ite(score > 45 and hours > 30, 1, 0)")
-    audit = pu.audit(program, PEOPLE, "married", epsilon=0)
-    test = next(d for d in audit.decompositions if d.term == "score > 45")
-    split = influence_by_group.influence_by_group(
-        audit, test, RowTables(audit, 5).groups("married")
-    )
-    holds, late = PEOPLE["score"] > 45, PEOPLE["hours"] > 30
-    for share, (_, rows) in zip(split.shares, PEOPLE.groupby("married"), strict=True):
-        changes = [late[row] * (holds != holds[row]).mean() for row in rows.index]
-        assert share == pytest.approx(np.mean(changes))
+def test_the_page_says_who_gains_and_who_loses():
+    audit = pu.audit(pu.Program.parse("ite(score > 45, 'yes', 'no')"), PEOPLE, "married")
+    page = " ".join(Pages(audit, document(audit)).page(audit.witnesses[0], "1 of 1").split())
+    assert "from `no` to `yes` from `yes` to `no`" in page
+    assert "What a swap takes away is what the computation gives at present." in page
 
 
 def test_an_estimate_is_called_one(monkeypatch):
-    monkeypatch.setattr(influence_by_group, "MOST_WORK", 0)
-    found = copied(pu.audit(pu.Program.parse("ite(score > 45, 1, 0)"), PEOPLE, "married"))
-    page = Pages(found, document(found)).page(found.witnesses[0], "1 of 1")
+    monkeypatch.setattr(direction, "MOST_WORK", 0)
+    monkeypatch.setattr(direction, "ALL_PAIRS", 0)
+    audit = pu.audit(pu.Program.parse("2 * score"), PEOPLE, "married", epsilon=0)
+    page = Pages(audit, document(audit)).page(audit.witnesses[0], "1 of 1")
     assert "Estimated from 1,000 random pairs" in page
     assert "4.3 percentage points" in " ".join(page.split())
 
@@ -310,18 +284,19 @@ def test_what_was_decided_on_something_similar_is_shown_and_not_applied(judge):
     assert "Earlier judgments on similar computations" in out
     assert "appropriate, by Ada on" in out
     assert "agreed in May" in out
-    assert re.search(r"association [\d.]+ then, [\d.]+ now; influence [\d.]+ then, [\d.]+ now", out)
+    assert re.search(r"association .+ now; influence [\d.]+ then, [\d.]+ now", out)
     assert re.search(r"numbers in it: [\d.]+ then, [\d.]+ now", out)
 
 
 def test_what_the_policy_settles_is_not_asked(folder, judge):
     rule = "name: tests\n    decision: {}\n    reason: by itself\n    when: {{kind: compare}}\n"
-    witnesses = audit().witnesses
+    witnesses = document(audit()).witnesses
     for decision in ("allow", "deny"):
         Path("policy.yaml").write_text("version: 1\nrules:\n  - " + rule.format(decision))
-        out = judge("--policy", "policy.yaml", *BY, answers="s\n" * 20, code=1)
+        words = ("--policy", "policy.yaml", "--validity", "none")
+        out = judge(*words, *BY, answers="s\n" * 20, code=1)
         ids = re.findall(r"^Witness (\w+) of", out, re.MULTILINE)
-        assert ids == [w.id for w in witnesses if w.expression.tag != "compare"]
+        assert ids == [w.id for w in witnesses if w.operator != "compare"]
         assert "yes, appropriate" in out or decision == "deny"
         assert "yes, inappropriate" in out or decision == "allow"
 
@@ -336,14 +311,6 @@ def test_a_judgment_holds_for_the_same_computation_at_other_places(folder, judge
     assert questions(out) == out.count("Recorded") == len(records)
     assert len(records) <= len(witnesses)
     assert [w for w in witnesses if records(w) is None] == []
-
-
-def test_lines_that_cannot_be_read_are_told(folder, judge):
-    judge(*BY, answers="a\none\n", code=1)
-    with Path("j.jsonl").open("a") as file:
-        file.write('{"format": "proxyuse judgment", cut')
-    out = judge("--list", code=1)
-    assert "has 1 unreadable line, which is ignored" in out
 
 
 # Listing
@@ -432,7 +399,6 @@ def test_nothing_that_was_confirmed_is_lost_when_it_is_killed(folder):
         it.wait(timeout=30)
     records = Records.open("j.jsonl")
     assert [(r.reason, r.by) for r in records] == [("for pay", "Ada")]
-    assert not records.damaged
 
 
 def test_ctrl_c_on_a_terminal_keeps_what_was_confirmed_and_says_what_is_left(folder):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from proxyuse.cli.progress import Lines
+from proxyuse.cli.progress import Bar, Lines
 from proxyuse.detect.progress import Progress
 from tests.command_line import run
 
@@ -31,17 +31,31 @@ class Log(io.StringIO):
 def test_a_log_gets_a_line_for_the_stage_and_one_for_what_was_measured():
     log = Log("27%")
     lines = Lines(log, interval=0.005)
-    lines.stage("translating the model")
-    while "translating" not in log.getvalue():
+    lines.stage("auditing the model")
+    while "auditing" not in log.getvalue():
         pass
     lines(Progress(12_000, 45_000))
     assert log.seen.wait(60)
     lines.close()
     text = log.getvalue()
-    assert "proxyuse: translating the model, 0 s\n" in text
+    assert "proxyuse: auditing the model, 0 s\n" in text
     assert "proxyuse: 12,000 of 45,000 measurements done (27%), 0 s\n" in text
     assert "\r" not in text
     assert "\x1b" not in text
+
+
+def test_work_that_is_not_counted_is_shown_as_its_stage():
+    """A search measures more than was listed, and so does the result."""
+    log, terminal = Log("preparing"), io.StringIO()
+    lines, drawn = Lines(log, interval=0.005), Bar(terminal)
+    for each in (lines, drawn):
+        each.stage("preparing the result")
+        each._start -= 60
+        each(Progress(19, 6))
+    assert log.seen.wait(60)
+    lines.close()
+    assert "measurements" not in log.getvalue()
+    assert terminal.getvalue().endswith("preparing the result, 1 min 0 s ...")
 
 
 def test_nothing_is_written_after_the_end():

@@ -53,9 +53,10 @@ def test_the_example_has_every_key(tmp_path):
         options=ProjectOptions(
             model=tmp_path / "models/credit.skops",
             data=tmp_path / "data/applicants.parquet",
-            protected=("marital_status", "religion"),
+            protected=("marital_status", "religion", "over60: age > 60"),
             target="granted",
             weights="sampling_weight",
+            clusters="household",
             where="age >= 18 and country == 'SE'",
             protected_data=tmp_path / "restricted/people.csv",
             key="person_id",
@@ -69,11 +70,15 @@ def test_the_example_has_every_key(tmp_path):
             budget=Budget(subsets=4096, occurrences=1024),
             policy=tmp_path / "policy.yaml",
             judgments=tmp_path / "judgments.jsonl",
+            judgments_head="0a1b...",
+            fail_on="possible",
+            strict=True,
         ),
         validity=ValidityTable(
             {
                 "methods": ("confirm", "permutation", "cross-validation"),
                 "alpha": 0.01,
+                "rows_are": "held-out",
                 "weights_are": "counts",
                 "permutations": 10_000,
                 "correction": "holm",
@@ -82,7 +87,6 @@ def test_the_example_has_every_key(tmp_path):
                 "at_least": 18,
                 "validation_share": 0.3,
                 "seed": 7,
-                "confirmed_only": True,
             }
         ),
         output=Output(
@@ -93,6 +97,7 @@ def test_the_example_has_every_key(tmp_path):
             sarif=tmp_path / "reports/audit.sarif",
             junit=tmp_path / "reports/audit.xml",
         ),
+        limits={"rows": 200_000_000},
     )
 
 
@@ -256,17 +261,26 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("weights = 3", ": weights: expected a column name, got 3"),
         ("key = true", "expected a non-empty string"),
         ("where = '  '", ": where: expected a non-empty string"),
-        ("epsilon = 1.5", ": epsilon: expected a number between 0 and 1, got 1.5"),
+        (
+            "epsilon = 1.5",
+            ": epsilon: expected a number between 0 and 1, or a percentage such as '50%', got 1.5",
+        ),
         ("epsilon = -0.1", "between 0 and 1"),
         ("epsilon = nan", "between 0 and 1"),
-        ("epsilon = '0.1'", ": epsilon: expected a number between 0 and 1, got '0.1'"),
+        (
+            "epsilon = '0.1'",
+            ": epsilon: expected a number between 0 and 1, or a percentage such as '50%', got "
+            "'0.1'",
+        ),
         ("delta = true", ": delta: expected a number of at least 0, got True"),
         ("delta = inf", "got inf"),
-        ("bins = 0", ": bins: expected an integer of at least 1 or 'none', got 0"),
+        ("bins = 0", ": bins: expected 'best-cut' or an integer of at least 1 or 'none', got 0"),
         ("budget = 4", ": budget: expected a table, got 4"),
         ("budget.grow = -1", ": budget: grow: expected an integer of at least 0, got -1"),
         ("sampling.alpha = 1", ": sampling: alpha: expected a number above 0 and below 1, got 1"),
-        ("influence = 3", "'quantitative-input-influence' or 'squared-change', got 3"),
+        ("influence = 3", ": influence: expected a name, got 3"),
+        ("influence = 'moved'", "'moved:X' or 'moved:X%', got 'moved'"),
+        ("influence = 'moved:x'", "a percentage after 'moved:', got 'x'"),
         ("min_cell = 0", "an integer of at least 1"),
         ("min_cell = 2.5", "an integer"),
         ("threads = true", "an integer"),
@@ -274,7 +288,7 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("missing_protected = ['drop']", "'refuse', 'drop' or 'category'"),
         ("association = 'nmi'", "'cramers-v' or 'squared-correlation', got 'nmi'"),
         ("validity = 'confirm'", ": validity: expected a table, got 'confirm'; keys: methods,"),
-        ("validity.methods = []", "'confirm', 'permutation' or 'cross-validation', or a list"),
+        ("validity.methods = []", "'permutation', 'cross-validation' or 'none', or a list"),
         ("validity.methods = [['confirm']]", "or a list of different names"),
         ("validity.methods = ['confirm', 'confirm']", "or a list of different names"),
         ("validity.alpha = 0", ": validity: alpha: expected a number above 0 and below 1, got 0"),
@@ -282,7 +296,8 @@ def test_a_found_file_with_an_error_is_not_passed_over(tmp_path):
         ("validity.correction = 'sidak'", "'benjamini-hochberg' or 'none'"),
         ("validity.permutations = 0", "an integer of at least 1"),
         ("validity.seed = -1", "an integer of at least 0"),
-        ("validity.confirmed_only = 1", "true or false"),
+        ("fail_on = 'all'", "fail_on: expected 'confirmed' or 'possible', got 'all'"),
+        ("strict = 1", "true or false"),
         ("validity.weights_are = 'rows'", "'sampling' or 'counts'"),
         (
             "validity.methods = 'confirm'\nvalidity.splits = 5",
@@ -341,6 +356,7 @@ def test_output_folders_are_created(tmp_path, monkeypatch, capsys):
         data = "people.csv"
         protected = "z"
         min_cell = 1
+        fail_on = "possible"
         [output]
         json = "results/today/audit.json"
         sarif = "results/audit.sarif"

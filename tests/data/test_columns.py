@@ -273,7 +273,7 @@ def test_an_error_for_anything_but_a_table_lists_what_to_pass(X, message):
         pa.array([1, None]),
         pa.chunked_array([[1], [None]]),
         pa.chunked_array([[1.0, nan]]),
-        pa.chunked_array([pa.array([1, None], pa.float16())]),
+        pa.chunked_array([pa.array([np.float16(1), None], pa.float16())]),
         pa.chunked_array([pa.array([Decimal(1), None])]),
         pa.chunked_array([pa.array([1, None]).dictionary_encode()]),
     ],

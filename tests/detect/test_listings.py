@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import proxyuse as pu
@@ -77,17 +77,6 @@ def test_a_computation_is_listed_with_all_its_occurrences(
     case: Case, limits: tuple[float, float], all_sets: bool
 ) -> None:
     epsilon, delta = limits
-    check_listing(audited(case, epsilon=epsilon, delta=delta, all_sets=all_sets), case.tree)
-
-
-@pytest.mark.slow
-@settings(max_examples=1500)
-@given(cases(), thresholds, budgets, st.booleans())
-def test_thousands_of_listings(
-    case: Case, limits: tuple[float, float], budget: pu.Budget, all_sets: bool
-) -> None:
-    epsilon, delta = limits
-    check_disjoint(audited(case, epsilon=epsilon, delta=delta, budget=budget, all_sets=all_sets))
     check_listing(audited(case, epsilon=epsilon, delta=delta, all_sets=all_sets), case.tree)
 
 

@@ -201,7 +201,7 @@ def test_a_stopped_audit_that_found_nothing_ends_with_3(files, capsys):
 
 
 def test_an_audit_in_time_ends_as_without_a_limit(files, capsys):
-    assert main([*files, "--time-limit", "10000"]) == 1
+    assert main([*files, "--time-limit", "10000", "--validity", "none"]) == 1
     assert "Stopped" not in capsys.readouterr().out
 
 

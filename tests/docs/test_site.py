@@ -79,7 +79,8 @@ def test_formulas_are_there_as_mathml(site: Path) -> None:
 @needs_mkdocs
 def test_sections_of_docstrings_are_lists(site: Path) -> None:
     page = (site / "api.html").read_text(encoding="utf-8")
-    assert "<li><code>epsilon</code>: a number between 0 and 1, default 0.1. Minimum" in page
+    assert "<li><code>epsilon</code>: a number between 0 and 1, or a percentage" in page
+    assert "default 0.1. Minimum" in page
     assert "-----" not in page
 
 

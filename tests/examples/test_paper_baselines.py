@@ -66,7 +66,7 @@ def test_over_several_samples_removal_keeps_more_accuracy_and_leaves_witnesses()
     assert rows[0.1][0] == rows[0.5][0] == "5"
     assert {row[1] for row in rows.values()} == {"0"}
     better = [at for at, row in rows.items() if float(row[2]) > float(row[3])]
-    assert better == list(script.THRESHOLDS[:-1])
+    assert better == [0.5, 0.3, 0.1, 0.05, 0.02]
 
 
 def test_in_the_first_sample_repair_is_the_more_accurate_at_lower_thresholds():

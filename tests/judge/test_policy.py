@@ -151,6 +151,12 @@ def test_terms_of_a_float32_model_are_found_as_printed():
     assert [w.term for w in matched(found, "{term: x <= 0.3}")] == ["x <= 0.3"]
 
 
+@pytest.mark.parametrize("place", ["decision: ", "reason: x\n    "])
+def test_half_of_a_surrogate_pair_is_refused_where_a_word_is_expected(place):
+    refused(f'version: 1\nrules:\n  - name: a\n    {place}"\\ud802": allow\n')
+    refused(f'version: 1\nrules:\n  - name: a\n    reason: r\n    {place}"\\ud802"\n')
+
+
 def test_a_rule_without_when_matches_everything(witnesses):
     assert matched(witnesses, "") == witnesses
 
@@ -460,9 +466,9 @@ def test_a_rule_below_one_that_matches_everything_is_refused():
         ("a: b\nc: \x07", "line 2, column 4: YAML does not allow this character (code 7)"),
         ('a: "\\UFFFFFFFF"', "is too large"),
         (f"%YAML 1.{'9' * 5000}\n---\na", "is too large"),
-        ("[" * 100_000, "nested too deeply"),
-        ("- " * 100_000, "nested too deeply"),
-        ("a" * 1_000_001, " has more than 1,000,000 characters; is it the right file?"),
+        ("[" * 100_000, "line 1, column 22: it has at least 21 levels, more than the limit"),
+        ("- " * 100_000, "line 1, column 41: it has at least 21 levels, more than the limit"),
+        ("a" * 1_000_001, " has 1,000,001 bytes, more than the limit `policy_bytes`"),
     ],
 )
 def test_texts_that_are_no_policies_are_refused(text, message):
@@ -480,9 +486,9 @@ def test_bombs_of_aliases_are_refused_at_the_first_anchor():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "No such file or directory"),
+        (None, "does not exist; check the path"),
         (b"a: \xff", "is not UTF-8 (byte 3); save it as UTF-8"),
-        (b"#" * 1_000_001, "has more than 1,000,000 bytes"),
+        (b"#" * 1_000_001, "has 1,000,001 bytes, more than the limit `policy_bytes`"),
         (b"version: 3", "line 1, column 1: version: expected 1"),
     ],
 )
@@ -497,8 +503,8 @@ def test_files_that_cannot_be_read_are_named_with_their_folder(tmp_path, content
 
 
 def test_folders_and_impossible_names_are_refused(tmp_path):
-    for path in (tmp_path, "a\0b"):
-        with pytest.raises(pu.FileError, match="cannot read the policy"):
+    for path, message in ((tmp_path, "is a folder; pass a file"), ("a\0b", "cannot be read")):
+        with pytest.raises(pu.FileError, match=message):
             read_policy(path)
 
 

@@ -22,8 +22,13 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
     NormalizedMutualInformation,
 )
 from proxyuse.measure.engine import ENGINES, Engine, Measurement
-from proxyuse.measure.influence import QuantitativeInputInfluence, SquaredChange, draw_pairs
-from proxyuse.measure.reference import Reference
+from proxyuse.measure.influence import (
+    Moved,
+    QuantitativeInputInfluence,
+    SquaredChange,
+    draw_pairs,
+)
+from proxyuse.measure.reference import MovedBy, Reference
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program
@@ -53,10 +58,20 @@ def defined(program: Program, population: Population, **options: Any) -> Referen
     return Reference(
         program,
         population,
-        loss="squared change" if isinstance(influence, SquaredChange) else "change",
+        loss=_loss(influence),
         pairs=draw_pairs(sampling, population.weights) if sampling else None,
         **options,
     )
+
+
+def _loss(influence: Any) -> Any:
+    match influence:
+        case SquaredChange():
+            return "squared change"
+        case Moved():
+            return MovedBy(influence.by, influence.relative)
+        case _:
+            return "change"
 
 
 def sets_of(points: Points, subsets: int = 16, most: int = 4) -> Iterator[list[Site]]:
@@ -160,7 +175,7 @@ class _Suite:
             effects = engine.effects(sites)
             if self._note(engine, "effects", effects):
                 for half, right in zip(effects, effects_of(self.reference, sites), strict=True):
-                    np.testing.assert_allclose(half, right, rtol=0, atol=1e-9, err_msg=str(where))
+                    np.testing.assert_allclose(half, right, 1e-9, 1e-9, err_msg=str(where))
         self._check_lists(engine, named)
         if self.exact:  # a bound is for influence over all pairs
             self._check_bounds(engine, named)

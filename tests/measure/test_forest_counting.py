@@ -12,14 +12,21 @@ import numpy as np
 import pytest
 
 from proxyuse.data.population import Population
+from proxyuse.errors import LimitExceeded
+from proxyuse.input_limits import limits
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.forests import counting
+from proxyuse.measure.forests import subtrees as forest_subtrees
 from proxyuse.measure.forests.counting import Block, Intervention, SubtreeSwap
 from proxyuse.measure.forests.engine import ForestEngine
 from proxyuse.measure.forests.plan import ForestPlan
-from proxyuse.measure.forests.subtrees import SubtreeBatch, count_subtrees
+from proxyuse.measure.forests.subtrees import SubtreeBatch, batches, count_subtrees
 from proxyuse.measure.forests.variable_values import ValueClasses, count_value_classes
 from proxyuse.measure.sample import Sample
+from proxyuse.program import Program
 from tests.measure.large_cases import large_case
 
 FORMS = ["label", "threshold", "vote", "class sums", "sum", "boosted classes"]
@@ -146,3 +153,35 @@ def test_another_process_counts_the_same_bytes() -> None:
                     sent = pickle.dumps((count, engine.plan, block, question))
                     here = [column.tolist() for column in count(engine.plan, block, question)]
                     assert pool.apply(counted_elsewhere, (sent,)) == pickle.dumps(here)
+
+
+def chain(levels: int, last: str) -> ForestEngine:
+    """The engine of a chain of tests that all hold for most rows."""
+    tests = "".join(f"ite(a <= {40 + level}, " for level in range(levels))
+    program = Program.parse(tests + "9" + "".join(f", {last.format(n)})" for n in range(levels)))
+    random = np.random.default_rng(0)
+    columns = {"a": random.integers(0, 200, 120), "z": random.integers(0, 3, 120)}
+    population = Population.build(columns, protected="z", variables=program.variables)
+    engine = ForestEngine.of(Sample(program, population))
+    assert engine is not None
+    return engine
+
+
+def test_tables_by_value_give_the_same_associations(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = chain(160, "1")
+    roots = np.arange(160)
+    measure = NormalizedMutualInformation()
+    known = engine.subtree_associations(roots, measure, 0.01)
+    rows = [len(batch.values) for batch in batches(engine.plan, roots, [3])]
+    assert rows == [2 * 160]
+    monkeypatch.setattr(forest_subtrees, "DEEP", 1000)
+    assert sum(len(b.cells) for b in batches(engine.plan, roots, [3])) > 160 * 160 / 2
+    other = engine.subtree_associations(roots, measure, 0.01)
+    for root in roots.tolist():
+        assert known[root] == pytest.approx(other[root], abs=1e-12)
+
+
+def test_a_chain_with_many_values_is_refused_before_the_work() -> None:
+    engine = chain(160, "{0}")
+    with limits(audit_steps=10_000), pytest.raises(LimitExceeded, match="13,040 steps"):
+        next(batches(engine.plan, np.arange(160), [3]))

@@ -192,8 +192,16 @@ def test_the_two_directions_differ() -> None:
 @pytest.mark.parametrize(
     "options", [{"influence": SquaredChange()}, {"sampling": Sampling(alpha=0.1)}]
 )
-def test_other_losses_and_sampled_influence_have_no_effects(options: dict[str, Any]) -> None:
+def test_other_losses_and_sampled_influence_have_no_shares_of_pairs(
+    options: dict[str, Any],
+) -> None:
     assert small_engine(**options).effects([Site(1)]) is None
+
+
+def test_the_mean_losses_of_squared_change() -> None:
+    losses = small_engine(influence=SquaredChange()).mean_losses([Site(1)])
+    assert losses is not None
+    assert losses.changed.tolist() == losses.changing.tolist() == [0.75, 0.25, 0.25, 0.25]
 
 
 @pytest.mark.parametrize(

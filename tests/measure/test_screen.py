@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxyuse.lang.evaluate import Array
@@ -57,6 +57,8 @@ def best_cut(values: Array, z: Array, weights: Array, groups: int, most: int) ->
     best = 0.0
     for boundary in range(1, groups):
         low = np.append(group < boundary, np.zeros((~held).sum(), dtype=bool))
+        if not low.any() or low[held].all():
+            continue  # a cut has values on both sides
         parts = [table[low].sum(axis=0), table[held & ~low].sum(axis=0), table[~held].sum(axis=0)]
         best = max(best, NMI(np.array([p for p in parts if p.sum() > 0])))
     return best
@@ -81,6 +83,7 @@ def test_bounds_lie_above_the_association_in_groups_and_are_exact_from_epsilon_o
 
 
 @given(seeds, st.sampled_from([30, 400, 3000]), st.sampled_from([4, 256]), epsilons)
+@example(77782, 3000, 256, 0.0)
 def test_bounds_lie_above_the_best_cut_and_are_exact_from_epsilon_on(seed, rows, groups, epsilon):
     values, z, weights = numbers(seed, rows)
     other = support_of(z.astype(float), rows)

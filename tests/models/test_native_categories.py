@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import proxyuse as pu
 from proxyuse.cli.main import main
+from proxyuse.errors import DataError
 from proxyuse.io.table_files import read_table
+from proxyuse.models.files import load_model
 from proxyuse.models.native_categories import text_columns
 
 pd = pytest.importorskip("pandas")
@@ -97,3 +101,19 @@ def test_a_model_that_stores_only_codes_needs_codes(tmp_path):
         pu.audit(model, read_table(csv_of(words, tmp_path)), "sex", decision=pu.Threshold(0.5))
     audit = pu.audit(model, read_table(csv_of(CODES, tmp_path)), "sex", decision=pu.Threshold(0.5))
     assert any(witness.term == "group" for witness in audit.witnesses)
+
+
+def test_an_xgboost_model_without_names_reads_no_column_as_text(tmp_path):
+    path = saved("xgboost", SPELLINGS[1] * (N // 4), tmp_path)
+    assert text_columns(load_model(path).model) == ("group",)
+    document = json.loads(path.read_text())
+    del document["learner"]["feature_names"]
+    path.write_text(json.dumps(document))
+    assert text_columns(load_model(path).model) == ()
+
+
+def test_a_booster_that_cannot_predict_the_rows_is_a_data_error():
+    rows = pd.DataFrame({"hours": HOURS, "z": Z})
+    model = xgboost.train({"nthread": 1}, xgboost.DMatrix(rows[["hours"]], Y), 1)
+    with pytest.raises(DataError, match="the Booster cannot predict these rows"):
+        pu.audit(model, rows.assign(hours="many"), "z")

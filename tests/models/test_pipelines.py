@@ -380,15 +380,21 @@ def test_columns_can_be_selected_by_name_after_a_passthrough():
         (HOLES, "Input X contains NaN"),
         (NUMBERS.replace(NUMBERS["age"][0], np.inf), "contains infinity"),
         (NUMBERS.assign(age="x"), "could not convert string to float: 'x'"),
-        (NUMBERS.assign(age=pd.Timestamp("2020-01-01")), "could not be promoted"),
     ],
-    ids=["missing", "infinite", "words", "dates"],
+    ids=["missing", "infinite", "words"],
 )
 def test_the_error_of_a_model_that_rejects_the_rows_is_reported(rows, why):
     pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(NUMBERS, Y)
     for decision in (None, pu.Threshold(0.3), pu.Positive(1), pu.TopK(3)):
         with pytest.raises(DataError, match=f"the Pipeline cannot predict these rows .*{why}"):
             pu.audit(pipe, rows, PROTECTED, decision=decision)
+
+
+def test_a_column_of_dates_is_named_with_its_type():
+    pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(NUMBERS, Y)
+    rows = NUMBERS.assign(age=pd.Timestamp("2020-01-01"))
+    with pytest.raises(DataError, match=r"column 'age': expected numbers, .* convert dates to"):
+        pu.audit(pipe, rows, {"z": Y})
 
 
 def test_the_error_for_an_unsupported_class_is_short():

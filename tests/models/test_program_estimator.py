@@ -30,6 +30,7 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils.validation import check_is_fitted
 
 import proxyuse as pu
+from proxyuse.decision import Positive, Threshold
 from proxyuse.errors import DataError, FileError, LanguageError, TranslationError
 from proxyuse.models.checks import check_predictions
 from proxyuse.models.files import load_model
@@ -41,7 +42,6 @@ from proxyuse.models.program_estimator import (
 )
 from proxyuse.models.registry import translate
 from proxyuse.program import Program
-from proxyuse.settings import Positive, Threshold
 from tests.strategies import columns, terms
 
 RNG = np.random.default_rng(3)

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
 from proxyuse.data.table import Table  # noqa: E402
+from proxyuse.decision import Threshold  # noqa: E402
 from proxyuse.lang.build import const  # noqa: E402
 from proxyuse.lang.nodes import Add, Argmax, Const, Ite, Var  # noqa: E402
 from proxyuse.lang.positions import Site, operand_choices  # noqa: E402
@@ -27,7 +28,6 @@ from proxyuse.models.remaining_trees import CannotWriteBack, remaining_trees  # 
 from proxyuse.models.translation import DOUBLE, SINGLE  # noqa: E402
 from proxyuse.models.xgboost import write_back as xgboost_model  # noqa: E402
 from proxyuse.program import Frame, Program  # noqa: E402
-from proxyuse.settings import Threshold  # noqa: E402
 from tests.faithful import with_categories  # noqa: E402
 
 ROWS = 300

@@ -25,7 +25,9 @@ from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import Compare, Const, Member, Term, Var, variables
 from proxyuse.lang.positions import Site
 from proxyuse.measure.interventions import Interventions
+from proxyuse.repairing.effort import SearchBudget
 from tests.brute import Tree, key, mass_of, without_idle_marks
+from tests.constant_repairs import by_constants
 from tests.forest_cases import forest_case
 from tests.measure.agreement import defined, measured
 from tests.strategies import Case, cases
@@ -35,7 +37,7 @@ deltas = st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 4)])
 
 
 def repaired(case: Case, epsilon: float, delta: Fraction, **options: Any) -> pu.Repair:
-    return pu.repair(
+    return by_constants(
         case.program,
         case.data,
         protected=case.protected,
@@ -44,6 +46,8 @@ def repaired(case: Case, epsilon: float, delta: Fraction, **options: Any) -> pu.
         weights=case.weights,
         missing_protected="category",
         utility="agreement",
+        unconfirmed=True,
+        effort=SearchBudget(),
         **options,
     )
 
@@ -85,13 +89,15 @@ def repaired_forest(seed: int, epsilon: float, delta: float) -> pu.Repair:
     case = forest_case(seed)
     population = case.population
     data = {name: column.decode() for name, column in population.columns.items()}
-    return pu.repair(
+    return by_constants(
         case.program,
         data,
         protected={z.name: z.column.decode() for z in population.protected},
         epsilon=epsilon,
         delta=delta,
         weights=population.weights,
+        unconfirmed=True,
+        effort=SearchBudget(),
     )
 
 
@@ -172,9 +178,9 @@ def no_bare_variable(witness: pu.Witness) -> pu.Judgment | None:
 
 def test_adult_without_bare_variables():
     model, X, y, marital = adult()
-    repair = pu.repair(
+    repair = by_constants(
         model, X, y, protected={"marital": marital}, epsilon=0.06, delta=0.08,
-        oracle=no_bare_variable,
+        oracle=no_bare_variable, collections=False, unconfirmed=True, effort=SearchBudget(),
     )  # fmt: skip
     (violation,) = repair.before.violations(no_bare_variable)
     assert violation.witness.association == pytest.approx(0.0989491109888, abs=1e-12)
@@ -189,7 +195,10 @@ def test_adult_without_bare_variables():
 
 def test_adult_with_bare_variables():
     model, X, y, marital = adult()
-    repair = pu.repair(model, X, y, protected={"marital": marital}, epsilon=0.06, delta=0.08)
+    repair = by_constants(
+        model, X, y, protected={"marital": marital}, epsilon=0.06, delta=0.08,
+        unconfirmed=True, effort=SearchBudget(),
+    )  # fmt: skip
     assert "age" in {witness.term for witness in repair.before.witnesses}
     assert repair.used.after >= 0.82
     assert repair.after.violations() == []
@@ -220,11 +229,26 @@ def test_a_certificate_is_about_the_repaired_model():
     )
     for last in (LogisticRegression(), GradientBoostingClassifier(n_estimators=4, random_state=0)):
         model = Pipeline([("encode", encode), ("model", last)]).fit(people[columns], y)
-        repair = pu.repair(model, people, y, protected="married", epsilon=0.1, delta=0.05)
+        repair = by_constants(model, people, y, protected="married", epsilon=0.1, delta=0.05)
         assert repair.steps
         assert repair.deployed.native
         verified = pu.verify(repair.certificate, repair.model, people, original=model)
         assert verified.ok, str(verified)
+
+
+@pytest.mark.parametrize("loss", [pu.Moved(100), pu.Moved(0.2, relative=True), pu.SquaredChange()])
+def test_a_price_is_repaired_by_its_own_measure(loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    member = rng.integers(0, 2, 400)
+    data = {"member": member, "power": rng.integers(40, 200, 400), "z": member}
+    program = pu.Program.parse(
+        "ite(power <= 90, ite(member == 1, 300, 310), ite(member == 1, 400, 650)) + power"
+    )
+    options: Any = {"protected": "z", "epsilon": 0.3, "delta": 0.05, "influence": loss}
+    repair = by_constants(program, data, unconfirmed=True, **options)
+    assert repair.before.witnesses
+    assert not repair.after.witnesses
+    assert not pu.audit(repair.program, data, **options).witnesses
 
 
 def test_a_repair_that_makes_all_outputs_equal_is_measured_by_decisions() -> None:
@@ -233,5 +257,7 @@ def test_a_repair_that_makes_all_outputs_equal_is_measured_by_decisions() -> Non
     data = {"x": x, "y": x, "v": np.arange(80) % 5, "z": x}
     program = pu.Program.parse("ite(x <= 0, 1.5, 2.5) * ite(y <= 5, 1, 2) + ite(v <= 9, 0, 1)")
     loss = pu.SquaredChange()
-    repair = pu.repair(program, data, protected="z", epsilon=0.3, delta=0.05, influence=loss)
+    repair = by_constants(
+        program, data, protected="z", epsilon=0.3, delta=0.05, influence=loss, unconfirmed=True
+    )
     assert not repair.after.witnesses

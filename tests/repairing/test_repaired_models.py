@@ -26,11 +26,13 @@ from proxyuse.lang.positions import Site
 from proxyuse.models.checks import model_rows, predictions
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.models.write_back import write_back
+from proxyuse.repairing.effort import SearchBudget
+from tests.constant_repairs import by_constants
 from tests.repaired_cases import CASES, DUMMIES, PROTECTED, fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
 
-QUICK = pu.SearchBudget(
+QUICK = SearchBudget(
     orders=1, programs=1, branches=1, undo=1, constants=4, expressions=8, checks=16, costly=4
 )
 EPSILON, DELTA = 0.15, 0.05
@@ -44,7 +46,7 @@ NAMES = [
 @cache
 def repaired(name):
     case = {**CASES, **DUMMIES}[name]
-    return pu.repair(
+    return by_constants(
         fitted(name),
         case.X,
         case.y,
@@ -52,7 +54,8 @@ def repaired(name):
         epsilon=EPSILON,
         delta=DELTA,
         utility=case.utility,
-        search=QUICK,
+        effort=QUICK,
+        unconfirmed=True,
     )
 
 

@@ -20,6 +20,7 @@ from proxyuse.report.document import document
 from proxyuse.report.render import text as rendered
 from proxyuse.report.saved import decoded
 from tests.documents import plain, schema
+from tests.report import hidden_tables
 
 CHANGES = ("new", "around", "gone", "stronger", "weaker", "same")
 
@@ -187,8 +188,8 @@ def test_not_settled_is_neither_clean_nor_new():
     old, new = audited("ite(noise <= 0, 0, 1)"), audited("ite(noise <= 0, 0, 1)", variables=False)
     found = compare(old, new)
     assert diff_exit_code(found) == 3
-    assert found["result"] == "not settled"
-    assert "the search is incomplete" in diff_text(found)
+    assert found["result"] == "cannot be decided"
+    assert "The search is incomplete" in diff_text(found)
 
 
 def test_a_cut_text_is_no_exact_match():
@@ -262,3 +263,16 @@ def test_thousands_of_witnesses_are_matched_quickly():
     assert time.process_time() - start < 5
     assert not found["new"]
     assert not found["gone"]
+
+
+def test_a_comparison_prints_ranges_as_ranges():
+    tables = np.array([[3, 197], [180, 20]]), np.array([[3, 197], [150, 50]])
+    old, new = (document(hidden_tables.audited(counts)[0]) for counts in tables)
+    result = diff.compare(old, new)
+    (pair, *_) = result.weaker
+    for side, known in ((pair.old, old), (pair.new, new)):
+        assert side is not None
+        assert side.association_range is not None
+        assert side.association_range == known.by_key()["z", side.id].association_range
+    printed = [f"~{round(known.witnesses[0].association, 3):g}" for known in (old, new)]
+    assert f"association {printed[0]} -> {printed[1]}, influence " in rendered.diff_text(result)

@@ -18,10 +18,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
 from proxyuse.errors import DataError, FileError
+from proxyuse.measure.association.ceilings import ceiling
 from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
 )
-from proxyuse.report.document import ceiling, document
+from proxyuse.report.document import document
 from proxyuse.report.saved import as_text, read_document
 from tests.documents import plain, schema
 
@@ -60,7 +61,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "tree": {"kind": "tree"},
     "forest": {"kind": "forest", "epsilon": 0.05, "delta": 0.01},
     "linear": {"kind": "linear"},
-    "nothing": {"kind": "tree", "epsilon": 0.9},
+    "nothing": {"kind": "tree", "epsilon": 1},
     "needed only": {"kind": "tree", "epsilon": 0.9, "budget": pu.Budget(positions=0)},
     "unsettled": {"kind": "tree", "epsilon": 0.9, "variables": False},
     "squared": {"kind": "tree", "influence": pu.SquaredChange(), "epsilon": 0.05},
@@ -96,7 +97,7 @@ def test_half_a_character_can_be_written(tmp_path):
 
 
 def test_witnesses_are_those_of_the_audit(audit):
-    result = document(audit)
+    result = document(audit, min_cell=1)
     assert [(w.protected, w.id, w.term) for w in result.witnesses] == [
         (w.protected, w.id, w.term) for w in audit.witnesses
     ]
@@ -124,15 +125,16 @@ def test_a_group_names_its_innermost_and_its_strongest():
 
 
 @pytest.mark.parametrize(
-    ("options", "result"),
+    ("options", "verdict"),
     [
-        ("tree", "proxy use"),
-        ("nothing", "none found"),
-        ("unsettled", "not settled"),
+        ("tree", "confirmed"),
+        ("nothing", "not found"),
+        ("unsettled", "cannot be decided"),
     ],
 )
-def test_the_result_in_a_word(options, result):
-    assert document(example(**EXAMPLES[options])).result == result
+def test_the_verdict_in_a_word(options, verdict):
+    audit = example(**EXAMPLES[options])
+    assert document(audit).verdict == audit.verdict == verdict
 
 
 def test_what_is_not_settled_is_listed_once():
@@ -143,14 +145,23 @@ def test_what_is_not_settled_is_listed_once():
 
 
 def test_where_nothing_is_found_the_nearest_are_told():
-    result = document(example(**EXAMPLES["nothing"]))
+    result = document(example(**EXAMPLES["nothing"]), min_cell=1)
     near = [n for n in result.nearest if n.protected == "z"]
     assert len(near) == 5
     assert len({n.term for n in near}) == 5
     strongest = max(d.associations["z"] for d in example(**EXAMPLES["nothing"]).decompositions)
     assert near[0].association == pytest.approx(strongest, abs=1e-4)
-    assert near[0].association_short_by == pytest.approx(0.9 - strongest, abs=1e-4)
+    assert near[0].association_short_by == pytest.approx(1 - strongest, abs=1e-4)
     assert near[0].influence_short_by == 0
+
+
+def test_of_computations_that_read_the_same_one_is_nearest():
+    rng = np.random.default_rng(0)
+    data = {"x": rng.integers(0, 9, 200), "y": rng.integers(0, 9, 200), "z": [0, 1] * 100}
+    program = pu.Program.parse("ite(fill(x, 3.5) <= 4, ite(y <= 4, 0, 1), 1)")
+    readings = [near.reading for near in document(pu.audit(program, data, "z")).nearest]
+    assert "x" in readings
+    assert len(readings) == len(set(readings)) == 5
 
 
 def test_attributes_with_witnesses_have_no_nearest():
@@ -161,7 +172,7 @@ def test_attributes_with_witnesses_have_no_nearest():
 
 def test_each_variable_and_the_output_are_there_to_compare_with():
     audit = example()
-    found = document(audit).references
+    found = document(audit, min_cell=1).references
     names = [(r.protected, r.kind, r.name) for r in found]
     one = [("variable", name) for name in audit.program.variables] + [("output", None)]
     assert names == [(z, *rest) for z in ("z", "other") for rest in one]
@@ -197,9 +208,10 @@ def test_a_long_computation_is_cut():
 
 
 def test_a_constant_program_has_a_document():
-    result = document(pu.audit(pu.Program.parse("1"), {"x": [1, 2], "z": [0, 1]}, "z"))
+    data = {"x": [1, 2], "z": [0, 1]}
+    result = document(pu.audit(pu.Program.parse("1"), data, "z", validity=None))
     jsonschema.validate(plain(result), schema("audit"))
-    assert result.result == "none found"
+    assert result.verdict is pu.Verdict.NOT_FOUND
 
 
 # Nothing of anyone
@@ -259,7 +271,7 @@ def test_a_function_of_the_attribute_reaches_it(masses, cut):
 
 def broken(path, value):
     """A document with one part replaced, or taken out."""
-    found = plain(document(example()))
+    found = plain(document(example(), thresholds=True))
     inner = found
     for step in path[:-1]:
         inner = inner[step]
@@ -280,8 +292,11 @@ def broken(path, value):
         (["witnesses", 0, "association"], "high", r"witnesses\[0\].association: expected float"),
         (["witnesses", 0, "association"], 7, "expected float <= 1.0"),
         (["witnesses", 0, "table", "cells"], [[1]], "lines of different lengths"),
+        (["outcomes", "attributes", 0, "groups", 0, "figures"], [], "do not match their labels"),
+        (["threshold_table", 0, "confirmed"], [[1]], "thresholds has lines of different lengths"),
+        (["threshold_table", 0, "deltas"], [], "a table of thresholds is empty"),
         (["groups", 0, "representative"], "0", "not among the witnesses"),
-        (["result"], "fine", "result: invalid enum value 'fine'"),
+        (["verdict"], "fine", "verdict: invalid enum value 'fine'"),
         (["rows"], True, "rows"),
         (["thresholds"], [], "thresholds"),
         (["protected", 0, "values", 0, "rows"], -1, "expected int >= 0"),
@@ -301,8 +316,17 @@ def test_what_is_not_a_document_is_refused(tmp_path, path, value, message):
 def test_what_is_not_json_is_refused(tmp_path, content):
     file = tmp_path / "audit.json"
     file.write_bytes(content)
-    with pytest.raises(FileError, match=r"audit\.json: not the result of an audit"):
+    with pytest.raises(FileError, match=r"not the result of an audit|json_depth"):
         read_document(file)
+
+
+def test_half_a_character_in_the_place_of_a_word_is_refused(tmp_path):
+    file = tmp_path / "audit.json"
+    content = json.loads(as_text(document(example())))
+    for changed in ({**content, "\ud800": 1}, {**content, "verdict": "\ud800"}):
+        file.write_text(json.dumps(changed))
+        with pytest.raises(FileError, match="not the result of an audit"):
+            read_document(file)
 
 
 def test_a_missing_file_is_said_to_be(tmp_path):
@@ -315,7 +339,7 @@ def test_a_missing_file_is_said_to_be(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"result": "none found"}, "does not match the witnesses"),
+        ({"verdict": "not found"}, "does not match the witnesses"),
         ({"witnesses": [], "groups": []}, "does not match the witnesses"),
         ({"protected": []}, "protected: expected array of length >= 1"),
         ({"about": {"notes": "text"}}, "about.notes"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from hypothesis import given
@@ -19,15 +21,23 @@ GUARDS = [f"ite(a <= {cut} and b == 1, {cut}, b)" for cut in range(1, 9)]
 REPEATED = pu.Program.parse(f"ite({' + '.join(GUARDS)} > 4, 1, 0)")
 
 
-def audited(**options: object) -> pu.Audit:
+def audited(**options: Any) -> pu.Audit:
     small = pu.Budget(subsets=0, search=0, grow=0)
-    return pu.audit(REPEATED, PEOPLE, "z", 0.05, 0.01, budget=small, **options)  # type: ignore[arg-type]
+    options = {"validity": None} | options
+    return pu.audit(REPEATED, PEOPLE, "z", 0.05, 0.01, budget=small, **options)
 
 
 @given(cases(), st.booleans())
 def test_each_row_is_a_decomposition_and_a_protected_attribute(case: Case, full_terms: bool):
     audit = pu.audit(
-        case.program, case.data, case.protected, 0.1, 0.05, weights=case.weights, all_sets=True
+        case.program,
+        case.data,
+        case.protected,
+        0.1,
+        0.05,
+        weights=case.weights,
+        all_sets=True,
+        validity=None,
     )
     frame = audit.to_frame(full_terms)
     witnesses = {w.key for w in audit.witnesses}

@@ -14,7 +14,7 @@ from proxyuse.report.saved import as_text, read_document
 from proxyuse.report.standing import exit_code
 from tests.documents import plain
 
-DATA = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+DATA = {"vitamins": [1, 1, 0, 0] * 50, "pregnant": [1, 1, 0, 0] * 50}
 FOUND = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), DATA, "pregnant")
 
 
@@ -29,31 +29,39 @@ def variables_allowed(witness):
 
 
 @pytest.mark.parametrize(
-    ("oracle", "violations", "result", "code", "headline"),
+    ("oracle", "violations", "verdict", "code", "headline"),
     [
-        (None, 3, "proxy use", 1, "The model uses a proxy for pregnant."),
+        (
+            None,
+            3,
+            "confirmed",
+            1,
+            "The model uses a proxy for pregnant (3 confirmed witnesses).",
+        ),
         (
             variables_allowed,
             2,
-            "proxy use",
+            "confirmed",
             1,
-            "The model uses a proxy for pregnant; 1 of 3 witnesses was judged appropriate.",
+            "The model uses a proxy for pregnant (2 confirmed witnesses).\n"
+            "1 of 3 witnesses was judged appropriate.",
         ),
         (
             all_allowed,
             0,
-            "judged appropriate",
+            "not found",
             0,
-            "The model uses a proxy for pregnant, and all of it was judged appropriate.",
+            "All 3 witnesses of proxy use of pregnant were judged appropriate.",
         ),
     ],
     ids=["nobody", "some", "all"],
 )
-def test_only_violations_fail(oracle, violations, result, code, headline, tmp_path):
+def test_only_violations_fail(oracle, violations, verdict, code, headline, tmp_path):
     found = document(FOUND, oracle=oracle)
-    assert (found.violations, found.result) == (violations, result)
+    assert (found.violations, found.verdict) == (violations, verdict)
+    assert FOUND.verdict_with(oracle) == verdict
     assert exit_code(found) == code
-    assert audit_text(found).splitlines()[0] == headline
+    assert audit_text(found).startswith(f"{headline}\n")
     assert len(FOUND.violations(oracle)) == violations
     path = tmp_path / "a.json"
     path.write_text(as_text(found))
@@ -72,7 +80,7 @@ def test_reason_and_rule_are_told():
 
 @pytest.mark.parametrize(
     "change",
-    [{"violations": 0}, {"result": "judged appropriate"}, {"result": "none found"}],
+    [{"violations": 0}, {"verdict": "possible"}, {"verdict": "not found"}],
     ids=str,
 )
 def test_a_file_that_contradicts_its_witnesses_is_refused(change, tmp_path):

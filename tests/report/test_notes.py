@@ -53,4 +53,4 @@ def test_every_kind_of_unsettled_item_has_a_sentence(what, number):
     assert sentence.endswith(".")
     if what not in ("influences", "variables"):
         assert "(at 0, 1.0, ...)" in sentence
-        assert {1: "1 ", 2: "2 ", 10**30: "about 1e+30 "}[number] in sentence
+        assert {1: "1 ", 2: "2 ", 10**30: "More than a trillion "}[number] in sentence

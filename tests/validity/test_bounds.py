@@ -34,9 +34,9 @@ from proxyuse.validity.association_bounds import (
     resampled_bounds,
     unseen,
 )
-from proxyuse.validity.confirmation import share_of_level
 from proxyuse.validity.influence_bounds import influence_bounds
-from proxyuse.validity.remarks import NoBounds
+from proxyuse.validity.levels import SHARE_OF_SUMS, share_of_level
+from proxyuse.validity.remarks import NoBounds, SquaredChangeBounds
 from proxyuse.validity.sample import Observed, Sample, spread
 from tests.measure.agreement import measured
 
@@ -83,7 +83,8 @@ def test_the_gradient_matches_the_measure(table):
         moved[cell] += step
         if nmi(table) < 1:
             slope = (nmi(moved) - nmi(mixed)) / step
-            assert slope == pytest.approx(information.gradient[cell], abs=0.02, rel=0.02)
+            gradient = information.gradient(information.entropy)
+            assert slope == pytest.approx(gradient[cell], abs=0.02, rel=0.02)
 
 
 def test_the_standard_error_matches_the_bootstrap():
@@ -91,7 +92,8 @@ def test_the_standard_error_matches_the_bootstrap():
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(3000, shares.ravel(), size=4000).reshape(-1, 3, 2).astype(float)
     table = drawn[0]
-    gradient = _information(table).gradient
+    information = _information(table)
+    gradient = information.gradient(information.entropy)
     standard_error = np.sqrt((table * gradient**2).sum()) / table.sum()
     assert standard_error == pytest.approx(nmi.many(drawn).std(), rel=0.05)
 
@@ -214,7 +216,9 @@ def test_counts_are_repeated_rows():
     program = pu.Program.parse(PROGRAM)
     method = pu.Confirmation(weights="counts")
     counted = pu.audit(program, frame, "z", 0.02, 0.01, weights=weights, validity=method)
-    plain = pu.audit(program, repeated, "z", 0.02, 0.01, validity="confirm")
+    plain = pu.audit(
+        program, repeated, "z", 0.02, 0.01, clusters=np.arange(len(repeated)), validity="confirm"
+    )
     assert len(plain.witnesses) > 3
     for key, values in intervals(plain).items():
         assert intervals(counted)[key] == pytest.approx(values, abs=1e-9)
@@ -349,15 +353,61 @@ def test_a_proxy_is_confirmed_and_the_qualitative_definition_never_is():
     assert not any(of(w).confirmed for w in perfect.witnesses)
 
 
-def test_squared_change_has_no_bounds():
-    data = {"x": [1.0, 2.0, 3.0, 4.0] * 20, "z": [0, 0, 1, 1] * 20}
-    audit = pu.audit(
-        pu.Program.parse("2 * x"), data, "z", influence=pu.SquaredChange(), validity="confirm"
-    )
-    assert audit.witnesses
-    assert all(of(w).influence_interval is None for w in audit.witnesses)
-    assert all(of(w).verdict is pu.Verdict.POSSIBLE for w in audit.witnesses)
-    assert NoBounds("squared change") in of(audit).remarks
+PRICES = {
+    "x": [1.0, 2.0, 3.0, 4.0] * 250,
+    "y": np.linspace(0, 1, 1000).tolist(),
+    "z": [0, 0, 1, 1] * 250,
+}
+
+
+def confirmed_prices(rows: int, **options: Any) -> pu.Audit:
+    data = {name: values[:rows] for name, values in PRICES.items()}
+    return pu.audit(pu.Program.parse("2 * x + y"), data, "z", validity="confirm", **options)
+
+
+def test_squared_change_is_confirmed_with_enough_rows():
+    audit = confirmed_prices(1000, influence=pu.SquaredChange())
+    witness = next(w for w in audit.witnesses if w.term == "x")
+    assert of(witness).confirmed
+    low, high = of(witness).influence_interval
+    assert 0.05 < low < witness.influence < high
+    assert SquaredChangeBounds() in of(audit).remarks
+
+
+def test_squared_change_cannot_be_decided_with_few_rows():
+    audit = confirmed_prices(80, influence=pu.SquaredChange())
+    witness = next(w for w in audit.witnesses if w.term == "x")
+    assert of(witness).influence_interval is None
+    assert of(witness).verdict is pu.Verdict.UNDECIDED
+
+
+def test_moves_have_the_bounds_of_changes():
+    changes, moves = confirmed_prices(400), confirmed_prices(400, influence=pu.Moved(0))
+    assert [of(w) for w in moves.witnesses] == [of(w) for w in changes.witnesses]
+    far = confirmed_prices(400, influence=pu.Moved(3))
+    witness = next(w for w in far.witnesses if w.term == "x")
+    low, high = of(witness).influence_interval
+    assert low < witness.influence == 6 / 16 < high
+    assert of(witness).confirmed
+
+
+class AbsoluteChange:
+    """A measure without confidence bounds."""
+
+    name, bounded = "absolute change", False
+
+    def loss(self, actual: Any, changed: Any) -> Any:
+        return np.abs(changed - actual)
+
+    def scale(self, actual: Any, weights: Any) -> float:
+        return 1.0
+
+
+def test_a_custom_influence_cannot_be_decided():
+    audit = confirmed_prices(400, influence=AbsoluteChange())
+    witness = next(w for w in audit.witnesses if w.term == "x")
+    assert of(witness).verdict is pu.Verdict.UNDECIDED
+    assert NoBounds("absolute change") in of(audit).remarks
 
 
 def test_sampled_influence_has_wider_bounds():
@@ -423,7 +473,8 @@ def test_a_set_of_positions_that_was_searched_for_has_a_smaller_share_of_the_lev
     for w in audit.witnesses:
         if w.term == "v":
             low, high = of(w).influence_interval
-            level = 0.05 / of(audit).tested[0] * share_of_level(w.occurrences, 8)
+            level = 0.05 * (1 - SHARE_OF_SUMS) / of(audit).tested[0]
+            level *= share_of_level(w.occurrences, 8)
             rows = Observed(True, np.ones(400), np.ones(400))
             widest = influence_bounds(w.influence, None, rows, level)
             assert widest[0] <= low <= w.influence <= high <= widest[1]

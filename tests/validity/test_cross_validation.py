@@ -11,14 +11,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
-from proxyuse.auditing import Audit
+from proxyuse.completed_audit import Audit
 from proxyuse.data.population import Population
 from proxyuse.measure.association.measures.cramers_v import CramersV
+from proxyuse.methods import CrossValidation
 from proxyuse.notes import RowCount
 from proxyuse.program import Program
 from proxyuse.report.document import document
 from proxyuse.report.findings.remarks import remark_sentence
-from proxyuse.settings import CrossValidation
 from proxyuse.validity.cross_validation import strata_of, validation_rows
 from proxyuse.validity.remarks import OtherWitnesses, SmallPart, SplitProcedure, ValueLacking
 from proxyuse.verdict import Verdict
@@ -215,7 +215,7 @@ def test_witnesses_of_parts_alone_are_reported_and_not_confirmed() -> None:
     data = {"x": rng.integers(0, 100, 800), "z": rng.integers(0, 2, 800)}  # halves show more
     audit = pu.audit(
         Program.parse("ite(x <= 49, x, 0 - x)"), data, "z", 0.02, 0.01,
-        validity=CrossValidation(splits=4),
+        max_support=256, validity=CrossValidation(splits=4),
     )  # fmt: skip
     assert not audit.witnesses
     assert audit.validity is not None

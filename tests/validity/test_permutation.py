@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,8 +18,10 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 )
 from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.association.row_sets import row_codes
+from proxyuse.measure.reference import Reference
+from proxyuse.methods import CORRECTIONS, Permutation
 from proxyuse.report.findings.remarks import remark_sentence
-from proxyuse.settings import CORRECTIONS, Budget, Permutation
+from proxyuse.settings import Budget
 from proxyuse.validity.permutations.shuffles import Shuffles
 from proxyuse.validity.permutations.test import permutations_needed, permute
 from proxyuse.validity.remarks import WeightsKept
@@ -119,7 +123,8 @@ def test_too_few_permutations_leave_every_witness_undecided(correction):
     by_term, remarks = verdicts(enough // 3, exact=True)
     assert by_term["a <= 3"] is Verdict.CONFIRMED  # two values
     assert by_term["a"] is Verdict.UNDECIDED  # ten
-    two = sum(z.shape == (2, 2) for (z,) in evidence.engine.joint.masses(computations))
+    tables = (evidence.engine.joint.parts(term)[0][1][0] for term in computations)
+    two = sum(z.shape == (2, 2) for z in tables)
     assert f"{two} p-values are exact." in remarks
     assert remarks[-1].endswith("Draw more, or use the Westfall-Young correction.")
 
@@ -176,7 +181,7 @@ def test_rows_keep_their_weights(correction):
     (permuted,), (observed,) = shuffles.drawn(range(199)), shuffles.unpermuted()
     seen = set()
     for witness in evidence.witnesses:
-        x = evidence.engine.sample.association_support(witness.expression)
+        (x,) = evidence.engine.sample.association_supports(witness.expression)
         observed_one, *values = (
             NMI(
                 np.bincount(
@@ -243,3 +248,55 @@ def test_the_remarks_describe_the_limits_of_the_tests():
         assert remark[0] == remark[0].upper()
         assert remark[-1] == "."
         assert "=" not in remark
+
+
+# Best cuts
+
+
+@pytest.mark.parametrize("program", ["x + w", "[x, w]"])
+@pytest.mark.parametrize("weights", [None, "sampling", "counts"])
+@pytest.mark.parametrize("correction", ["westfall-young", "holm"])
+def test_the_cut_is_chosen_again_in_every_permutation(program, weights, correction):
+    """Counted by the definition on permuted attributes."""
+    rng = np.random.default_rng(7)
+    x, w = rng.normal(size=(2, 120))
+    x[:9] = np.nan
+    data = {"x": x, "w": w, "z": rng.integers(0, 3, 120)}
+    chosen = {"sampling": rng.choice([0.5, 2.0], 120), "counts": rng.integers(1, 3, 120)}
+    options = Permutation(29, correction, weights=weights or "sampling")
+    evidence = evidence_of(program, data, ["z"], weights=chosen.get(weights))
+    answer = permute(evidence, options)
+    witness = next(w for w in evidence.witnesses if str(w.expression) == program)
+    assert witness.table.divided
+    p_value = answer.validities[witness.key].p_value
+    copies = chosen["counts"] if weights == "counts" else np.ones(120, dtype=int)
+    people = {name: np.repeat(column, copies) for name, column in data.items()}
+    masses = np.repeat(chosen["sampling"], copies) if weights == "sampling" else None
+    ((_, z),) = evidence.engine.sample.protected
+    z = replace(z, codes=np.repeat(z.codes, copies))
+    (permuted,) = Shuffles([z], 0).drawn(range(29))
+    reached = 0
+    for one in permuted:
+        shuffled = {"z": row_codes(one, len(z.codes))}
+        population = pu.Population.build(people, protected=shuffled, weights=masses)
+        again = Reference(pu.Program.parse(program), population, max_support=16)
+        found = again.associations(again.program.term)[0]
+        reached += found >= witness.association - 1e-12
+    if correction == "westfall-young" or weights == "sampling" or program == "[x, w]":
+        assert p_value == (1 + reached) / 30
+    else:  # from random tables instead of permuted rows
+        assert p_value == pytest.approx((1 + reached) / 30, abs=0.3)
+
+
+def test_noise_with_many_values_has_uniform_p_values():
+    p_values = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        data = {"x": rng.normal(size=150), "z": rng.integers(0, 2, 150)}
+        evidence = evidence_of("x", data, ["z"])
+        answer = permute(evidence, Permutation(199, "holm", seed=seed))
+        (validity,) = answer.validities.values()
+        assert validity.p_value is not None
+        p_values.append(validity.p_value)
+    assert 0.4 < np.mean(p_values) < 0.6
+    assert np.mean(np.array(p_values) <= 0.1) < 0.2

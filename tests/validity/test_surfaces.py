@@ -7,7 +7,6 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import numpy as np
@@ -45,7 +44,7 @@ WEAK = pu.Program.parse("ite(weak == 1, 'a', 'b')")
 EPSILON = 0.08
 METHODS = ("confirm", "permutation", "cross-validation")
 KNOWN = {
-    "confirm": {*COLUMNS[3:8]},
+    "confirm": {*COLUMNS[3:8]} - {"corrected_association"},  # it would reveal small counts
     "permutation": {"p_value", "adjusted_p_value"},
     "cross-validation": {"confirmations", "splits"},
 }
@@ -78,18 +77,19 @@ def test_the_example_has_witnesses_of_both_kinds(audit):
 def test_the_first_line_states_how_many_are_confirmed(audit, result):
     confirmed, all_ = result.validity.verdicts.confirmed, len(audit.witnesses)
     assert 0 < confirmed < all_
-    share = f"{confirmed} of {all_} witnesses"
+    share = f"({confirmed} confirmed witnesses, {all_ - confirmed} possible)"
     assert share in audit_text(result).splitlines()[0]
     assert share in str(audit).splitlines()[0]
     assert share in audit_markdown(result).splitlines()[0]
 
 
-def test_if_nothing_is_confirmed_the_answer_is_about_these_rows():
+def test_if_nothing_is_confirmed_no_sentence_says_that_the_model_uses_a_proxy():
     none = audited(WEAK, "confirm")
-    begin = "In these rows, the model uses a proxy for z"
-    assert str(none).startswith(begin)
-    assert audit_text(document(none)).startswith(f"{begin}; none of the")
-    assert audit_markdown(document(none)).startswith(f"**{begin}")
+    for printed in (str(none), audit_text(document(none)), audit_markdown(document(none))):
+        assert printed.strip("*").startswith("No proxy use of z was confirmed. 3 computations are")
+        assert "but may be below them in the population" in " ".join(printed.split())
+        assert "--fail-on possible" in printed
+        assert "The model uses" not in printed
     few = document(audited(WEAK, pu.Permutation(permutations=3)))
     assert "more related witnesses, none of them confirmed (2 could not be decided)." in audit_text(
         few
@@ -166,7 +166,7 @@ def test_tables_have_columns_for_the_verdict(audit, result):
     rows = list(csv.DictReader(io.StringIO(audit_csv(result))))
     strong = next(row for row in rows if row["kind"] == "witness" and row["term"] == "strong")
     assert strong["verdict"] == "confirmed"
-    assert all(strong[name] for name in COLUMNS)
+    assert {name for name in COLUMNS if not strong[name]} == {"corrected_association"}
     assert {row["verdict"] for row in rows if row["kind"] != "witness"} == {""}
     frame = audit.to_frame()
     assert tuple(frame.columns[-len(COLUMNS) :]) == COLUMNS
@@ -200,13 +200,15 @@ def test_new_witnesses_may_count_only_if_they_are_confirmed():
     before = document(pu.audit(pu.Program.parse("ite(x <= 2, 0, 1)"), PEOPLE, "z", EPSILON))
     after = document(audited(WEAK, validity="confirm"))
     changes = compare(before, after)
-    assert diff_exit_code(changes) == 1
-    assert diff_exit_code(changes, confirmed_only=True) == 0
+    assert (changes.result, diff_exit_code(changes)) == ("no new witnesses", 0)
+    assert diff_exit_code(compare(before, after, fail_on="possible")) == 1
     assert ", possible, id" in diff_text(changes)
+    assert diff_text(changes).startswith("No new proxy use of z was confirmed. 3 computations are")
     strong = compare(before, document(audited(validity="confirm")))
-    assert diff_exit_code(strong, confirmed_only=True) == 1
+    assert diff_exit_code(strong) == 1
+    assert diff_exit_code(compare(before, document(audited(WEAK)))) == 1
     with pytest.raises(pu.DataError, match="was not tested"):
-        diff_exit_code(compare(before, document(audited(WEAK))), confirmed_only=True)
+        compare(before, document(audited(WEAK)), fail_on="confirmed")
 
 
 # What fails
@@ -215,47 +217,43 @@ def test_new_witnesses_may_count_only_if_they_are_confirmed():
 @pytest.mark.parametrize(
     ("program", "code"), [(PROGRAM, 1), (WEAK, 0)], ids=["confirmed", "possible"]
 )
-def test_only_confirmed_violations_may_count(program, code):
-    audit = audited(program, "confirm")
-    assert exit_code(document(audit)) == 1
-    assert exit_code(document(audit, confirmed_only=True)) == code
-    with pytest.raises(pu.DataError, match="needs a method that confirms"):
-        document(audited(program), confirmed_only=True)
+def test_only_confirmed_violations_fail_unless_possible_ones_should(program, code):
+    assert exit_code(document(audited(program, "confirm"))) == code
+    assert exit_code(document(audited(program, "confirm", fail_on="possible"))) == 1
+    assert exit_code(document(audited(program))) == 1  # nothing can be confirmed
+    with pytest.raises(pu.DataError, match='fail_on="confirmed" needs validity'):
+        audited(program, fail_on="confirmed")
 
 
-def test_a_user_test_can_fail_only_for_confirmed_witnesses():
+def test_a_user_test_fails_for_confirmed_witnesses():
     arguments = (PEOPLE, "z", EPSILON)
-    only: dict[str, Any] = {"validity": "confirm", "confirmed_only": True}
-    assert pu.assert_no_proxy_use(WEAK, *arguments, **only).witnesses
+    assert pu.assert_no_proxy_use(WEAK, *arguments).witnesses
     with pytest.raises(AssertionError, match="Possible: "):
-        pu.assert_no_proxy_use(WEAK, *arguments, validity="confirm")
+        pu.assert_no_proxy_use(WEAK, *arguments, fail_on="possible")
     with pytest.raises(AssertionError, match="Confirmed: "):
-        pu.assert_no_proxy_use(PROGRAM, *arguments, **only)
-    with pytest.raises(pu.DataError, match="confirmed_only=True needs a method that confirms"):
-        pu.assert_no_proxy_use(WEAK, *arguments, confirmed_only=True)
+        pu.assert_no_proxy_use(PROGRAM, *arguments)
 
 
-def test_undecided_witnesses_are_not_settled(tmp_path):
+def test_undecided_witnesses_fail(tmp_path):
     few = pu.Permutation(permutations=3)
     audit = audited(WEAK, few)
     assert {w.validity.verdict for w in audit.witnesses} == {pu.Verdict.UNDECIDED}
-    assert exit_code(document(audit, confirmed_only=True)) == 3
-    assert "Cannot be decided with 3 permutations" in " ".join(audit_text(document(audit)).split())
+    assert audit.verdict is pu.Verdict.UNDECIDED
+    assert exit_code(document(audit)) == 3
+    assert "Cannot be decided: with 3 permutations" in " ".join(audit_text(document(audit)).split())
     arguments = (WEAK, PEOPLE, "z", EPSILON)
-    with pytest.raises(AssertionError, match="Use more permutations"):
-        pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True)
-    loose: dict[str, Any] = {"validity": few, "confirmed_only": True, "allow_unsettled": True}
-    assert pu.assert_no_proxy_use(*arguments, **loose).witnesses
+    with pytest.raises(AssertionError, match="Draw more permutations"):
+        pu.assert_no_proxy_use(*arguments, validity=few)
     known = tmp_path / "known.json"
     known.write_text(as_text(document(audit)))
-    pu.assert_no_proxy_use(*arguments, validity=few, confirmed_only=True, known=known)
+    pu.assert_no_proxy_use(*arguments, validity=few, known=known)
 
 
 def test_a_witness_judged_appropriate_is_not_a_confirmed_violation():
     def oracle(witness):
         return pu.Judgment(True, "sold to all") if "strong" in witness.term else None
 
-    saved = document(audited(validity="confirm"), oracle=oracle, confirmed_only=True)
+    saved = document(audited(validity="confirm"), oracle=oracle)
     assert saved.validity is not None
     assert saved.validity.verdicts.confirmed > saved.validity.violations.confirmed == 0
     assert exit_code(saved) == 0
@@ -288,18 +286,50 @@ def test_the_command_line_prints_the_verdict_and_shows_it_again(folder, capsys):
     first = json.loads(Path("a.json").read_text())["witnesses"][0]["id"]
     one, _ = run("show", "a.json", "--witness", first, code=1, capsys=capsys)
     assert "Confirmed: " in one
-    run("diff", "a.json", "a.json", "--confirmed-only", code=0, capsys=capsys)
+    run("diff", "a.json", "a.json", "--fail-on", "possible", code=0, capsys=capsys)
 
 
 def test_only_confirmed_witnesses_fail_a_build(folder, capsys):
-    only = ("--validity", "confirm", "--confirmed-only")
-    run("audit", "--model", "model.txt", *ABOUT, *only, code=1, capsys=capsys)
+    run("audit", "--model", "model.txt", *ABOUT, code=1, capsys=capsys)
     weak = ("audit", "--model", "weak.txt", *ABOUT)
-    run(*weak, code=1, capsys=capsys)
-    run(*weak, "--validity", "confirm", code=1, capsys=capsys)
-    out, _ = run(*weak, *only, "--output", "a.json", code=0, capsys=capsys)
-    assert "Only confirmed violations count for the exit code" in out
-    run("show", "a.json", code=0, capsys=capsys)
+    run(*weak, code=0, capsys=capsys)
+    run(*weak, "--validity", "none", code=1, capsys=capsys)
+    out, _ = run(*weak, "--fail-on", "possible", "--output", "a.json", code=1, capsys=capsys)
+    assert "Possible violations count, as requested" in out
+    run("show", "a.json", code=1, capsys=capsys)
+
+
+def test_a_space_that_was_not_exhausted_is_incomplete_only_if_that_is_strict(folder, capsys):
+    names = [f"x{i}" for i in range(16)]
+    numbers = np.random.default_rng(0).normal(size=(240, 16)).round(2)
+    pd.DataFrame(numbers, columns=names).assign(z=[0, 1] * 120).to_csv("wide.csv", index=False)
+    Path("sum.txt").write_text(f"ite({' + '.join(names)} > 0, 1, 0)")
+    words = ("audit", "--model", "sum.txt", "--data", "wide.csv", "--protected", "z",
+             "--epsilon", 0.4, "--quiet")  # fmt: skip
+    run(*words, code=0, capsys=capsys)
+    out, _ = run(*words, "--strict", code=3, capsys=capsys)
+    assert "searched but not exhausted, which strict mode requires" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("protected", ["constant", "missing"])
+def test_an_attribute_that_says_nothing_cannot_be_decided(folder, protected, capsys):
+    data = PEOPLE.assign(constant=1, missing=np.nan)
+    data.to_csv("people.csv", index=False)
+    words = ("audit", "--model", "weak.txt", "--data", "people.csv", "--quiet",
+             "--missing-protected", "category")  # fmt: skip
+    out, _ = run(*words, "--protected", protected, code=3, capsys=capsys)
+    assert out.startswith(f"Proxy use of {protected} cannot be decided. {protected} has only one")
+    audit = pu.audit(WEAK, data, protected, missing_protected="category")
+    assert audit.verdict is pu.Verdict.UNDECIDED
+    assert str(audit) in out
+
+
+def test_a_column_without_values_cannot_be_decided(folder, capsys):
+    data = PEOPLE.assign(weak=np.nan)
+    data.to_csv("people.csv", index=False)
+    out, _ = run("audit", "--model", "weak.txt", *ABOUT, code=3, capsys=capsys)
+    assert out.startswith("Proxy use of z cannot be decided. `weak` has no value in these 300 rows")
+    assert pu.audit(WEAK, data, "z").verdict is pu.Verdict.UNDECIDED
 
 
 def test_options_reach_the_methods(folder, capsys):
@@ -326,19 +356,26 @@ def test_options_reach_the_methods(folder, capsys):
     ("words", "message"),
     [
         (
-            ("--alpha", "0.1"),
+            ("--validity", "none", "--alpha", "0.1"),
             "--alpha is an option of --validity confirm or --validity per",
         ),
         (
             ("--validity", "confirm", "--splits", "3"),
             "--splits is an option of --validity cross-validation; add that, or remove --splits",
         ),
-        (("--seed", "3"), "--seed is an option of --validity confirm, --validity permutation or"),
+        (
+            ("--validity", "none", "--seed", "3"),
+            "--seed is an option of --validity confirm, --validity permutation or",
+        ),
         (
             ("--validity", "cross-validation", "--exact-p-values"),
             "--exact-p-values is an option of",
         ),
-        (("--confirmed-only",), "--confirmed-only is an option of --validity confirm, --validity"),
+        (
+            ("--validity", "none", "--fail-on", "confirmed"),
+            "--fail-on confirmed needs a test that confirms witnesses",
+        ),
+        (("--validity", "none", "--validity", "confirm"), "'none' turns testing off"),
         (
             ("--validity", "confirm", "--alpha", "2"),
             "--alpha: expected a number above 0 and below 1, got 2",
@@ -346,7 +383,7 @@ def test_options_reach_the_methods(folder, capsys):
         (("--validity", "confirm", "--validity", "confirm"), "'confirm' occurs twice"),
         (
             ("--validity", "guess"),
-            "or 'cross-validation', or a list of different names, got 'guess'",
+            "'cross-validation' or 'none', or a list of different names, got 'guess'",
         ),
         (
             ("--validity", "cross-validation", "--at-least", "11"),
@@ -365,7 +402,6 @@ def test_the_command_line_overrides_the_project_file(folder, capsys):
     Path("proxyuse.toml").write_text(
         "model = 'weak.txt'\ndata = 'people.csv'\nprotected = 'z'\n"
         f"epsilon = {EPSILON}\n[validity]\nmethods = 'cross-validation'\nsplits = 3\n"
-        "confirmed_only = true\n"
     )
     out, _ = run("audit", "--json", "--quiet", code=0, capsys=capsys)
     (method,) = json.loads(out)["validity"]["methods"]
@@ -374,6 +410,8 @@ def test_the_command_line_overrides_the_project_file(folder, capsys):
     assert json.loads(out)["validity"]["methods"][0]["options"]["splits"] == 4
     out, _ = run("audit", "--json", "--quiet", "--validity", "confirm", code=0, capsys=capsys)
     assert [method["name"] for method in json.loads(out)["validity"]["methods"]] == ["confirm"]
+    out, _ = run("audit", "--json", "--quiet", "--fail-on", "possible", code=1, capsys=capsys)
+    assert json.loads(out)["fail_on"] == "possible"
     run("repair", "--output", "repaired.txt", "--quiet", code=0, capsys=capsys)
     assert Path("repaired.txt").exists()
 
@@ -389,8 +427,8 @@ def test_judging_shows_the_verdict(folder, capsys, monkeypatch):
     out, _ = run(*words, "--by", "Ada", code=1, capsys=capsys)
     assert "Confirmed: the population's association is at least" in out
     weak = ("judge", "--model", "weak.txt", *ABOUT, "--judgments", "j.jsonl", "--list")
-    run(*weak, code=1, capsys=capsys)
-    run(*weak, "--validity", "confirm", "--confirmed-only", code=0, capsys=capsys)
+    run(*weak, code=0, capsys=capsys)
+    run(*weak, "--fail-on", "possible", code=1, capsys=capsys)
 
 
 # Other measures

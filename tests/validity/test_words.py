@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from proxyuse.report.findings.validity import share_confirmed, verdict_sentences
+from proxyuse.report.findings.validity import verdict_sentences
 from proxyuse.report.result import Method, Thresholds, WitnessValidity
 from proxyuse.validity.content import figures
-from proxyuse.verdict import Validity, Verdict, VerdictCounts
+from proxyuse.verdict import Validity, Verdict
 
 LIMITS = Thresholds(0.1, 0.05)
 CONFIRM = {"method": "confirm", "alpha": 0.05, "weights": "sampling", "tested": 1234}
@@ -78,7 +78,7 @@ ALL = "each valid for all 1,234 tests"
         (
             [PERMUTATION],
             verdict_of({"permutation": "cannot be decided"}, p_value=0.001, adjusted_p_value=0.311),
-            "Cannot be decided with 1,000 permutations and 311 tests: no p-value can be small "
+            "Cannot be decided: with 1,000 permutations and 311 tests, no p-value can be small "
             "enough.",
         ),
         (
@@ -118,7 +118,12 @@ ALL = "each valid for all 1,234 tests"
         (
             [CONFIRM],
             verdict_of({"confirm": "possible"}, association_low=0.2),
-            f"{PASSES}no bound is known for its influence.",
+            f"{PASSES}there is no confidence bound for its influence.",
+        ),
+        (
+            [CONFIRM],
+            verdict_of({"confirm": "cannot be decided"}, association_low=0.2),
+            "Cannot be decided: there is no confidence bound for its influence.",
         ),
         ([CONFIRM], verdict_of({"confirm": "possible"}), "Possible."),
     ],
@@ -128,21 +133,6 @@ def test_a_verdict_names_its_method(methods, validity, sentences):
         verdict_sentences(validity, [method(options) for options in methods], LIMITS, "z")
         == sentences
     )
-
-
-@pytest.mark.parametrize(
-    ("confirmed", "undecided", "witnesses", "sentence"),
-    [
-        (0, 0, 3, "none of the 3 witnesses is confirmed"),
-        (1, 0, 3, "1 of 3 witnesses is confirmed"),
-        (3, 0, 3, "all 3 witnesses are confirmed"),
-        (1, 0, 1, "the witness is confirmed"),
-        (0, 0, 1, "the witness is not confirmed"),
-    ],
-)
-def test_the_number_of_confirmed_witnesses(confirmed, undecided, witnesses, sentence):
-    verdicts = VerdictCounts(confirmed, witnesses - confirmed - undecided, undecided)
-    assert share_confirmed(verdicts, witnesses) == sentence
 
 
 def test_numbers_are_rounded_conservatively():

@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 
 from proxyuse.certificate.limits import check_cost
 from proxyuse.errors import DataError, FileError
+from proxyuse.input_limits import CERTIFICATE_BYTES
 from proxyuse.io.json_files import DocumentFormat, check_depth, json_text
 from proxyuse.io.typed import InvalidValue, path_text, typed
 from proxyuse.io.writing import written
@@ -29,7 +30,7 @@ FORMAT = DocumentFormat(
     marker="proxyuse certificate",
     version=1,
     advice="ask the author for a new copy",
-    max_bytes=1 << 28,
+    limit=CERTIFICATE_BYTES,
 )
 MAX_LISTED = 10
 ORIGINAL_HASH = "original_program_hash"
@@ -89,7 +90,14 @@ class CertifiedAttribute(_Entry, frozen=True, kw_only=True):
 
     name: str
     column: Annotated[
-        str | None, Meta(description="Its column; null if its values were passed separately.")
+        str | None,
+        Meta(description="Its column; null if it is derived or its values were passed separately."),
+    ]
+    expression: Annotated[
+        str | None, Meta(description="The expression that it is derived by, if it is derived.")
+    ]
+    derived_from: Annotated[
+        tuple[str, ...], Meta(description="The columns that the expression reads.")
     ]
 
 
@@ -113,6 +121,14 @@ class CertifiedJudgment(_Entry, frozen=True, kw_only=True):
     appropriate: bool
     reason: str
     by: str
+
+
+def _judged(judgment: CertifiedJudgment | None) -> str:
+    if judgment is None:
+        return "not judged"
+    verdict = "appropriate" if judgment.appropriate else "inappropriate"
+    by = f" by {judgment.by}" if judgment.by else ""
+    return f"judged {verdict}{by}: {judgment.reason}"
 
 
 class CertifiedComputation(_Entry, frozen=True, kw_only=True):
@@ -140,12 +156,111 @@ class CertifiedWitness(CertifiedComputation, frozen=True, kw_only=True):
     ]
 
     def __str__(self) -> str:
-        judgment = self.judgment
-        if judgment is None:
-            return f"{super().__str__()}; not judged"
-        verdict = "appropriate" if judgment.appropriate else "inappropriate"
-        by = f" by {judgment.by}" if judgment.by else ""
-        return f"{super().__str__()}; judged {verdict}{by}: {judgment.reason}"
+        return f"{super().__str__()}; {_judged(self.judgment)}"
+
+
+class CertifiedExplicitUse(_Entry, frozen=True, kw_only=True):
+    """A column that the program reads and that determines a protected attribute."""
+
+    protected: Annotated[str, Meta(description="The protected attribute.")]
+    column: str
+    how: Annotated[
+        Literal["declared", "predicts"],
+        Meta(
+            description="Whether the attribute was declared to be this column or derived from it, "
+            "or a rule on the column predicts it on held-out rows."
+        ),
+    ]
+    id: Annotated[
+        str | None, Meta(description="A hash of the column and its positions, if measured.")
+    ]
+    influence: Annotated[
+        Nonnegative | None, Meta(description="At all its positions; null if not measured.")
+    ]
+    judgment: Annotated[
+        CertifiedJudgment | None, Meta(description="Null if no oracle judged the use.")
+    ]
+
+    def __str__(self) -> str:
+        influence = "not measured" if self.influence is None else f"{self.influence:.4f}"
+        column = f"{shortened(self.column)} ({self.how}), influence {influence}"
+        return f"{self.protected}: {column}; {_judged(self.judgment)}"
+
+
+class CertifiedCollection(_Entry, frozen=True, kw_only=True):
+    """Computations that are associated with a protected attribute, changed together."""
+
+    protected: Annotated[str, Meta(description="The protected attribute.")]
+    id: Annotated[str, Meta(description="A hash of the members.")]
+    kind: Literal["tests", "operands"]
+    members: Annotated[int, Meta(ge=2)]
+    variables: tuple[str, ...]
+    influence_low: Annotated[
+        Nonnegative, Meta(description="Of all members together; equal to influence_high if exact.")
+    ]
+    influence_high: Nonnegative
+    judgment: Annotated[
+        CertifiedJudgment | None, Meta(description="Null if no oracle judged the collection.")
+    ]
+
+    def __str__(self) -> str:
+        known = f"{self.members:,} {self.kind}, influence {self.influence_low:.4f}"
+        if self.influence_low != self.influence_high:
+            known += f" to {self.influence_high:.4f}"
+        return f"{self.protected}: {known} ({self.id}); {_judged(self.judgment)}"
+
+
+class CertifiedOutput(_Entry, frozen=True, kw_only=True):
+    """What the program decides, and which way is up."""
+
+    kind: Literal["class", "number", "classes", "none"]
+    classes: Annotated[
+        tuple[str, ...],
+        Meta(description="The classes; the second of two is the positive one."),
+    ]
+    names: Annotated[tuple[str, ...], Meta(description="The classes as people read them.")]
+
+
+class CertifiedRange(_Entry, frozen=True, kw_only=True):
+    """A selection rate or a mean output; null if it is withheld."""
+
+    at_least: float | None
+    at_most: float | None
+
+
+class CertifiedGroupChange(_Entry, frozen=True, kw_only=True):
+    """How the decisions about one group changed, in numbers of rows."""
+
+    value: Annotated[str, Meta(description="The value of the protected attribute.")]
+    rows: Count
+    changed: Annotated[int | str, Meta(description="A text if the number is withheld.")]
+    up: Annotated[
+        int | str | None,
+        Meta(description="To the positive class, or to a larger number; null without direction."),
+    ]
+    down: Annotated[int | str | None, Meta(description="The other way.")]
+    before: Annotated[
+        tuple[CertifiedRange, ...], Meta(description="One figure for each of `labels`.")
+    ]
+    after: tuple[CertifiedRange, ...]
+
+
+class CertifiedAttributeChanges(_Entry, frozen=True, kw_only=True):
+    """How the decisions about the groups of one protected attribute changed."""
+
+    protected: str
+    groups: tuple[CertifiedGroupChange, ...]
+
+
+class CertifiedChanges(_Entry, frozen=True, kw_only=True):
+    """Who gains and who loses by a repair."""
+
+    output: CertifiedOutput
+    min_cell: Annotated[AtLeastOne, Meta(description="Counts of rows below this are withheld.")]
+    labels: Annotated[
+        tuple[str, ...], Meta(description="The classes whose shares are listed, or the mean.")
+    ]
+    attributes: tuple[CertifiedAttributeChanges, ...]
 
 
 class Certificate(_Entry, frozen=True, kw_only=True):
@@ -162,8 +277,8 @@ class Certificate(_Entry, frozen=True, kw_only=True):
     >>> certificate.violations, certificate.complete
     (3, True)
     >>> print(certificate.claim)
-    A complete search finds 3 violations and 3 witnesses with an association of at least 0.1 and an
-    influence above 0.05.
+    A complete search finds 3 violations and 3 witnesses, for 'pregnant', with an association of at
+    least 0.1 and an influence above 0.05.
     """
 
     format: Literal["proxyuse certificate"] = "proxyuse certificate"
@@ -176,6 +291,13 @@ class Certificate(_Entry, frozen=True, kw_only=True):
     protected: Annotated[tuple[CertifiedAttribute, ...], Meta(min_length=1)]
     measures: CertifiedMeasures
     settings: Annotated[Settings, Meta(description="The options that determine the figures.")]
+    requested_epsilon: Annotated[
+        str | None,
+        Meta(
+            description="The percentage that epsilon was computed from, as a share of the highest "
+            "association that a two-valued computation can have; null if it was a number."
+        ),
+    ]
     complete: Annotated[bool, Meta(description="Whether every witness is listed.")]
     unsettled: Annotated[
         tuple[str, ...], Meta(description="What was not measured and may contain witnesses.")
@@ -203,11 +325,30 @@ class Certificate(_Entry, frozen=True, kw_only=True):
     witnesses: Annotated[
         tuple[CertifiedWitness, ...], Meta(description="All witnesses, with their judgments.")
     ]
+    explicit: Annotated[
+        tuple[CertifiedExplicitUse, ...],
+        Meta(description="Columns that determine a protected attribute, with their judgments."),
+    ]
+    collections: Annotated[
+        tuple[CertifiedCollection, ...],
+        Meta(
+            description="Tests, or terms of sums, that are associated with a protected attribute "
+            "and together may have an influence above delta, with their judgments. Computations "
+            "that were judged appropriate are left out."
+        ),
+    ]
     repaired: Annotated[
         dict[str, Any] | None,
         Meta(
             description="The repair that led to the program, if any. The entry "
             f"{ORIGINAL_HASH} is the hash of the program before the repair."
+        ),
+    ]
+    changes: Annotated[
+        CertifiedChanges | None,
+        Meta(
+            description="Who gains and who loses by the repair; null if the program is not the "
+            "result of a repair."
         ),
     ]
     hash: Annotated[
@@ -255,21 +396,21 @@ class Certificate(_Entry, frozen=True, kw_only=True):
             raise FileError(f"{path}: {error}") from None
 
     def __str__(self) -> str:
-        names = ", ".join(attribute.name for attribute in self.protected)
-        epsilon, delta = self.settings.epsilon, self.settings.delta
         lines = [
             self.claim,
             "",
             f"program    {self.program.size:,} nodes, hash {self.program.hash}",
             f"data       {self.data.rows:,} rows, hash {self.data.hash}",
-            f"protected  {names}",
-            f"thresholds association >= {epsilon:g}, influence > {delta:g}",
             f"measured   {self.decompositions:,} decompositions",
         ]
         if self.unsettled:
             lines += ["", "Not settled:", *_listed(self.unsettled)]
         if self.witnesses:
             lines += ["", "Remaining witnesses:", *_listed(self.witnesses)]
+        if self.explicit:
+            lines += ["", "Columns that determine a protected attribute:", *_listed(self.explicit)]
+        if self.collections:
+            lines += ["", "Computations that act together:", *_listed(self.collections)]
         lines += ["", "Strongest pairs of association and influence:", *_listed(self.front)]
         if count := self.without_influence:
             lines.append(f"  (excluding {count:,} decompositions whose influence was not measured)")

@@ -13,6 +13,8 @@ from proxyuse.settings import Settings
 MAX_BUDGET = 1 << 24
 MAX_BINS = 1 << 20
 MIN_ALPHA, MIN_BETA = 2e-4, 1e-30  # of sampling: about 900 million pairs
+MAX_SEED = (1 << 32) - 1
+"""The largest seed of sampling. Verification allows for an author who tried them all."""
 
 
 def check_cost(settings: Settings) -> None:
@@ -27,11 +29,12 @@ def check_cost(settings: Settings) -> None:
     """
     for name, value in msgspec.structs.asdict(settings.budget).items():
         _at_most(MAX_BUDGET, value, "budget", name)
-    if settings.bins is not None:
+    if isinstance(settings.bins, int):
         _at_most(MAX_BINS, settings.bins, "bins")
     if settings.sampling is not None:
         _at_least(MIN_ALPHA, settings.sampling.alpha, "sampling", "alpha")
         _at_least(MIN_BETA, settings.sampling.beta, "sampling", "beta")
+        _at_most(MAX_SEED, settings.sampling.seed, "sampling", "seed")
 
 
 def _at_most(limit: int, value: int, *path: str) -> None:

@@ -11,15 +11,19 @@ from typing import Any
 
 from msgspec.structs import asdict, astuple, replace
 
-from proxyuse.auditing import Audit, audit
+from proxyuse.auditing import audit
 from proxyuse.cli.data_files import LoadedData, load_data
 from proxyuse.cli.declared_options import OPTIONS, OUTPUT, VALIDITY, refuse_repeated, values_in
+from proxyuse.cli.judgments_file import add_oracle, open_judgments
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
+from proxyuse.completed_audit import Audit
 from proxyuse.data.table import Table
+from proxyuse.decision import Threshold
 from proxyuse.errors import DataError, FileError
+from proxyuse.input_limits import add_default_limits
 from proxyuse.io.reading import no_column
-from proxyuse.io.writing import check_writable, make_folder, written
+from proxyuse.io.writing import check_writable, make_folder, written_together
 from proxyuse.judge.judgment import first_of
 from proxyuse.judge.policy import Policy, read_policy
 from proxyuse.judge.records import Records
@@ -40,8 +44,8 @@ from proxyuse.report.render.sarif import audit_sarif
 from proxyuse.report.render.text import audit_text
 from proxyuse.report.result import AuditResult
 from proxyuse.report.saved import as_text
-from proxyuse.report.standing import exit_code
-from proxyuse.settings import AuditKeywords, Threshold
+from proxyuse.report.standing import exit_code, presented
+from proxyuse.settings import AuditKeywords
 from proxyuse.verification.certify import certify
 
 
@@ -50,26 +54,30 @@ def run(options: argparse.Namespace) -> int:
     project = settings(options)
     _make_output_folders(options, project)
     check_outputs(project, (*astuple(project.output), options.certificate))
-    records = None if project.options.judgments is None else Records.open(project.options.judgments)
+    records = open_judgments(project.options)
     policy = None if project.options.policy is None else read_policy(project.options.policy)
-    audit_result, result = audited_files(options, project, records, policy)
+    audit_result, result = audited_files(options, project, records, policy, options.thresholds)
     certificate = None
     if options.certificate is not None:
         certificate = certify(audit_result, first_of(records, policy)).to_json()
-    unwritten = _write(project, result, options.certificate, certificate)
-    unwritten = unwritten or _write_report(project.output.report, audit_result, result)
+    unwritten = _write(project, audit_result, result, options.certificate, certificate)
     if options.json:
         print_json(result)
     else:
         print_text(audit_text(result), audit_text(result, color=True))
-        print_text(next_steps(project, result))
+        if unwritten is None:
+            print_text(next_steps(project, result))
     if unwritten is not None:
         raise unwritten
     return exit_code(result)
 
 
 def audited_files(
-    options: argparse.Namespace, project: Project, records: Records | None, policy: Policy | None
+    options: argparse.Namespace,
+    project: Project,
+    records: Records | None,
+    policy: Policy | None,
+    thresholds: bool = False,
 ) -> tuple[Audit, AuditResult]:
     """Read the files and audit; return the audit and the result document."""
     assert project.options.model is not None
@@ -82,7 +90,7 @@ def audited_files(
         audit_result, data = audited(project, model, threshold, progress)
         progress.stage("preparing the result")
         description = about(project, model, data, threshold)
-        description["notes"] += oracle_notes(records, policy)
+        add_oracle(description, records, policy)
         result = document(
             audit_result,
             about=description,
@@ -90,7 +98,7 @@ def audited_files(
             oracle=first_of(
                 records, policy
             ),  # a judgment on one witness takes precedence over the rules
-            confirmed_only=project.validity.confirmed_only,
+            thresholds=thresholds,
         )
     return audit_result, result
 
@@ -99,16 +107,17 @@ def settings(arguments: argparse.Namespace) -> Project:
     """Return the options: those of the command line, then those of the project file."""
     file = read_project(arguments.project) if arguments.project else find_project(Path.cwd())
     project = file or Project(Path.cwd() / "proxyuse.toml")
-    validity = ValidityTable()  # `repair` does not test whether witnesses are real
-    if hasattr(arguments, f"{VALIDITY}.methods"):
-        own = ValidityTable(values_in(arguments, VALIDITY))
-        validity = own.over(project.validity)
-        _check_stray(own, validity)
+    add_default_limits(project.limits)
+    own = ValidityTable(values_in(arguments, VALIDITY))
+    validity = own.over(project.validity)
+    _check_stray(own, validity)
+    _check_fail_on(arguments, project.options, validity)
     project = Project(
         project.path,
         _merged(project.options, values_in(arguments, OPTIONS)),
         validity,
         replace(project.output, **values_in(arguments, OUTPUT)),
+        project.limits,
     )
     options = project.options
     for name in ("model", "data", "protected"):
@@ -140,14 +149,24 @@ def _merged(options: ProjectOptions, values: dict[str, Any]) -> ProjectOptions:
 def _check_stray(own: ValidityTable, merged: ValidityTable) -> None:
     """Raise an error for an option of a method that is not requested."""
     refuse_repeated("--validity", own.names)
-    used = ValidityTable({**own.values, "methods": merged.names})
-    if merged.confirmed_only:
-        used.values["confirmed_only"] = True
+    used = ValidityTable({**own.values, "methods": merged.values.get("methods")})
     if stray := used.stray():
         flag = f"--{stray[0].replace('_', '-')}"
         methods = listed([f"--validity {name}" for name in methods_with(stray[0])])
         raise FileError(f"{flag} is an option of {methods}; add that, or remove {flag}")
     _ = merged.methods  # raises an error for options that contradict each other
+
+
+def _check_fail_on(
+    arguments: argparse.Namespace, options: ProjectOptions, validity: ValidityTable
+) -> None:
+    """Raise an error if confirmed violations should fail, but nothing can be confirmed."""
+    fail_on = values_in(arguments, OPTIONS).get("fail_on", options.fail_on)
+    if fail_on == "confirmed" and not validity.methods:
+        raise FileError(
+            "--fail-on confirmed needs a test that confirms witnesses; remove --validity none, or "
+            "pass --fail-on possible"
+        )
 
 
 def audit_keywords(options: ProjectOptions, names: Iterable[str]) -> dict[str, Any]:
@@ -160,7 +179,7 @@ def audited(
 ) -> tuple[Audit, LoadedData]:
     """Read the data and audit."""
     data = read_rows(project, progress, model.model)
-    progress.stage("translating the model")
+    progress.stage("auditing the model")
     X, protected, weights = model_inputs(model.model, data, project.options)
     result = audit(
         model.model,
@@ -169,14 +188,13 @@ def audited(
         **audit_keywords(project.options, AuditKeywords.__annotations__)
         | {
             "weights": weights,
+            "clusters": clusters_of(data, project.options),
             "decision": None if threshold is None else Threshold(threshold),
+            "validity": project.validity.methods or None,
             "progress": progress,
         },
     )
     check_rows(result.population.n_rows, project)  # the audit may have dropped some
-    if methods := project.validity.methods:
-        progress.stage("testing whether the witnesses are real")
-        result = result.validated(methods)
     return result, data
 
 
@@ -190,6 +208,7 @@ def read_rows(project: Project, progress: Bar, model: object) -> LoadedData:
         protected=project.options.protected,
         target=project.options.target,
         weights=project.options.weights_column,
+        clusters=project.options.clusters_column,
         where=project.options.where,
         protected_data=project.options.protected_data,
         key=project.options.key,
@@ -210,14 +229,23 @@ def model_inputs(
     if isinstance(model, Program) or is_named(model):
         _check_columns(model, data)
         return data.frame, data.protected, data.weights
-    excluded = {*(options.protected or ()), options.target, options.weights, options.key}
-    X = data.frame[[name for name in data.frame.columns if name not in excluded]]
+    excluded = {
+        *(options.protected or ()),
+        options.target,
+        options.weights,
+        options.clusters,
+        options.key,
+    }
     expected = len(input_names(model, None))
+    X = data.frame[[name for name in data.frame.columns if name not in excluded]]
+    if X.shape[1] != expected:  # an attribute may be derived from columns that the model lacks
+        rest = X[[name for name in X.columns if name not in data.derived_from]]
+        X = rest if rest.shape[1] == expected else X
     if X.shape[1] != expected:
         raise DataError(
             f"the model was fitted on {expected} columns without names, but the data has "
             f"{X.shape[1]}; keep only the model's columns, in its order (columns named by "
-            "--protected, --target, --weights and --key do not count)"
+            "--protected, --target, --weights, --clusters and --key do not count)"
         )
     columns = data.frame
     protected = {
@@ -225,6 +253,12 @@ def model_inputs(
         for name, source in data.protected.items()
     }
     return X, protected, None if data.weights is None else columns[data.weights]
+
+
+def clusters_of(data: LoadedData, options: ProjectOptions) -> Any:
+    """Return the cluster of each row, or None."""
+    column = options.clusters_column
+    return None if column is None else data.frame[column]
 
 
 def _check_columns(model: Any, data: LoadedData) -> None:
@@ -248,25 +282,16 @@ def check_rows(n_rows: int, project: Project) -> None:
 
 
 def _check_values(data: LoadedData, project: Project) -> None:
-    """Check the number of rows, and that protected attributes are present and not constant."""
-    n_rows = len(data.frame)
-    check_rows(n_rows, project)
-    missing_is_a_value = project.options.missing_protected == "category"
-    for name, source in data.protected.items():
-        values = data.frame[source] if isinstance(source, str) else source
+    """Check the number of rows, and that protected attributes are present."""
+    check_rows(len(data.frame), project)
+    for name in data.protected:
+        values = data.values(name)
         if project.options.missing_protected == "refuse" and values.isna().any():
             raise DataError(
                 f"the protected attribute {name!r} is missing in "
                 f"{'every row' if values.isna().all() else 'some rows'}; drop these rows with "
                 "--missing-protected drop, or count missing as a value with --missing-protected "
                 "category"
-            )
-        n_values = values.nunique(dropna=not missing_is_a_value)
-        if n_values < 2:
-            has = "only one value" if n_values else "no value"
-            raise DataError(
-                f"the protected attribute {name!r} has {has} in these {n_rows:,} rows; audit rows "
-                "with several values"
             )
 
 
@@ -290,6 +315,7 @@ def about(
             "rows_read": data.n_read,
             "where": project.options.where,
             "weights": project.options.weights,
+            "clusters": project.options.clusters,
             "target": project.options.target,
         },
         "notes": [
@@ -315,21 +341,6 @@ def _model_notes(model: LoadedModel, threshold: float | None) -> list[str]:
         notes.append(f"the model was saved with {model.saved_with}")
     if threshold is not None:
         notes.append(f"decision: the model's probability is at least {threshold:g}")
-    return notes
-
-
-def oracle_notes(records: Records | None, policy: Policy | None) -> list[str]:
-    """Return notes on damaged judgments and expired rules."""
-    notes = []
-    if records is not None and records.damaged:
-        first, number = records.damaged[0], len(records.damaged)
-        lines = f"{number:,} unreadable line{'s, which are' if number > 1 else ', which is'}"
-        notes.append(
-            f"{records.path.name} has {lines} ignored; "
-            f"the first is line {first.line}: {first.reason}"
-        )
-    if policy is not None and (expired := policy.expired()):
-        notes.append(f"expired rules of the policy: {', '.join(rule.name for rule in expired)}")
     return notes
 
 
@@ -370,9 +381,13 @@ def check_outputs(
 
 
 def _write(
-    project: Project, result: AuditResult, certificate: Path | None, certified: str | None
+    project: Project,
+    audit_result: Audit,
+    result: AuditResult,
+    certificate: Path | None,
+    certified: str | None,
 ) -> FileError | None:
-    """Write the outputs; return the error if that fails, so that the result is still printed."""
+    """Write all outputs or none; return the error if that fails, so that the result is printed."""
     writers = (
         (project.output.json, as_text),
         (project.output.csv, audit_csv),
@@ -381,24 +396,14 @@ def _write(
         (project.output.junit, audit_junit),
     )
     try:
-        for path, writer in writers:
-            if path is not None:
-                written(path, writer(result))
+        files = {path: writer(result) for path, writer in writers if path is not None}
+        if project.output.report is not None:
+            from proxyuse.report.render.html.page import page_text
+
+            files[project.output.report] = page_text(audit_result, document=result)
         if certificate is not None and certified is not None:
-            written(certificate, certified)
-    except FileError as error:
-        return error
-    return None
-
-
-def _write_report(path: Path | None, audit_result: Audit, result: AuditResult) -> FileError | None:
-    """Write the HTML report, if requested; return the error if that fails."""
-    if path is None:
-        return None
-    from proxyuse.report.render.html.page import write_page
-
-    try:
-        write_page(path, audit_result, document=result)
+            files[certificate] = certified
+        written_together(files)
     except FileError as error:
         return error
     return None
@@ -416,11 +421,10 @@ def next_steps(project: Project, result: AuditResult) -> str:
     else:
         lines.append(f"- open the HTML report: {project.output.report}")
     if result.witnesses:
-        first = result.witnesses[0].id
-        if result.validity is None:
-            lines.append("- test whether the findings are noise: add --validity confirm")
+        first = presented(result)[0].leading
+        lines.append(f"- see one finding in detail: proxyuse show {file} --witness {first}")
+    if result.witnesses or result.explicit_violations:
         lines += [
-            f"- see one finding in detail: proxyuse show {file} --witness {first}",
             "- decide whether each use is acceptable: run judge instead of audit, and add",
             "  --judgments judgments.jsonl",
         ]

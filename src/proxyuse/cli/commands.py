@@ -23,10 +23,9 @@ examples:
   proxyuse audit --model m.skops --data d.csv --protected ethnicity \\
       --protected-data restricted.csv --key person_id
   proxyuse audit --model m.skops --data d.csv --protected sex --where "age >= 18 and age < 65"
-  proxyuse audit --model m.skops --data unseen.csv --protected sex --validity confirm \\
-      --confirmed-only
-exit codes: 0 nothing found, 1 proxy use found, 2 usage error, 3 nothing found, but the search is
-incomplete"""
+  proxyuse audit --model m.skops --data unseen.csv --protected sex --fail-on possible
+exit codes: 0 no proxy use confirmed, 1 proxy use confirmed (with --fail-on possible: or possible),
+2 usage error, 3 cannot be decided, or the search is incomplete"""
 
 JUDGE = """\
 Audit the model and show each witness that neither the policy nor an earlier judgment covers, the
@@ -41,15 +40,17 @@ examples:
       --judgments judgments.jsonl --by "Ada Byron"
   proxyuse judge                 read the options from proxyuse.toml
   proxyuse judge --list          list the witnesses without a judgment, for a CI log
-exit codes: 0 no violations remain, 1 violations remain, 2 usage error, 3 no violations remain, but
-the search is incomplete, 130 interrupted"""
+exit codes: 0 no confirmed violations remain, 1 confirmed violations remain (with --fail-on
+possible: or possible ones), 2 usage error, 3 cannot be decided, or the search is incomplete, 130
+interrupted, 143 terminated"""
 
 
 REPAIR = """\
-Audit the model and replace computations with constants until no violations remain, with the least
-loss of --utility. The repaired model has the class of the original if possible; otherwise it runs
-the repaired program, and the output says why. The model is loaded and audited again before
-anything is written.
+Audit the model and repair its confirmed violations with the least loss of --utility: replace
+computations with constants, or train the model again in other ways (with --target), and return the
+best candidate. The repaired model has the class of the original if possible; otherwise it runs the
+repaired program, and the output says why. The model is loaded and audited again before anything is
+written.
 
 Without --policy and --judgments, every witness is a violation."""
 
@@ -58,11 +59,11 @@ examples:
   proxyuse repair --model model.skops --data people.csv --protected religion \\
       --target hired --output repaired.skops
   proxyuse repair --model m.json --data d.parquet --protected sex --target paid \\
-      --policy pay.yaml --judgments judgments.jsonl --holdout-share 0.2 \\
+      --policy pay.yaml --judgments judgments.jsonl --validation v.parquet \\
       --output repaired.json --certificate certificate.json --report repair.md
   proxyuse repair --output repaired.skops         read the other options from proxyuse.toml
-exit codes: 0 no violations remain, 2 usage error, 3 no violations remain, but the search is
-incomplete"""
+exit codes: 0 no confirmed violations remain, 1 the repaired model was refused and not written,
+2 usage error, 3 no confirmed violations remain, but the search is incomplete"""
 
 COMMANDS = {
     "demo": (
@@ -74,6 +75,15 @@ COMMANDS = {
     ),
     "audit": ("find proxy use in a model", AUDIT, AUDIT_EXAMPLES),
     "judge": ("judge witnesses one by one", JUDGE, JUDGE_EXAMPLES),
+    "judgments": (
+        "check a file of judgments, or recover a damaged one",
+        "Check that no line of a file of judgments was changed, removed, moved or added, and\n"
+        "print its head. Keep the head elsewhere: only with it can you notice that the last\n"
+        "lines are missing.",
+        "examples:\n  proxyuse judgments judgments.jsonl\n"
+        '  proxyuse judgments judgments.jsonl --recover --by "Ada Byron"\n'
+        "exit codes: 0 intact or recovered, 2 damaged or usage error",
+    ),
     "repair": (
         "replace disallowed computations with constants",
         REPAIR,
@@ -90,18 +100,35 @@ COMMANDS = {
         "compare two results and list new, removed and stronger witnesses",
         "",
         "examples:\n  proxyuse diff released.json retrained.json\n"
-        "exit codes: 0 no new witnesses, 1 new witnesses, 2 usage error, 3 no new witnesses, but\n"
-        "the search is incomplete",
+        "exit codes: 0 no new confirmed witnesses, 1 new confirmed witnesses (with --fail-on\n"
+        "possible: or possible ones), 2 usage error, 3 cannot be decided, or incomplete",
     ),
     "verify": (
         "check a certificate against the model and the data",
         "Repeat the certified audit and compare everything that the certificate states: the\n"
-        "program, the rows, the witnesses, the judgments and the strongest figures.",
+        "program, the rows, the witnesses, the judgments and the strongest figures. The first\n"
+        "three lines state the whole claim. Read them: a true claim can be about another\n"
+        "attribute, decision or threshold than you think. State what you expect, and any\n"
+        "difference fails.",
         "examples:\n"
-        "  proxyuse verify certificate.json --model model.skops --data people.parquet\n"
+        "  proxyuse verify certificate.json --model model.skops --data people.parquet \\\n"
+        "      --protected religion --epsilon 0.1 --delta 0.05 --decision-threshold prediction\n"
+        "  proxyuse verify certificate.json --model model.skops --data people.parquet \\\n"
+        "      --signed-by auditor.pub.pem\n"
         "  proxyuse verify certificate.json --program repaired.txt --data people.csv \\\n"
         "      --policy pay.yaml --everything\n"
         "exit codes: 0 verified, 1 not verified, 2 usage error",
+    ),
+    "sign": (
+        "sign a file, or check a signature",
+        "Sign a file with an Ed25519 key, so that others can check who stands behind it. The\n"
+        "signature is a file of its own. Needs the extra 'sign'.",
+        "examples:\n"
+        "  proxyuse sign --new-key auditor.pem           create auditor.pem and auditor.pub.pem\n"
+        "  proxyuse sign certificate.json --key auditor.pem   write certificate.json.sig\n"
+        "  proxyuse sign --check audit.json --key auditor.pub.pem\n"
+        "exit codes: 0 done, or the signature is valid, 1 the signature is not valid, 2 usage\n"
+        "error",
     ),
     "datasets": (
         "list the bundled datasets, or write one as CSV",

@@ -7,16 +7,25 @@ about models.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from proxyuse.data.population import Protected
 from proxyuse.data.table import Table
-from proxyuse.errors import DataError, FileError, ParseError, ProxyUseError
+from proxyuse.errors import DataError, FileError, ProxyUseError
+from proxyuse.expressions import (
+    derived_attribute,
+    evaluate_expression,
+    like_a_name,
+    missing_in,
+    named_expression,
+    parse_expression,
+)
 from proxyuse.io.reading import Keys, TableSource, no_column, require
 from proxyuse.io.table_files import open_table, read_table
 from proxyuse.lang.kinds import BOOLEAN
@@ -29,7 +38,6 @@ from proxyuse.notes import (
     TakenFromProtected,
     UnmatchedProtected,
 )
-from proxyuse.program import Frame, Program
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +52,8 @@ class LoadedData:
     Attributes
     ----------
     frame : the rows with all columns; a model selects its columns by name.
-    protected : for each protected attribute, a column of `frame` or one value per row.
+    protected : for each protected attribute, a column of `frame`, one value per row, or an
+        attribute that is derived from columns.
     target, weights : columns of `frame`, or None.
     n_read : the number of rows in the data file, before the condition applies.
     paths : the files that were read.
@@ -61,13 +70,29 @@ class LoadedData:
     sha256: dict[str, str]
     notes: tuple[Note, ...]
 
+    @property
+    def derived_from(self) -> set[str]:
+        """The columns of `frame` that protected attributes are derived from."""
+        derived = (z for z in self.protected.values() if isinstance(z, Protected))
+        return {name for attribute in derived for name in attribute.sources}
+
+    def values(self, name: str) -> pd.Series[Any]:
+        """Return the values of a protected attribute, one per row."""
+        attribute = self.protected[name]
+        if isinstance(attribute, Protected):
+            pandas = require("pandas", "reading protected attributes")
+            values: pd.Series[Any] = pandas.Series(attribute.column.decode(), dtype=object)
+            return values
+        return self.frame[attribute] if isinstance(attribute, str) else attribute
+
 
 def load_data(
     data: str | Path,
     *,
-    protected: Sequence[str],
+    protected: Sequence[str] | Mapping[str, str],
     target: str | None = None,
     weights: str | None = None,
+    clusters: str | None = None,
     where: str | None = None,
     protected_data: str | Path | None = None,
     key: str | None = None,
@@ -78,8 +103,9 @@ def load_data(
     Parameters
     ----------
     data : the file with the rows; see `read_table` for the formats.
-    protected : the columns with the protected attributes.
-    target, weights : columns of `data`, optional.
+    protected : the protected attributes: columns, or expressions such as ``over60: age > 60``. A
+        mapping has a column or an expression for each name.
+    target, weights, clusters : columns of `data`, optional.
     where : a condition in the language of proxyuse, optional
         Only rows of `data` that satisfy it are kept. It is never run as Python.
     protected_data : another file, optional
@@ -116,28 +142,29 @@ def load_data(
     >>> [type(note).__name__ for note in loaded.notes]
     ['ConditionHolds', 'UnmatchedProtected']
     """
-    data, names = Path(data), _names(protected)
-    _check_key(protected_data, key, names)
+    data = Path(data)
+    _check_key(protected_data, key, _texts(protected).values())
     with open_table(data) as source:
-        _check_columns(source, {"target": target, "weights": weights, "key": key})
-        if protected_data is None:
-            for name in names:
-                _check_columns(source, {"protected": name})
+        columns = {"target": target, "weights": weights, "clusters": clusters, "key": key}
+        _check_columns(source, columns)
+        requested = _requested(protected, source) if protected_data is None else ()
         texts = [name for name in source.names if {name, name.replace(" ", "_")} & {*text}]
         reading = source.read(key=key, text=texts)
     frame, keys, notes = reading.frame, reading.keys, [*reading.notes]
-    attributes: dict[str, Any] = {name: name for name in names}
     files = {data: source.sha256}
     if where is not None:
         keep, where_notes = _satisfying(where, frame, data)
         frame = frame[keep].reset_index(drop=True)
         keys = None if keys is None else keys.take(keep)
         notes += where_notes
+    separate: dict[str, pd.Series[Any]] = {}
     if protected_data is not None and key is not None and keys is not None:
-        joined = _join(_Side(data, keys, tuple(frame.columns)), Path(protected_data), key, names)
-        attributes |= joined.values
+        side = _Side(data, keys, tuple(frame.columns))
+        joined = _join(side, Path(protected_data), key, protected)
+        requested, separate = joined.requested, joined.values
         files[Path(protected_data)] = joined.sha256
         notes += joined.notes
+    attributes = {each.name: _values(each, frame, separate) for each in requested}
     return LoadedData(
         frame=frame,
         protected=attributes,
@@ -150,17 +177,82 @@ def load_data(
     )
 
 
-def _names(protected: Sequence[str]) -> tuple[str, ...]:
-    names = (protected,) if isinstance(protected, str) else tuple(protected)
-    if not names:
+@dataclass(frozen=True, slots=True)
+class _Requested:
+    """A requested attribute: its name, its column or expression, and the columns that it needs."""
+
+    name: str
+    text: str
+    columns: tuple[str, ...]
+
+    @property
+    def derived(self) -> bool:
+        return self.columns != (self.text,)
+
+
+def _requested(
+    protected: Sequence[str] | Mapping[str, str], source: TableSource, more: Sequence[str] = ()
+) -> tuple[_Requested, ...]:
+    """Return the attributes; each text is a column of a table, or of `more`, or an expression."""
+    known = {*source.names, *more}
+    requested: dict[str, _Requested] = {}
+    for name, text in _texts(protected).items():
+        each = _Requested(name, text, (text,))
+        if text not in known:
+            if name == text:
+                name, text = named_expression(text)
+            each = _Requested(name, text, _columns(name, text, source, known))
+        if each.name in requested:
+            raise DataError(f"the protected attribute {each.name!r} appears twice; pass it once")
+        requested[each.name] = each
+    return tuple(requested.values())
+
+
+def _texts(protected: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    if isinstance(protected, Mapping):
+        return dict(protected)
+    texts = (protected,) if isinstance(protected, str) else tuple(protected)
+    if not texts:
         raise DataError("there is no protected attribute; pass at least one column")
-    duplicates = [name for index, name in enumerate(names) if name in names[:index]]
+    duplicates = [text for index, text in enumerate(texts) if text in texts[:index]]
     if duplicates:
         raise DataError(f"the protected attribute {duplicates[0]!r} appears twice; pass it once")
-    return names
+    return {text: text for text in texts}
 
 
-def _check_key(protected_data: object, key: str | None, names: Sequence[str]) -> None:
+def _columns(name: str, text: str, source: TableSource, known: Collection[str]) -> tuple[str, ...]:
+    """Return the columns that an expression reads."""
+    if text in known:
+        raise DataError(
+            f"the protected attribute {name!r} is the column {text!r}; pass {text!r}, because only "
+            "expressions can have names of their own"
+        )
+    if like_a_name(text):
+        raise no_column(source.path, text, source.names, "protected")
+    subject = f"the protected attribute {name!r}: the expression"
+    columns = parse_expression(text, subject).variables
+    for column in columns:
+        if column not in known:
+            role = f"in the protected attribute {name!r}"
+            raise no_column(source.path, column, source.names, role)
+    return columns
+
+
+def _values(
+    requested: _Requested, frame: pd.DataFrame, separate: Mapping[str, pd.Series[Any]]
+) -> Any:
+    """Return the column of an attribute, its values, or the attribute that is derived."""
+    if not requested.derived:
+        return separate.get(requested.text, requested.text)
+    columns = {name: separate if name in separate else frame for name in requested.columns}
+    table = Table.of({name: source[name] for name, source in columns.items()})
+    attribute = derived_attribute(table, requested.name, requested.text)
+    assert attribute.derivation is not None
+    sources = tuple(name for name in requested.columns if name not in separate)
+    return replace(attribute, derivation=replace(attribute.derivation, sources=sources))
+
+
+def _check_key(protected_data: object, key: str | None, names: Collection[str]) -> None:
     if protected_data is None and key is not None:
         raise DataError(
             f"there is a key ({key!r}), but no protected data to join; pass the file with the "
@@ -190,20 +282,15 @@ def _satisfying(
     where: str, frame: pd.DataFrame, path: Path
 ) -> tuple[npt.NDArray[np.bool_], list[Note]]:
     """Return a mask of the rows that satisfy a condition, and notes on it."""
-    try:
-        program = Program.parse(where)
-    except ParseError as error:
-        raise DataError(f"the condition is invalid: {_marked(where, error)}") from error
+    program = parse_expression(where, "the condition")
     for name in program.variables:
         if name not in frame.columns:
             raise no_column(path, name, tuple(frame.columns), "in the condition")
     try:
         table = Table.of(frame)
-        columns = [table.column(name) for name in program.variables]
-        kind = Frame(columns).check(program.term)
+        values, kind = evaluate_expression(program, table)
         if kind != BOOLEAN:
             raise DataError(f"expected true or false, got values of kind {kind}; add a comparison")
-        values = program.predict(table)
     except ProxyUseError as error:
         raise DataError(f"the condition {where} does not fit the data: {error}") from error
     keep = np.asarray(values == 1)
@@ -214,21 +301,11 @@ def _satisfying(
     unknown = np.isnan(values.astype(np.float64))
     if unknown.any():
         notes.append(ConditionMissing(RowCount(int(unknown.sum()))))
-    incomplete = np.zeros(len(frame), dtype=np.bool_)
-    for column in columns:
-        incomplete |= column.is_missing
-    incomplete &= ~unknown
+    incomplete = missing_in(table, program.variables) & ~unknown
     if incomplete.any():
         kept = RowCount(int((incomplete & keep).sum()))
         notes.append(ConditionReadsMissing(RowCount(int(incomplete.sum())), kept))
     return keep, notes
-
-
-def _marked(where: str, error: ParseError) -> str:
-    """Return the error, with the line and a mark at the position."""
-    lines = where.splitlines()
-    line = lines[error.line - 1] if error.line <= len(lines) else ""
-    return f"{error}\n  {line}\n  {' ' * (error.column - 1)}^"
 
 
 def _rows(count: int) -> str:
@@ -249,28 +326,33 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
+    requested: tuple[_Requested, ...]
     values: dict[str, pd.Series[Any]]
     sha256: str
     notes: list[Note]
 
 
-def _join(data: _Side, path: Path, key: str, names: Sequence[str]) -> _Joined:
-    """Look up the protected attributes of each row in a separate file."""
+def _join(
+    data: _Side, path: Path, key: str, protected: Sequence[str] | Mapping[str, str]
+) -> _Joined:
+    """Look up the columns of the protected attributes of each row in a separate file."""
     with open_table(path) as source:
         _check_columns(source, {"key": key})
-        taken = _taken(source, names, data)
+        requested = _requested(protected, source, data.names)
+        taken = _taken(source, [name for each in requested for name in each.columns], data)
         reading = source.read([key, *taken], key=key)
     assert reading.keys is not None  # they were requested
     indexes, notes = _matching_rows(data, _Side(path, reading.keys, source.names), key)
     values = reading.frame[taken].take(indexes).reset_index(drop=True)
     both = [name for name in taken if name in data.names]
     notes += [TakenFromProtected(name) for name in both]
-    return _Joined({name: values[name] for name in taken}, source.sha256, [*reading.notes, *notes])
+    columns = {name: values[name] for name in taken}
+    return _Joined(requested, columns, source.sha256, [*reading.notes, *notes])
 
 
 def _taken(source: TableSource, names: Sequence[str], data: _Side) -> list[str]:
-    """Return the attributes that the restricted table has; the data must have the others."""
-    taken = [name for name in names if name in source.names]
+    """Return the columns that the restricted table has; the data must have the others."""
+    taken = [name for name in dict.fromkeys(names) if name in source.names]
     for name in names:
         if name not in taken and (name not in data.names or not taken):
             raise no_column(source.path, name, source.names, "protected")

@@ -12,9 +12,10 @@ from typing import Any
 
 from proxyuse.errors import DataError
 from proxyuse.measure.association.names import ASSOCIATIONS, check_association_name
+from proxyuse.methods import METHODS
 from proxyuse.options import Option, options_of
 from proxyuse.project_settings import methods_with
-from proxyuse.settings import METHODS
+from proxyuse.settings import INFLUENCES, check_influence_name
 from proxyuse.words import listed
 
 OPTIONS, VALIDITY, OUTPUT = "options", "validity", "output"
@@ -28,7 +29,7 @@ def add_options(group: argparse._ActionsContainer, table: str, options: Iterable
         destination = f"{table}.{option.key}"
         arguments: dict[str, Any] = {
             "dest": destination,
-            "default": None,
+            "default": argparse.SUPPRESS,
             "help": f"{_help(option)}{_for_methods(table, option)}".replace("%", "%%"),
         }
         flag = _FLAGS.get(destination, option.flag)
@@ -42,13 +43,26 @@ def add_options(group: argparse._ActionsContainer, table: str, options: Iterable
         group.add_argument(flag, **arguments)
 
 
+def add_expectation(group: argparse._ActionsContainer, option: Option, text: str) -> None:
+    """Add an argument that states a value that a certificate must have; any by default."""
+    action = {"action": "append"} if option.names is not None else {}
+    group.add_argument(
+        option.flag,
+        dest=f"expected_{option.name}",
+        type=_reader(option),
+        metavar=_metavar(option),
+        help=text.replace("%", "%%"),
+        **action,  # type: ignore[arg-type]
+    )
+
+
 def values_in(arguments: argparse.Namespace, table: str) -> dict[str, Any]:
-    """Return the values of a table that the command line sets, by key."""
+    """Return the values of a table that the command line sets, by key; "none" sets None."""
     prefix = f"{table}."
     return {
         name.removeprefix(prefix): value
         for name, value in vars(arguments).items()
-        if name.startswith(prefix) and value is not None
+        if name.startswith(prefix)
     }
 
 
@@ -82,12 +96,13 @@ def _for_methods(table: str, option: Option) -> str:
 
 
 def _metavar(option: Option) -> str:
-    choices = option.names or (ASSOCIATIONS if option.key == "association" else option.choices)
+    named = {"association": ASSOCIATIONS, "influence": INFLUENCES}
+    choices = option.names or named.get(option.key, option.choices)
     if choices:
         return f"{{{','.join(choices)}}}"
     if option.items is not None:
         return "KEY=VALUE,..."
-    words = {"where": "CONDITION", "time_limit": "SECONDS"}
+    words = {"where": "CONDITION", "time_limit": "SECONDS", "judgments_head": "HASH"}
     kinds = {int: "N", float: "X", Path: "FILE"}
     return words.get(option.key) or kinds.get(option.kind, "COLUMN")
 
@@ -99,6 +114,8 @@ def _reader(option: Option) -> Callable[[str], Any]:
         try:
             if option.key == "association":
                 check_association_name(text)
+            if option.key == "influence":
+                check_influence_name(text)
             if option.names is not None:
                 return option.from_plain(text)[0]
             return option.from_text(text)

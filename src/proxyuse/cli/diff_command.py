@@ -13,11 +13,13 @@ from proxyuse.report.saved import read_document
 def run(options: argparse.Namespace) -> int:
     """Print the comparison; the exit code is 1 if a witness is new or stronger."""
     comparison = compare(
-        read_document(options.old), read_document(options.new), tolerance=options.tolerance
+        read_document(options.old),
+        read_document(options.new),
+        tolerance=options.tolerance,
+        fail_on=options.fail_on,
     )
-    code = diff_exit_code(comparison, confirmed_only=options.confirmed_only)
     if options.json:
         print_json(comparison)
     else:
         print_text(diff_text(comparison))
-    return code
+    return diff_exit_code(comparison)

@@ -26,6 +26,7 @@ OPTIONAL = {
     "xgboost": ("xgboost", "audit XGBoost models"),
     "lightgbm": ("lightgbm", "audit LightGBM models"),
     "imodels": ("imodels", "audit rule lists"),
+    "cryptography": ("sign", "sign files and check signatures"),
 }
 OTHER_NAMES = {"xgboost": "xgboost-cpu"}
 

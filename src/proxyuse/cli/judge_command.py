@@ -13,27 +13,32 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from proxyuse.auditing import Audit
 from proxyuse.cli.audit_command import audited_files, settings
+from proxyuse.cli.judgments_file import judgments_note, open_file
 from proxyuse.cli.printing import harmless, print_json, print_text
+from proxyuse.completed_audit import Audit
+from proxyuse.detect.collective_witness import Collection
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import FileError
 from proxyuse.io.writing import check_writable
 from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
 from proxyuse.judge.records import Records
-from proxyuse.report.document import figure
+from proxyuse.report.findings.verdict import undecided
 from proxyuse.report.findings.witness import decision
+from proxyuse.report.release import figure
 from proxyuse.report.render.text import text_table
-from proxyuse.report.standing import exit_code, exit_code_of
+from proxyuse.report.standing import exit_code
 from proxyuse.report.witness_page import Pages
-from proxyuse.verdict import VerdictCounts
+from proxyuse.verdict import Verdict, VerdictCounts, exit_code_of
 from proxyuse.words import count, fixed, one_line, shortened
 
 QUESTION = "[a]ppropriate  [i]nappropriate  [s]kip  [t]erm in full  [q]uit: "
 ANSWERS = ("appropriate", "inappropriate", "skip", "term", "quit")
 BACK = "."
 MAX_NAME_WIDTH = 24
+
+Judged = Witness | Collection
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         raise FileError("--json needs --list, because judging is interactive")
     if options.by is not None and not options.by.strip():
         raise FileError("--by is empty; pass a name, or omit --by to be asked for it")
-    records = Records.open(project.options.judgments)
+    records = open_file(project.options.judgments, project.options.judgments_head)
     if not options.list:
         _check_appendable(project.options.judgments)
     policy = None if project.options.policy is None else read_policy(project.options.policy)
@@ -58,10 +63,12 @@ def run(options: argparse.Namespace) -> int:
         return exit_code(document)
     oracle = first_of(records, policy)
     assert oracle is not None
-    only = project.validity.confirmed_only
-    session = ReviewSession(audit, records, oracle, Pages(audit, document), options.by, only)
+    session = ReviewSession(audit, records, oracle, Pages(audit, document), options.by)
     remarks = () if document.validity is None else document.validity.remarks
-    for note in [*document.file_notes, *remarks]:
+    open_questions = [
+        undecided(document, z) for z in document.protected if z.verdict is Verdict.UNDECIDED
+    ]
+    for note in [*document.file_notes, *open_questions, *remarks]:
         print_text(f"Note: {one_line(note)}")
     if options.list:
         session.print_list()
@@ -96,25 +103,37 @@ class ReviewSession:
         oracle: Oracle,
         pages: Pages,
         by: str | None,
-        confirmed_only: bool = False,
     ) -> None:
         self._audit = audit
         self._records = records
         self._oracle = oracle
         self._pages = pages
         self._by = by
-        self._confirmed_only = confirmed_only
         self._judged = {True: 0, False: 0}
+        self._single = [*pages.in_order(audit.witnesses), *_explicit_only(audit)]
+        self._found: list[Judged] = [*self._single, *self._collections()]
 
-    def waiting(self) -> list[Witness]:
-        """Return the witnesses without a judgment, in the order of the audit."""
-        return [w for w in self._audit.witnesses if self._oracle(w) is None]
+    def _collections(self) -> list[Collection]:
+        """The collective witnesses, without the members that are judged appropriate by now."""
+        return self._audit.collective_witnesses(self._oracle)
+
+    def waiting(self) -> list[Judged]:
+        """Return the witnesses without a judgment, in the order of the result.
+
+        Columns that determine a protected attribute, and then collections, are judged like
+        witnesses.
+        """
+        return [w for w in self._found if self._oracle(w) is None]
 
     def code(self) -> int:
         """Return the exit code that an audit would have now."""
-        violating = [violation.witness for violation in self._audit.violations(self._oracle)]
-        verdicts = _verdicts(violating) if self._confirmed_only else None
-        return exit_code_of(len(violating), self._audit.complete, verdicts)
+        violations = len(self._violations())
+        verdict = self._audit.verdict_with(self._oracle)
+        return exit_code_of(verdict, violations, self._audit.fail_on)
+
+    def _violations(self) -> list[Judged]:
+        judgments = ((w, self._oracle(w)) for w in self._found)
+        return [w for w, judgment in judgments if judgment is None or not judgment.appropriate]
 
     # Summaries
 
@@ -130,9 +149,9 @@ class ReviewSession:
                 [
                     w.id,
                     shortened(one_line(w.protected), MAX_NAME_WIDTH),
-                    fixed(figure(w.association)),
+                    fixed(self._pages.association(w)),
                     fixed(figure(w.influence)),
-                    *(str(w.validity.verdict) for _ in verdict if w.validity is not None),
+                    *(str(w.verdict) for _ in verdict),
                     f"{len(self._records.similar(w)):,}",
                     self._pages.line(w),
                 ]
@@ -141,14 +160,14 @@ class ReviewSession:
             print_text("\n".join(text_table(heads, rows)))
         print_text(self._remaining())
 
-    def _heading(self, waiting: list[Witness]) -> str:
-        total = len(self._audit.witnesses)
+    def _heading(self, waiting: list[Judged]) -> str:
+        total = len(self._found)
         thresholds = (
             f"association at least {self._audit.epsilon:g}, influence above {self._audit.delta:g}"
         )
         confirmed = ""
         if self._audit.validity is not None:
-            confirmed = f" Confirmed: {_verdicts(self._audit.witnesses).confirmed:,}."
+            confirmed = f" Confirmed: {_verdicts(self._found).confirmed:,}."
         return (
             f"{count(total, 'witness', 'witnesses')} ({thresholds}); not judged yet: "
             f"{len(waiting):,}.{confirmed}"
@@ -158,32 +177,44 @@ class ReviewSession:
         """Print how many witnesses were judged and how many remain."""
         yes, no = self._judged[True], self._judged[False]
         print_text(f"\nJudged: {yes + no:,} ({yes:,} appropriate, {no:,} inappropriate).")
+        print_text(f"Note: {one_line(judgments_note(self._records))}")
         print_text(self._remaining())
 
     def _remaining(self) -> str:
-        violations = len(self._audit.violations(self._oracle))
+        violating = self._violations()
+        violations, confirmed = len(violating), _verdicts(violating).confirmed
+        known = f", {confirmed:,} of them confirmed" if self._audit.validity and violations else ""
         incomplete = "" if self._audit.complete else " The search is incomplete."
         return (
             f"Not judged yet: {len(self.waiting()):,}. Remaining violations (not judged, or judged "
-            f"inappropriate): {violations:,}.{incomplete}"
+            f"inappropriate): {violations:,}{known}.{incomplete}"
         )
 
     # Asking
 
     def ask_all(self) -> None:
-        """Ask about each witness; raise EOFError if the person quits."""
+        """Ask about each witness; raise EOFError if the person quits.
+
+        Collections come last: what was judged appropriate before does not belong to them.
+        """
         waiting = self.waiting()
         print_text(self._heading(waiting))
-        for number, witness in enumerate(waiting, start=1):
-            if self._oracle(witness) is not None:
-                continue  # judged meanwhile at another position
-            title = f"{number:,} of {len(waiting):,} to judge"
-            similar = self._records.similar(witness)
-            print_text(self._pages.page(witness, title, similar, self._oracle))
-            print_text("")
-            self._ask(witness)
+        single = [w for w in waiting if isinstance(w, Witness)]
+        for number, witness in enumerate(single, start=1):
+            if self._oracle(witness) is None:  # else judged meanwhile at another position
+                self._show(witness, f"{number:,} of {len(waiting):,} to judge")
+        self._found = [*self._single, *self._collections()]
+        for known in self._found[len(self._single) :]:
+            if self._oracle(known) is None:
+                self._show(known, "A collection to judge")
 
-    def _ask(self, witness: Witness) -> None:
+    def _show(self, witness: Judged, title: str) -> None:
+        similar = self._records.similar(witness)
+        print_text(self._pages.page(witness, title, similar, self._oracle))
+        print_text("")
+        self._ask(witness)
+
+    def _ask(self, witness: Judged) -> None:
         while True:
             match _choice():
                 case "quit":
@@ -196,7 +227,7 @@ class ReviewSession:
                     if self._record(witness, decision == "appropriate"):
                         return
 
-    def _record(self, witness: Witness, appropriate: bool) -> bool:
+    def _record(self, witness: Judged, appropriate: bool) -> bool:
         """Ask for the reason and record the judgment; return False if the person goes back."""
         if self._by is None:
             self._by = _answer("Your name, saved with each judgment: ", "a name is needed")
@@ -225,8 +256,15 @@ class ReviewSession:
         return True
 
 
-def _verdicts(witnesses: Iterable[Witness]) -> VerdictCounts:
-    return VerdictCounts.of(w.validity.verdict for w in witnesses if w.validity is not None)
+def _explicit_only(audit: Audit) -> list[Witness]:
+    """Return the explicit uses that count and are not witnesses anyway."""
+    known = {witness.key for witness in audit.witnesses}
+    used = (use.witness for use in audit.explicit_violations())
+    return [witness for witness in used if witness is not None and witness.key not in known]
+
+
+def _verdicts(witnesses: Iterable[Judged]) -> VerdictCounts:
+    return VerdictCounts.of(w.verdict for w in witnesses)
 
 
 def _choice() -> str:

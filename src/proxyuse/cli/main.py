@@ -1,9 +1,9 @@
 """The ``proxyuse`` command: parse the arguments, run a subcommand, return an exit code.
 
-Exit codes: 0 nothing found, 1 proxy use found, 2 usage error or unreadable file, 3 nothing found,
-but the search is incomplete, 130 interrupted. Results go to standard output, messages to standard
-error. Tracebacks are not shown, an error never has the exit code of a finding, and files are
-written atomically.
+Exit codes: 0 no proxy use confirmed, 1 proxy use confirmed, 2 usage error or unreadable file, 3
+cannot be decided, or the search is incomplete, 130 interrupted, 143 terminated. Results go to
+standard output, messages to standard error. Tracebacks are not shown, an error never has the exit
+code of a finding, and the files of a command are written together or not at all.
 """
 
 from __future__ import annotations
@@ -11,18 +11,23 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 import proxyuse
 from proxyuse.cli.commands import Formatter, add_commands, add_help, refuse_unknown_words
 from proxyuse.cli.printing import harmless
 from proxyuse.errors import ProxyUseError
+from proxyuse.input_limits import limits, parsed_limits
 
-USAGE_ERROR, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # the last two as in a shell
+USAGE_ERROR, INTERRUPTED, CLOSED_PIPE, TERMINATED = 2, 130, 141, 143  # from 130 as in a shell
 TRACEBACK = "PROXYUSE_TRACEBACK"
 
 DESCRIPTION = """\
@@ -34,20 +39,30 @@ examples:
   proxyuse demo                                       audit an example model in a few seconds
   proxyuse audit --model model.skops --data people.csv --protected religion
   proxyuse audit                                      read the options from proxyuse.toml
-  proxyuse audit --validity confirm                   test whether the findings are noise
+  proxyuse audit --fail-on possible                   count unconfirmed witnesses, too
   proxyuse judge                                      judge the findings one by one
+  proxyuse judgments judgments.jsonl                  check that no judgment was changed
   proxyuse repair --output repaired.skops             replace disallowed computations with constants
   proxyuse show audit.json --witness 404398d5e41ff90f show one finding in detail
   proxyuse diff released.json retrained.json          list new findings
   proxyuse verify certificate.json --model model.skops --data people.csv
 
 Run 'proxyuse COMMAND --help' for the options of a command.
-exit codes: 0 nothing found, 1 proxy use found, 2 usage error, 3 nothing found, but the search is
-incomplete"""
+exit codes: 0 no proxy use confirmed, 1 proxy use confirmed, 2 usage error, 3 cannot be decided, or
+the search is incomplete"""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived; it ends a command like Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    with _terminated_like_interrupted():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         "proxyuse",
@@ -76,10 +91,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     try:
         command = import_module(f"proxyuse.cli.{options.command}_command")
-        code: int = command.run(options)
+        with limits(**parsed_limits(getattr(options, "limit", []))):
+            code: int = command.run(options)
         sys.stdout.flush()
     except ProxyUseError as error:
         return _failed(options.command, str(error))
+    except Terminated:
+        print(f"\nproxyuse {options.command}: terminated", file=sys.stderr)
+        return TERMINATED
     except KeyboardInterrupt:
         print(f"\nproxyuse {options.command}: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -100,6 +119,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _failed(options.command, _internal_error(error))
     return code
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: temporary files are removed."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield  # the program that calls `main` decides
+        return
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _prepare_streams() -> None:

@@ -7,33 +7,40 @@ import os
 import re
 import sys
 
-# Unprintable characters, except line ends and the bold of headings.
-_CONTROL = re.compile(
-    r"(?!\x1b\[[01]m)[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
-)
+from proxyuse.words import json_escaped, visible
+
+_LINE_ENDS = re.compile("(\n)")
+_LINE_ENDS_AND_BOLD = re.compile(r"(\n|\x1b\[[01]m)")  # the bold of headings
 
 
 def print_text(plain: str, colored: str | None = None) -> None:
     """Print a text; on a terminal that allows colors, its colored form."""
     colors = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(harmless(colored if colors and colored is not None else plain))
+    print(harmless(plain) if colored is None or not colors else harmless(colored, bold=True))
 
 
-def harmless(text: str) -> str:
-    r"""Replace control characters, which could steer a terminal; names come from foreign files.
+def harmless(text: str, *, bold: bool = False) -> str:
+    r"""Make control characters visible, which could steer a terminal, except line ends.
+
+    Parameters
+    ----------
+    text : names in it may come from foreign files.
+    bold : whether to keep what makes our headings bold.
 
     Examples
     --------
-    >>> harmless("a\x1b]0;title\x07b\n\x1b[1mc\x1b[0m")
-    'a?]0;title?b\n\x1b[1mc\x1b[0m'
+    >>> harmless("a\x1b]0;title\nb"), harmless("\x1b[1mc\x1b[0m", bold=True)
+    ('a\u27e8U+001B\u27e9]0;title\nb', '\x1b[1mc\x1b[0m')
     """
-    return _CONTROL.sub("?", text)
+    parts = (_LINE_ENDS_AND_BOLD if bold else _LINE_ENDS).split(text)  # kept ones at odd indices
+    return "".join(part if i % 2 else visible(part) for i, part in enumerate(parts))
 
 
 def print_json(value: object) -> None:
     """Print JSON, with escapes if the output is not Unicode."""
     ascii_only = not sys.stdout.encoding.lower().startswith("utf")
-    print(json.dumps(value, allow_nan=False, ensure_ascii=ascii_only, indent=1, default=_plain))
+    text = json.dumps(value, allow_nan=False, ensure_ascii=ascii_only, indent=1, default=_plain)
+    print(json_escaped(text))
 
 
 def _plain(value: object) -> object:

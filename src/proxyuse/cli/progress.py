@@ -26,17 +26,21 @@ class Bar:
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._start = time.monotonic()
+        self._stage = "starting"
 
     def stage(self, name: str) -> None:
         """Start a stage of the work."""
-        self._start = time.monotonic()
+        self._start, self._stage = time.monotonic(), name
         self._draw(f"{name} ...")
 
     def __call__(self, progress: Progress) -> None:
-        """Show the progress of detection."""
-        done, total = progress.done, max(progress.total, 1)
+        """Show the progress of detection, or the stage if the rest cannot be counted."""
+        done, total = progress.done, progress.total
         elapsed = time.monotonic() - self._start
         if elapsed < BAR_DELAY:
+            return
+        if done >= total:
+            self._draw(f"{self._stage}, {_duration(elapsed)} ...")
             return
         filled = WIDTH * done // total
         remaining = f", about {_duration(elapsed * (total - done) / done)} left" if done > 3 else ""
@@ -61,7 +65,6 @@ class Lines(Bar):
         super().__init__(None)
         self._output = stream
         self._interval = interval
-        self._stage = "starting"
         self._progress: Progress | None = None
         self._closed = threading.Event()
         self._writer = threading.Thread(target=self._write, daemon=True)
@@ -95,11 +98,13 @@ def line(stage: str, progress: Progress | None, seconds: float) -> str:
     --------
     >>> line("reading the data", None, 10.2)
     'proxyuse: reading the data, 10 s'
-    >>> line("measuring", Progress(12_000, 45_000), 20.1)
+    >>> line("auditing the model", Progress(12_000, 45_000), 20.1)
     'proxyuse: 12,000 of 45,000 measurements done (27%), 20 s'
+    >>> line("auditing the model", Progress(45_000, 45_000), 70.3)
+    'proxyuse: auditing the model, 1 min 10 s'
     """
     text = stage
-    if progress is not None and progress.total:
+    if progress is not None and progress.done < progress.total:
         share = round(100 * progress.done / progress.total)
         text = f"{progress.done:,} of {progress.total:,} measurements done ({share}%)"
     return f"proxyuse: {text}, {_duration(seconds)}"

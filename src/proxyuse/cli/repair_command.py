@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,27 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from proxyuse.auditing import Audit, audit
+from proxyuse.auditing import audit
 from proxyuse.cli.audit_command import (
     about,
     audit_keywords,
     check_outputs,
     check_rows,
+    clusters_of,
     model_inputs,
-    oracle_notes,
     read_rows,
     settings,
 )
 from proxyuse.cli.data_files import LoadedData, read_table
+from proxyuse.cli.judgments_file import add_oracle, open_judgments
 from proxyuse.cli.printing import print_json, print_text
 from proxyuse.cli.progress import Bar, bar
+from proxyuse.completed_audit import Audit
+from proxyuse.decision import Threshold
 from proxyuse.errors import DataError, FileError
-from proxyuse.io.writing import written
+from proxyuse.io.writing import written_together
 from proxyuse.judge.judgment import Oracle, first_of
 from proxyuse.judge.policy import read_policy
-from proxyuse.judge.records import Records
 from proxyuse.lang.evaluate import Array
 from proxyuse.models.boosted import predicts_probability
 from proxyuse.models.checks import model_rows, predictions
@@ -46,21 +47,18 @@ from proxyuse.models.native_categories import text_columns
 from proxyuse.models.save_model import format_for, model_bytes, read_again
 from proxyuse.program import Program
 from proxyuse.project import Project
-from proxyuse.repairing.repair import Repair, repair
-from proxyuse.repairing.search import SearchBudget
+from proxyuse.repairing.completed_repair import Repair
+from proxyuse.repairing.repair import repair
 from proxyuse.report.render.markdown import repair_markdown
 from proxyuse.report.render.text import repair_text
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.standing import repair_exit_code
-from proxyuse.settings import RepairKeywords, Threshold
+from proxyuse.settings import RepairKeywords, SharedKeywords
 from proxyuse.verification.certify import certify
 
-BUDGETS = {
-    "quick": SearchBudget(orders=1, programs=0, branches=1, undo=0),
-    "normal": SearchBudget(),
-    "thorough": SearchBudget(orders=3, programs=128, branches=8, undo=64),
-}
+REFUSED = 1
+NOT_WRITTEN = "\nNothing was written. To write the model anyway, pass --accept-loss."
 FALLBACK_SUFFIX = ".skops"  # for a repaired program that the model's own format cannot hold
 
 
@@ -76,14 +74,18 @@ class Work:
     threshold: float | None
     progress: Bar
 
-    def arguments(self, model: object, threshold: float | None) -> dict[str, Any]:
-        """Return the arguments that `audit` and `repair` share."""
+    def arguments(
+        self, model: object, threshold: float | None, names: Iterable[str]
+    ) -> dict[str, Any]:
+        """Return the arguments of `audit` or `repair`; `names` are their keywords."""
         project = self.project
         X, protected, weights = model_inputs(model, self.data, project.options)
-        return audit_keywords(project.options, RepairKeywords.__annotations__) | {
+        return audit_keywords(project.options, names) | {
             "X": X,
             "protected": protected,
             "weights": weights,
+            "clusters": clusters_of(self.data, project.options),
+            "validity": project.validity.methods or None,
             "decision": None if threshold is None else Threshold(threshold),
             "progress": self.progress,
         }
@@ -117,10 +119,13 @@ class Checked:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Repair, write the files and print the result; the exit code is 3 if it is incomplete."""
+    """Repair, write the files and print the result.
+
+    The exit code is 1 if the repaired model is refused, and 3 if the search is incomplete.
+    """
     project = settings(options)
     _check_options(options, project)
-    records = None if project.options.judgments is None else Records.open(project.options.judgments)
+    records = open_judgments(project.options)
     policy = None if project.options.policy is None else read_policy(project.options.policy)
     with bar(options.quiet) as progress:
         progress.stage("reading the model")
@@ -139,31 +144,34 @@ def run(options: argparse.Namespace) -> int:
         progress.stage("checking the repaired model")
         checked = _checked(work, done, form)
         description = about(project, model, data, threshold)
-        description["notes"] += [*oracle_notes(records, policy), *_notes(options, project)]
+        add_oracle(description, records, policy)
+        description["notes"] += _notes(options, project)
         document, files = _results(work, done, checked, description)
+    if done.refusal is not None and not options.accept_loss:
+        _print(options, msgspec.structs.replace(document, written={}), NOT_WRITTEN)
+        return REFUSED
     try:
-        for path, content in files.items():
-            written(path, content)
+        written_together(files)
     except FileError:
         print_text(str(done))  # do not lose the result
         raise
+    _print(options, document, _next_steps(work, document, checked))
+    return repair_exit_code(document)
+
+
+def _print(options: argparse.Namespace, document: RepairResult, more: str) -> None:
+    """Print the result, as text with more lines at its end."""
     if options.json:
         print_json(document)
     else:
         print_text(repair_text(document), repair_text(document, color=True))
-        print_text(_next_steps(work, document, checked))
-    return repair_exit_code(document)
+        print_text(more)
 
 
 # Options
 
 
 def _check_options(options: argparse.Namespace, project: Project) -> None:
-    share = options.holdout_share
-    if share is not None and not (math.isfinite(share) and 0 < share < 1):
-        raise DataError(f"--holdout-share: expected a number between 0 and 1, got {share:g}")
-    if options.seed < 0:
-        raise DataError(f"--seed: expected 0 or more, got {options.seed}")
     if project.options.target is None and options.utility not in (
         None,
         "agreement",
@@ -172,6 +180,8 @@ def _check_options(options: argparse.Namespace, project: Project) -> None:
         raise DataError(
             f"--utility {options.utility} needs the true outcomes; name their column with --target"
         )
+    if project.options.target is None and options.validation is not None:
+        raise DataError("--validation needs the true outcomes; name their column with --target")
 
 
 def _check_files(options: argparse.Namespace, project: Project, form: str) -> None:
@@ -184,7 +194,7 @@ def _check_files(options: argparse.Namespace, project: Project, form: str) -> No
     ]
     if form in ("xgboost", "lightgbm"):
         outputs.append(options.repaired.with_suffix(FALLBACK_SUFFIX))
-    check_outputs(project, outputs, options.holdout)
+    check_outputs(project, outputs, options.validation)
     existing = [path for path in outputs if path is not None and path.is_file()]
     if existing and not options.force:
         raise FileError(f"{existing[0]} already exists; choose another file, or pass --force")
@@ -203,8 +213,8 @@ def _rehearse(model: LoadedModel, form: str, path: Path) -> None:
 
 
 def _notes(options: argparse.Namespace, project: Project) -> list[str]:
-    if options.holdout is not None and project.options.weights is not None:
-        return ["hold-out rows are not weighted"]
+    if options.validation is not None and project.options.weights is not None:
+        return ["validation rows are not weighted"]
     return []
 
 
@@ -213,7 +223,7 @@ def _notes(options: argparse.Namespace, project: Project) -> list[str]:
 
 def _repaired(work: Work) -> Repair:
     project, options = work.project, work.options
-    arguments = work.arguments(work.model.model, work.threshold)
+    arguments = work.arguments(work.model.model, work.threshold, RepairKeywords.__annotations__)
     utility = None if options.utility is None else options.utility.replace("-", " ")
     y = None if project.options.target is None else work.data.frame[project.options.target]
     if utility == "agreement":
@@ -226,38 +236,31 @@ def _repaired(work: Work) -> Repair:
         **arguments,
         oracle=work.oracle,
         utility=utility,
-        holdout=_holdout(work, y is not None),
-        search=BUDGETS[options.effort],
+        validation=_validation(work) if y is not None else None,
     )
     check_rows(done.before.population.n_rows, project)  # the audit may have dropped some
     return done
 
 
-def _holdout(work: Work, needs_y: bool) -> Any:
-    """Return the hold-out set: a table with its true outcomes, or a mask of the rows."""
-    options, project, n_rows = work.options, work.project, len(work.data.frame)
-    if options.holdout_share is not None:
-        number = round(options.holdout_share * n_rows)
-        check_rows(min(number, n_rows - number), project)
-        held = np.zeros(n_rows, dtype=np.bool_)
-        held[np.random.default_rng(options.seed).permutation(n_rows)[:number]] = True
-        return held
-    if options.holdout is None:
+def _validation(work: Work) -> Any:
+    """Return the validation rows: a table and its true outcomes; None without them."""
+    options, project = work.options, work.project
+    if options.validation is None:
         return None
-    frame = read_table(options.holdout, text=text_columns(work.model.model))
+    frame = read_table(options.validation, text=text_columns(work.model.model))
     if project.options.where is not None:
         frame = frame[np.asarray(Program.parse(project.options.where).predict(frame) == 1)]
         frame = frame.reset_index(drop=True)
     check_rows(len(frame), project)
-    if project.options.target is not None and project.options.target not in frame.columns:
-        raise FileError(f"{options.holdout} lacks the target column {project.options.target!r}")
-    rows = replace(work.data, frame=frame, protected={}, weights=None, paths=(options.holdout,))
+    if project.options.target not in frame.columns:
+        raise FileError(f"{options.validation} lacks the target column {project.options.target!r}")
+    rows = replace(work.data, frame=frame, protected={}, weights=None, paths=(options.validation,))
     X, _, _ = model_inputs(
         work.model.model,
         rows,
         msgspec.structs.replace(project.options, protected=_present(project, frame)),
     )
-    return (X, frame[project.options.target]) if needs_y else X
+    return X, frame[project.options.target]
 
 
 def _present(project: Project, frame: Any) -> tuple[str, ...] | None:
@@ -279,9 +282,10 @@ def _checked(work: Work, done: Repair, form: str) -> Checked:
         again = read_again(content, file_format).model
         _check_same(made.model, again, work, done)
         is_program = isinstance(again, Program) or not made.native
-        arguments = work.arguments(again, None if is_program else work.threshold)
+        threshold = None if is_program else work.threshold
+        arguments = work.arguments(again, threshold, SharedKeywords.__annotations__)
         result = audit(again, arguments.pop("X"), **arguments)
-        if not result.violations(work.oracle):
+        if not done.candidates or done.is_clean(result):
             return Checked(made, target, file_format, content, result)
     raise FileError("the saved model still has violations; please report this")
 
@@ -291,7 +295,7 @@ def _candidates(work: Work, done: Repair, form: str) -> Iterator[Made]:
     original = work.model.model
     if form == "program":
         yield Made(done.program, isinstance(original, Program))
-    elif not done.replaced:
+    elif not done.candidates:
         yield Made(original, True) if not isinstance(original, Program) else _running(done, "")
     else:
         yield Made(done.deployed.model, done.deployed.native, done.deployed.why)
@@ -305,7 +309,7 @@ def _running(done: Repair, why: str) -> Made:
     original = done.original_model
     if isinstance(original, Program):
         return Made(program_estimator(done.program), False, "the input is a program, not a model")
-    return Made(program_estimator(done.program, original), False, why)
+    return Made(program_estimator(done.program, done.trained_model), False, why)
 
 
 def _content(work: Work, made: Made, form: str, path: Path) -> bytes:
@@ -357,8 +361,11 @@ def _results(
         }
     }
     if options.certificate is not None:
-        story = done.story() if done.replaced else None
-        certificate = certify(checked.audit, work.oracle, story)
+        story = done.story() if done.candidates else None
+        changes = None
+        if done.candidates:
+            changes = done.certified_changes(checked.audit, work.project.options.min_cell)
+        certificate = certify(checked.audit, work.oracle, story, changes=changes)
         files[options.certificate] = certificate.to_json()
         names |= {"certificate": options.certificate.name, "certificate_hash": certificate.hash}
     if options.program is not None:
@@ -409,7 +416,9 @@ def _next_steps(work: Work, document: RepairResult, checked: Checked) -> str:
     else:
         words = ["proxyuse", "verify", str(options.certificate), "--model", str(checked.path)]
         words += ["--data", str(project.options.data)]
-        for name in ("target", "where", "protected_data", "key", "policy", "judgments"):
+        for name in (
+            "target", "where", "protected_data", "key", "policy", "judgments", "judgments_head",
+        ):  # fmt: skip
             value = getattr(project.options, name)
             if value is not None:
                 words += [f"--{name.replace('_', '-')}", str(value)]
@@ -420,8 +429,8 @@ def _next_steps(work: Work, document: RepairResult, checked: Checked) -> str:
             "- keep appropriate uses: nothing was judged, so every witness was removed; run",
             "  proxyuse judge, then repair again with --judgments",
         ]
-    if document.result == "repaired" and document.utility.holdout is None:
-        lines.append("- measure the cost on held-out rows: add --holdout-share 0.2")
+    if document.result == "repaired" and project.options.target is None:
+        lines.append("- compare more candidates: name the column of true outcomes with --target")
     if not document.complete:
         lines.append("- the search is incomplete: violations may remain in the parts listed above")
     lines.append("- try other thresholds (--epsilon, --delta) and other protected attributes")

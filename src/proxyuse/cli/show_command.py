@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from proxyuse.cli.printing import print_json, print_text
+from proxyuse.report.exact_terms import with_exact_terms
 from proxyuse.report.render.csv import audit_csv
 from proxyuse.report.render.junit import audit_junit
 from proxyuse.report.render.markdown import audit_markdown
@@ -17,6 +18,8 @@ from proxyuse.report.standing import exit_code
 def run(options: argparse.Namespace) -> int:
     """Print the result; the exit code is that of the audit."""
     result = read_document(options.result)
+    if options.exact:
+        result = with_exact_terms(result)
     if options.witness is not None:
         witnesses = witnesses_of(result, options.witness)
         if options.json:

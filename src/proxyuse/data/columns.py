@@ -29,7 +29,19 @@ class Kind(StrEnum):
     CATEGORY = "category"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A value of a file that no data frame can hold. It is an error only if its column is used.
+
+    Attributes
+    ----------
+    kind : its type in the file.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Column:
     """Values of one kind, one per row.
 
@@ -74,13 +86,23 @@ class Column:
             return False
         if self.kind is Kind.CATEGORY:
             return bool(len(self) and self.values.min() < 0)
-        return bool(np.isnan(np.sum(self.values)) and np.isnan(self.values).any())
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.sum(self.values)
+        return bool(np.isnan(total) and np.isnan(self.values).any())
 
     @property
     def all_missing(self) -> bool:
         """Whether every value is missing."""
         first = replace(self, values=self.values[:1])
         return bool(first.is_missing.all() and self.is_missing.all())
+
+    @property
+    def constant(self) -> bool:
+        """Whether all values are equal; missing values are equal to each other. One pass."""
+        missing = self.is_missing
+        if missing.any():
+            return bool(missing.all())
+        return bool((self.values == self.values[:1]).all())
 
     def take(self, rows: npt.NDArray[Any]) -> Column:
         """Select rows by a boolean mask or by indices; `categories` does not change."""
@@ -222,11 +244,10 @@ def _from_objects(name: str, values: list[Any]) -> Column:
     for example in dict(zip(map(type, reversed(present)), reversed(present), strict=True)).values():
         kind = _kind_of(type(example))
         if kind is None:
-            raise _unusable(
-                name,
-                f"values of type {type(example).__name__}",
-                _advice(*(base.__name__ for base in type(example).__mro__)),
-            )
+            names = [base.__name__ for base in type(example).__mro__]
+            if isinstance(example, Unreadable):
+                names = [example.kind]
+            raise _unusable(name, f"values of type {names[0]}", _advice(*names))
         kinds.setdefault(kind, example)
     if len(kinds) > 1:
         (a, one), (b, other) = sorted(kinds.items())[:2]
@@ -332,7 +353,8 @@ _ADVICE = {
     "decode bytes to strings": ("byte", "binary"),
     "pass the real and imaginary parts, or the absolute value, as separate columns": ("complex",),
     "pass each element as a separate column": (
-        "list", "tuple", "dict", "set", "ndarray", "array", "struct",
+        "list", "large_list", "fixed_size_list", "tuple", "dict", "map", "set", "ndarray", "array",
+        "struct",
     ),
 }  # fmt: skip
 

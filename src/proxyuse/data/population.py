@@ -6,9 +6,9 @@ Every probability in this package is a weighted frequency in a `Population`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,23 @@ from proxyuse.settings import MissingProtected, Settings
 _MAX_WEIGHT = 1e100
 
 
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a protected attribute is derived from columns.
+
+    Attributes
+    ----------
+    expression : the text of the expression.
+    columns : the columns that it reads.
+    sources : those of them that are columns of the data, where the model could read them too. The
+        others come from a separate table.
+    """
+
+    expression: str
+    columns: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Protected:
     """A protected attribute.
@@ -31,12 +48,30 @@ class Protected:
     name : str
     column : Column
     source : str or None
-        The column of the data it was taken from; None if the caller passed values.
+        The column of the data it was taken from; None if it is derived or the caller passed values.
+    derivation : Derivation or None
+        The expression that defines it, if it is derived.
     """
 
     name: str
     column: Column
     source: str | None
+    derivation: Derivation | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of the data it was taken or derived from."""
+        if self.source is not None:
+            return (self.source,)
+        return () if self.derivation is None else self.derivation.sources
+
+    def take(self, rows: npt.NDArray[Any]) -> Protected:
+        """Return the attribute of some rows, selected by a boolean mask or by indices."""
+        return replace(self, column=self.column.take(rows))
+
+
+Derive = Callable[[Table, str, str], Protected]
+"""Makes an attribute from the columns of a table, a name and a text that is not a column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +91,9 @@ class Population:
         Mask of the original rows that remain; None if all do.
     weights_source : str or None
         The column of the data that holds the weights; None if there is none.
+    clusters : ndarray of int, optional
+        The number of each row's cluster, from 0. Rows of one cluster are not independent. None if
+        the caller named no clusters.
     total : float
         The sum of the weights, correctly rounded.
     whole_weights : bool
@@ -77,6 +115,7 @@ class Population:
     notes: tuple[Note, ...] = ()
     kept: npt.NDArray[np.bool_] | None = None
     weights_source: str | None = None
+    clusters: npt.NDArray[np.intp] | None = None
 
     total: float = field(init=False)
     whole_weights: bool = field(init=False)
@@ -117,8 +156,9 @@ class Population:
             self,
             columns={name: column.take(rows) for name, column in self.columns.items()},
             weights=self.weights[rows],
-            protected=tuple(replace(z, column=z.column.take(rows)) for z in self.protected),
+            protected=tuple(z.take(rows) for z in self.protected),
             kept=kept,
+            clusters=None if self.clusters is None else _numbered(self.clusters[rows]),
         )
 
     @classmethod
@@ -128,10 +168,12 @@ class Population:
         *,
         protected: object,
         weights: object = None,
+        clusters: object = None,
         variables: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
         missing_protected: MissingProtected = "refuse",
         threads: int = 1,
+        derive: Derive | None = None,
     ) -> Population:
         """Build a population from data.
 
@@ -144,6 +186,8 @@ class Population:
             are named after their series if it has a name, else "protected".
         weights : column name or values, optional
             By default every row has weight 1. Rows of weight 0 are dropped.
+        clusters : column name or values, optional
+            Rows with the same value are not independent.
         variables : sequence of str, optional
             The columns to include, by default all.
         names : sequence of str, optional
@@ -153,13 +197,16 @@ class Population:
             count missing as a value of its own.
         threads : int
             The number of threads that convert columns.
+        derive : callable, optional
+            Makes an attribute from a text that is not a column. Without it, that is an error.
         """
         Settings(missing_protected=missing_protected)  # raises an error for another value
         table = Table.of(X, names)
         if table.n_rows == 0:
             raise DataError("the data has no rows; pass at least one")
-        attributes = tuple(_attributes(table, protected))
+        attributes = tuple(_attributes(table, protected, derive))
         mass = _weights(table, weights)
+        numbers = None if clusters is None else _clusters(table, clusters)
         selected = table.names if variables is None else _selected(table, variables)
         columns = dict(zip(selected, table.columns(selected, threads), strict=True))
 
@@ -176,8 +223,9 @@ class Population:
             )
         if not keep.all():
             columns = {name: column.take(keep) for name, column in columns.items()}
-            attributes = tuple(Protected(a.name, a.column.take(keep), a.source) for a in attributes)
+            attributes = tuple(attribute.take(keep) for attribute in attributes)
             mass = mass[keep]
+            numbers = None if numbers is None else _numbered(numbers[keep])
         if mass.max() > _MAX_WEIGHT or mass.min() < 1 / _MAX_WEIGHT:
             raise DataError(
                 f"weights: {mass.min():g} to {mass.max():g} is too wide a range for exact sums; "
@@ -190,6 +238,7 @@ class Population:
             tuple(notes),
             None if keep.all() else keep,
             str(weights) if is_name(weights) else None,
+            numbers,
         )
 
 
@@ -203,29 +252,38 @@ def _selected(table: Table, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _attributes(table: Table, protected: object) -> Iterator[Protected]:
+def _attributes(table: Table, protected: object, derive: Derive | None) -> Iterator[Protected]:
     seen: set[str] = set()
     for name, request in _requests(table, protected):
-        if name in seen:
+        attribute = _attribute(table, name, request, derive)
+        if attribute.name in seen:
             raise DataError(
-                f"the protected attribute {name!r} appears twice; list each attribute once "
-                "(to pass values, use a mapping such as {'sex': values})"
+                f"the protected attribute {attribute.name!r} appears twice; list each attribute "
+                "once (to pass values, use a mapping such as {'sex': values})"
             )
-        seen.add(name)
-        if is_name(request):
-            source = str(request)
-            if source not in table:
-                raise DataError(
-                    f"the protected attribute {source!r} is not a column of the data; name a "
-                    f"column or pass {{{source!r}: values}}; {table.suggest(source)}"
-                )
-            yield Protected(name, as_column(name, table.column(source)), source)
-        else:
-            yield Protected(name, table.beside(name, request), None)
+        seen.add(attribute.name)
+        yield attribute
     if not seen:
         raise DataError(
             "protected: expected at least one attribute, got none; name a column or pass values"
         )
+
+
+def _attribute(table: Table, name: str, request: object, derive: Derive | None) -> Protected:
+    """Return an attribute from a column name, an expression, or values."""
+    if isinstance(request, Protected):
+        return replace(request, name=name, column=table.beside(name, request.column))
+    if not is_name(request):
+        return Protected(name, table.beside(name, request), None)
+    source = str(request)
+    if source in table:
+        return Protected(name, as_column(name, table.column(source)), source)
+    if derive is not None and isinstance(request, str):
+        return derive(table, name, request)
+    raise DataError(
+        f"the protected attribute {source!r} is not a column of the data; name a column or pass "
+        f"{{{source!r}: values}}; {table.suggest(source)}"
+    )
 
 
 def _requests(table: Table, protected: object) -> list[tuple[str, object]]:
@@ -293,6 +351,30 @@ def _weights(table: Table, weights: object) -> npt.NDArray[np.float64]:
         if not np.isfinite(values.sum()):
             raise DataError(f"{label}: their sum is too large for float64; scale them down")
     return values
+
+
+def _clusters(table: Table, clusters: object) -> npt.NDArray[np.intp]:
+    """Return the number of each row's cluster."""
+    if is_name(clusters):
+        if str(clusters) not in table:
+            raise DataError(
+                f"clusters: the data has no column {str(clusters)!r}; name a column or pass "
+                f"values; {table.suggest(str(clusters))}"
+            )
+        column = table.column(str(clusters))
+    else:
+        column = table.beside("clusters", clusters)
+    if column.any_missing:
+        raise DataError(
+            f"clusters: missing in {_which(column.is_missing)}; fill in the values, with a value "
+            "of its own for each independent row"
+        )
+    return _numbered(column.values)
+
+
+def _numbered(values: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return a number from 0 for each distinct value."""
+    return np.unique(values, return_inverse=True)[1].astype(np.intp)
 
 
 def _settle_missing(

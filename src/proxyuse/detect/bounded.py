@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
+import numpy as np
+
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Term
-from proxyuse.lang.positions import Site
+from proxyuse.lang.nodes import Term, variables
+from proxyuse.lang.positions import Site, SiteColumn
 from proxyuse.measure.forests.plan import ForestPlan
 from proxyuse.program import Program
 
@@ -65,6 +67,17 @@ class Bounded(Sequence[BoundedDecomposition]):
     def computations(self) -> int:
         """The number of distinct tests plus the largest possible number of distinct subtrees."""
         return len(self.test_associations) + len(self.reach)
+
+    def tests_on(self, column: str) -> Array:
+        """The numbers of the distinct tests that read a column."""
+        tests = self._plan.forest.tests
+        shapes = [i for i, shape in enumerate(tests.shapes) if column in variables(shape)]
+        return np.flatnonzero(np.isin(tests.shape, shapes))
+
+    def test(self, number: int) -> tuple[Term, SiteColumn]:
+        """A distinct test and all its positions."""
+        points = self._plan.points_of(self._plan.nodes_of_test(number))
+        return self._plan.forest.tests.term(number), SiteColumn(np.sort(points) + 1)
 
     def __len__(self) -> int:
         return 2 * len(self.reach)

@@ -16,6 +16,7 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Position, Site, sites_id
 from proxyuse.measure.association.joint_table import JointTable
+from proxyuse.measure.guessing import Guess
 from proxyuse.program import Program
 from proxyuse.words import shortened
 
@@ -42,12 +43,18 @@ class Decomposition:
     influence: float | None
     reach: float
     _joint: Callable[[Term], list[JointTable]] = field(repr=False)
+    _guesses: Callable[[Term], list[Guess]] = field(repr=False)
     error: float = 0.0
 
     @cached_property
     def tables(self) -> dict[str, JointTable]:
         """The joint table with each protected attribute."""
         return {table.protected: table for table in self._joint(self.expression)}
+
+    @cached_property
+    def guesses(self) -> dict[str, Guess]:
+        """How often each protected attribute is guessed right, with the computation and without."""
+        return dict(zip(self.associations, self._guesses(self.expression), strict=True))
 
     @cached_property
     def term(self) -> str:
@@ -167,6 +174,7 @@ class Decompositions(Sequence[Decomposition]):
     associations : per decomposition and protected attribute.
     influences : per decomposition; NaN where not needed.
     sites, reaches : per decomposition.
+    operators : the number of operators whose partial sums were searched.
     """
 
     def __init__(
@@ -175,17 +183,21 @@ class Decompositions(Sequence[Decomposition]):
         protected: Sequence[str],
         measures: Measures,
         joint: Callable[[Term], list[JointTable]],
-        bounded: int = 0,
+        guesses: Callable[[Term], list[Guess]],
+        unmeasured: int = 0,
+        operators: int = 0,
     ) -> None:
         self.program = program
         self.protected = tuple(protected)
         self._measures = measures
         self._joint = joint
+        self._guesses = guesses
         self.associations: Array = measures.associations[measures.owners]
         self.influences = measures.influences
         self.reaches = measures.reaches
         self.sites = measures.sites
-        self._bounded = bounded
+        self.operators = operators
+        self._unmeasured = unmeasured
 
     @property
     def errors(self) -> Array:
@@ -205,8 +217,32 @@ class Decompositions(Sequence[Decomposition]):
 
     @property
     def tested(self) -> int:
-        """The number of distinct computations that were measured or bounded."""
-        return len(self._measures.terms) + self._bounded
+        """The number of distinct computations that were measured, or could have been."""
+        return len(self._measures.terms) + self._unmeasured
+
+    @property
+    def written(self) -> int:
+        """The number of distinct computations that are written in the program, measured or not."""
+        return int(np.count_nonzero(self._is_written)) + self._unmeasured
+
+    def is_written(self, index: int) -> bool:
+        """Whether a computation is written in the program. Other computations are partial sums."""
+        return bool(self._is_written[index])
+
+    @cached_property
+    def _is_written(self) -> Array:
+        """Whether some position of each computation is a point, not a subset of operands.
+
+        A computation without measured positions is written.
+        """
+        written = np.ones(len(self._measures.terms), dtype=np.bool_)
+        if self.operators == 0:
+            return written
+        owners, sites = self._measures.owners, self._measures.sites
+        written[owners] = False
+        points = [any(not site.operands for site in some) for some in sites]
+        written[owners[points]] = True
+        return written
 
     @property
     def terms(self) -> list[Term]:
@@ -261,7 +297,17 @@ class Decompositions(Sequence[Decomposition]):
             None if influence != influence else influence,
             float(measures.reaches[index]),
             self._joint,
+            self._guesses,
             0.0 if measures.errors is None else float(measures.errors[index]),
+        )
+
+    def other(
+        self, term: Term, sites: Sequence[Site], associations: Array, influence: float, reach: float
+    ) -> Decomposition:
+        """A decomposition that is not among these, with its measures."""
+        named = dict(zip(self.protected, associations.tolist(), strict=True))
+        return Decomposition(
+            self.program, term, tuple(sites), named, influence, reach, self._joint, self._guesses
         )
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -26,7 +26,13 @@ from proxyuse.detect.decompositions import Decompositions, Measures
 from proxyuse.detect.forest_terms import measure_forest
 from proxyuse.detect.inside_tests import tests_hold_trees
 from proxyuse.detect.occurrences import measure_occurrences, near
-from proxyuse.detect.operators import OVERHEAD, Operator, PartialSum, SumBudget
+from proxyuse.detect.operators import (
+    OVERHEAD,
+    Operator,
+    PartialSum,
+    SumBudget,
+    operator_of_trees,
+)
 from proxyuse.detect.partial_sums import search_partial_sums
 from proxyuse.detect.progress import Clock, OutOfTime
 from proxyuse.detect.results import Detection, Unsettled
@@ -44,6 +50,7 @@ from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.bounds.screen import Screen, screen_for
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.forests.engine import ForestEngine
+from proxyuse.measure.forests.partial_sums import TreeSums
 from proxyuse.notes import Note, NotListed, Stopped, Unmeasured, VariablesNotMeasured
 from proxyuse.program import Program
 from proxyuse.settings import Settings
@@ -59,6 +66,7 @@ def detect(
     known: dict[bytes, Array] | None = None,
     strict: bool = False,
     appropriate: Callable[[Term], bool] | None = None,
+    half: Callable[[], Measurement | None] | None = None,
 ) -> Detection:
     """Measure the decompositions of a program.
 
@@ -71,10 +79,14 @@ def detect(
     `known` holds associations from other programs on the same population, by the digest of the
     computation, and new ones are added to it. If it is passed, only computations that can be
     witnesses are listed.
+
+    `half` returns the measurement on the rows that choose partial sums, to be confirmed on the
+    others.
     """
     detector = _Detector(
-        engine, program, association, settings, clock or Clock(None), known, strict, appropriate
-    )
+        engine, program, association, settings, clock or Clock(None), known, strict, appropriate,
+        half,
+    )  # fmt: skip
     return detector.run()
 
 
@@ -88,6 +100,7 @@ class _Detector:
     known: dict[bytes, Array] | None
     strict: bool
     appropriate: Callable[[Term], bool] | None
+    half: Callable[[], Measurement | None] | None
     parts: list[Measures] = field(default_factory=list)
     unsettled: dict[tuple[str, str], Unsettled] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -96,6 +109,7 @@ class _Detector:
     operators: list[Operator] = field(default_factory=list)  # partial sums not yet searched
     bounded: Bounded | None = None
     searched: list[Note] = field(default_factory=list)
+    chosen: set[tuple[str, bytes]] = field(default_factory=set)  # see `Detection`
     open_sets: list[tuple[Term, int, float]] = field(default_factory=list)  # see `search_notes`
 
     @cached_property
@@ -144,8 +158,10 @@ class _Detector:
             self.program,
             self.engine.protected_names,
             joined,
-            self.engine.tables,
-            0 if self.bounded is None else self.bounded.computations,
+            partial(self.engine.tables, measure=self.association),
+            self.engine.guesses,
+            self._unmeasured(),
+            self._operator_count,
         )
         return Detection(
             decompositions,
@@ -155,7 +171,18 @@ class _Detector:
             self.forest is not None
             or (bool(self.candidates.operators) and not self.settings.all_sets),
             self.bounded,
+            frozenset(self.chosen),
         )
+
+    def _unmeasured(self) -> int:
+        """The number of computations that a bound or a time limit left out, at most."""
+        if self.bounded is not None:
+            return self.bounded.computations
+        if self.forest is not None:
+            return 2 * len(self.forest.plan.forest.test)
+        if self.in_time is not None:
+            return len(self.listing.terms) - len(np.unique(self.in_time.columns[0]))
+        return 0
 
     def _with_errors(self, measures: Measures) -> Measures:
         """Add the error bounds of sampled influences, and a note about them."""
@@ -284,6 +311,7 @@ class _Detector:
     ) -> dict[tuple[Site, ...], float]:
         """The influence of sets of occurrences of a repeated computation."""
         budget, all_sets = self.settings.budget, self.settings.all_sets
+        done, total = self.clock.done, self.clock.total
         measured = measure_occurrences(
             self.engine,
             candidate.arrangement(self.program.points),
@@ -293,7 +321,9 @@ class _Detector:
             all_sets=all_sets,
             budget=budget.subsets if all_sets else budget.occurrences,
             needed=suspicious or self._measures_everything,
+            expect=self.clock.expect,
         )
+        self.clock.done = max(self.clock.done, done + self.clock.total - total)
         if all_sets and not measured.all_listed:
             text = self.program.brief(candidate.term)
             count = len(candidate.sites)
@@ -318,7 +348,7 @@ class _Detector:
                 return  # they are all listed
             self.notes.append(NotListed("partial sums", text, operator.subsets))
         engine, rows = self.engine, self.engine.n_rows
-        most, operators = SumBudget(), len(self.candidates.operators)
+        most, operators = SumBudget(), self._operator_count
         result = search_partial_sums(
             engine,
             operator,
@@ -338,8 +368,13 @@ class _Detector:
             elsewhere=self.candidates.positions if self.forest is None else lambda term: [],
             appropriate=self.appropriate,
             tick=lambda steps: self.clock.tick(),
+            half=self.half,
         )
-        self._list(result.witnesses)
+        listed = {witness.steps: witness for witness in result.witnesses}
+        for attribute, witness in result.chosen:
+            listed.setdefault(witness.steps, witness)
+            self.chosen.add((engine.protected_names[attribute], witness.term.digest))
+        self._list(list(listed.values()))
         if result.searched is not None:
             self.searched.append(result.searched)
             if self.strict:
@@ -349,23 +384,39 @@ class _Detector:
 
     @property
     def _one_operator(self) -> bool:
-        return self.forest is not None or len(self.candidates.operators) == 1
+        return self._operator_count == 1
+
+    @property
+    def _operator_count(self) -> int:
+        """The number of operators whose partial sums are searched."""
+        if self.forest is None:
+            return len(self.candidates.operators)
+        return int(self.tree_operator is not None)
+
+    @cached_property
+    def tree_operator(self) -> Operator | None:
+        """The sum of the trees of a large forest, if its partial sums can be searched."""
+        sums = next((e for e in self.engine.engines if isinstance(e, TreeSums)), None)
+        return None if sums is None else operator_of_trees(sums)
 
     @cached_property
     def _screen(self) -> Screen | None:
-        engine = self.engine
+        sample = self.engine.sample
         return screen_for(
-            [z for _, z in engine.protected],
-            engine.weights,
+            sample.attributes,
+            sample.weights,
             self.association,
-            groups=engine.bins,
-            max_support=engine.max_support,
+            groups=sample.groups,
+            max_support=sample.max_support,
+            best_cut=sample.best_cut,
         )
 
     def _singles(self, operator: Operator) -> dict[int, tuple[Array, float]]:
         """The known measures of the operands of an operator with one position, by step."""
         if len(operator.points) > 1:
             return {}
+        if self.forest is not None:
+            return self._single_trees(operator)
         associations, influences = self._known_singles
         below = self.program.points.below(operator.points[0])
         steps = [step for step in operator.steps if below[step] in influences]
@@ -374,6 +425,20 @@ class _Detector:
             step: (associations[terms[below[step]].digest], influences[below[step]])
             for step in steps
         }
+
+    def _single_trees(self, operator: Operator) -> dict[int, tuple[Array, float]]:
+        """The measures of the trees of a large forest; zero for those that are not witnesses."""
+        measured = {
+            sites[0].point: (part.associations[owner], influence)
+            for part in self.parts
+            for owner, sites, influence in zip(
+                part.owners.tolist(), part.sites, part.influences.tolist(), strict=True
+            )
+            if len(sites) == 1 and not sites[0].operands
+        }
+        none = np.zeros(len(self.engine.protected_names)), 0.0
+        below = self.program.points.below(operator.points[0])
+        return {step: measured.get(below[step], none) for step in operator.steps}
 
     @cached_property
     def _known_singles(self) -> tuple[dict[bytes, Array], dict[int, float]]:
@@ -424,7 +489,9 @@ class _Detector:
             self.parts.append(result.columns())
         self.notes += [drawn_variable_note(self.program, *drawn) for drawn in result.drawn]
         self.open_sets += result.open
-        self.searched += forest_notes(engine)
+        if self.tree_operator is not None:
+            self.operators = [self.tree_operator]
+        self.searched += forest_notes(engine, self.tree_operator is not None)
         if not self.settings.variables:
             self._leave_open("variables", self.program.term, (Site(0),), 1)
             self.notes.append(VariablesNotMeasured())

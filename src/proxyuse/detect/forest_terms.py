@@ -223,7 +223,7 @@ class _Forest:
             influence, share = self._influence(Target("test", at))
             row = self._row("test", test, forest.tests.term(test), self.by_test[test])
             row.add(self._sites("test", at), influence, share)
-            self._record_open_sets(row, len(at), int(near[index]) / self.engine.total)
+            self._record_open_sets(row, len(at), float(near[index]) / self.engine.total)
 
     def _repeated_tests(self) -> Array:
         """The associated tests at several nodes that the simplest bounds do not settle.
@@ -233,7 +233,7 @@ class _Forest:
         """
         forest = self.plan.forest
         counts = np.bincount(forest.test, minlength=len(forest.tests))
-        met = np.bincount(forest.test, self.passed, minlength=len(forest.tests))
+        met = self._at_several(forest.test, self.near_test, len(forest.tests))
         several = (counts > 1) & self.suspicious & (met > self.limit)
         nodes = np.flatnonzero(several[forest.test])
         trees = len(forest.starts)
@@ -245,6 +245,16 @@ class _Forest:
             largest = np.maximum.reduceat(self.plan.extremes.span[nodes[order]], first)
             np.add.at(moves, keys[order[first]] // trees, largest.astype(np.float64))
         return np.flatnonzero(several & (moves >= self.min_margin))
+
+    def _at_several(self, groups: Array, near: Array, count: int) -> Array:
+        """Bound the mass that computations at several nodes change; `groups` has theirs by node.
+
+        A row counts once, wherever it changes. A square of K moves is at most K times the sum of
+        their squares.
+        """
+        if self.engine.squares is None:
+            return np.bincount(groups, self.passed, minlength=count)
+        return np.bincount(groups, minlength=count) * np.bincount(groups, near, minlength=count)
 
     # Inside tests
 
@@ -276,7 +286,8 @@ class _Forest:
             return
         sites = self._sites("variable", nodes)
         drawn = None
-        if not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
+        counts = self.engine.squares is None
+        if counts and not self.exact and len(nodes) * self.measurement.n_rows > EXACT_WORK:
             drawn = drawn_influence(self.engine, nodes, self.delta)
         if drawn is None:
             row.add(sites, *self._influence(Target("variable", nodes)))
@@ -310,9 +321,9 @@ class _Forest:
         # The bound of a single position settles a subtree with one position. Several positions
         # together may be influential even if none is alone.
         counts = np.bincount(groups)
-        bounds = np.where(
-            counts == 1, np.bincount(groups, self.near_subtree), np.bincount(groups, self.passed)
-        )
+        alone = np.bincount(groups, self.near_subtree)
+        several = self._at_several(groups, self.near_subtree, len(counts))
+        bounds = np.where(counts == 1, alone, several)
         moves = np.bincount(groups, self.plan.extremes.span)
         chosen = (bounds > self.limit) & ((counts == 1) | (moves >= self.min_margin))
         nodes = np.flatnonzero(chosen[groups])

@@ -18,25 +18,29 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments, centered_rows
 
-WORK = 2**32
-"""Limit on the multiplications for a Gram matrix: about half a second."""
+WORK = 2**28
+"""Limit on the multiplications for a Gram matrix: less than a tenth of a second."""
 
 LEAST_ROWS = 2048
 MOST_TARGETS = 16
 MOST_COORDINATES = 16
-EACH = 12
-"""All prefixes up to this size are candidates. Beyond it, sizes grow by a fifth."""
+SAME = 1e-9
+"""Sums of two coordinates that differ by less are constant."""
+
+EACH = 6
+"""All prefixes up to this size are candidates. Beyond it, sizes grow by two fifths."""
 
 SWAPS = 16
-RESTARTS = 8
+RESTARTS = 4
 """Paths that avoid an operand of a known witness, to find other witnesses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Path:
-    """Operands in greedy order, for one target and sign."""
+    """Operands in greedy order, for one target and sign; `index` is that of the moments."""
 
     moments: Moments
+    index: int
     sign: int
     start: tuple[int, ...]
     allowed: Array
@@ -54,6 +58,19 @@ class Path:
             if swapped != sorted(best):
                 yield tuple(swapped)
 
+    def steps(self, largest: int) -> list[tuple[int, ...]]:
+        """A few prefixes of up to `largest` operands; each is about 1.4 times the one before."""
+        order = [*self.start, *self.moments.forward(self.start, self.sign, self.allowed)]
+        most = min(largest, len(order))
+        sizes = sorted({min(most, round(2 ** (1 + half / 2))) for half in range(64)})
+        return [tuple(order[:size]) for size in sizes if size > 1]
+
+    @property
+    def score(self) -> float:
+        """The largest squared correlation of a few prefixes with the target."""
+        sets = self.steps(len(self.allowed))
+        return max(map(self.moments.squared_correlation, sets), default=0.0)
+
 
 @dataclass(slots=True, eq=False)
 class Proposals:
@@ -70,21 +87,26 @@ class Proposals:
 
     @classmethod
     def of(
-        cls, values: Callable[[int], Array], count: int, support: Support, weights: Array
+        cls,
+        values: Callable[[int], Array],
+        count: int,
+        support: Support,
+        weights: Array,
+        rows: Array,
     ) -> Proposals:
         """Proposals for `count` operands. `values` returns the values of one operand.
 
         Evaluates each operand once. Takes O(k^2) time and O(k) memory per row, for each coordinate
-        of a vector.
+        of a vector. If there are many operands, only the first of `rows` are used.
         """
-        n_rows = len(weights)
-        used = min(n_rows, max(LEAST_ROWS, WORK // max(1, count * count)))
-        rows = np.linspace(0, n_rows - 1, used).astype(np.intp)
+        rows = rows[: max(LEAST_ROWS, WORK // max(1, count * count))]
+        if len(rows) == len(weights):
+            rows = np.arange(len(weights))
         columns = np.array([np.asarray(values(index)[rows]) for index in range(count)])
         if columns.ndim == 2:
             columns = columns[:, :, None]
         moments: list[Moments] = []
-        for coordinate in range(min(columns.shape[2], MOST_COORDINATES)):
+        for coordinate in _coordinates(columns):
             centered = centered_rows(columns[:, :, coordinate], weights[rows])
             gram = centered @ centered.T
             moments += [
@@ -110,13 +132,21 @@ class Proposals:
     def _paths(self, allowed: Array) -> Iterator[Path]:
         if np.count_nonzero(allowed) < 2:
             return
-        for moments in self.moments:
+        for index, moments in enumerate(self.moments):
             for sign in (1, -1):
                 first = next(moments.forward((), sign, allowed))
-                yield Path(moments, sign, (first,), allowed)
+                yield Path(moments, index, sign, (first,), allowed)
                 pair = moments.best_pair(sign, allowed)
                 if pair is not None and first not in pair:
-                    yield Path(moments, sign, pair, allowed)
+                    yield Path(moments, index, sign, pair, allowed)
+
+
+def _coordinates(columns: Array) -> range:
+    """The coordinates of vectors; the last of two that add up to a constant says no more."""
+    width = columns.shape[2]
+    if width == 2 and np.ptp(columns.sum(axis=2), axis=1).max(initial=0.0) < SAME:
+        return range(1)
+    return range(min(width, MOST_COORDINATES))
 
 
 def _sizes(largest: int) -> list[int]:
@@ -125,11 +155,11 @@ def _sizes(largest: int) -> list[int]:
     Examples
     --------
     >>> _sizes(20)
-    [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 19, 20]
+    [2, 3, 4, 5, 6, 8, 11, 15, 20]
     """
     sizes = list(range(2, min(EACH, largest) + 1))
     while sizes and sizes[-1] < largest:
-        sizes.append(min(largest, max(sizes[-1] + 1, sizes[-1] * 6 // 5)))
+        sizes.append(min(largest, max(sizes[-1] + 1, sizes[-1] * 7 // 5)))
     return sizes
 
 

@@ -83,6 +83,7 @@ def measure_occurrences(
     all_sets: bool,
     budget: int,
     needed: bool = True,
+    expect: Callable[[int], None] = lambda sets: None,
 ) -> Measured:
     """Measure the listed sets of occurrences, and settle the others if requested.
 
@@ -93,6 +94,7 @@ def measure_occurrences(
     all_sets : measure every set.
     budget : the number of sets that may be measured beyond the listed ones.
     needed : whether to compute expensive influences. Otherwise an influence may be NaN.
+    expect : called with the number of sets that are about to be measured. Each of them ticks once.
 
     Notes
     -----
@@ -112,18 +114,21 @@ def measure_occurrences(
             total = math.fsum(alone[site] for site in ordered) if apart else math.nan
             exact = not apart or near(total, delta)
             known[chosen] = measure(ordered) if exact else total
+            engine.sample.tick(1)
         return known[chosen]
 
     together = frozenset(arrangement.together)
+    expect(1)
     listed = {together: influence(together)}
     result = Measured()
     if all_sets and _set_count(len(sites)) <= budget:
+        expect(_set_count(len(sites)) - len(sites))
         listed |= {chosen: influence(chosen) for chosen in _disjoint_sets(points, sites)}
         result.all_listed = True
     elif settle and not apart and not _excluded(engine, arrangement, listed, singles, delta):
         largest = max(*singles, *listed.values())
         allowed = min(budget, BUDGET_WITH_WITNESS) if largest > delta else budget
-        strongest, exact = _strongest(points, arrangement, influence, allowed)
+        strongest, exact = _strongest(points, arrangement, influence, allowed, expect)
         if influence(strongest) > largest:
             listed[strongest] = influence(strongest)
         if not exact and influence(strongest) <= delta:
@@ -201,15 +206,19 @@ def _strongest(
     arrangement: Arrangement,
     influence: Callable[[SiteSet], float],
     budget: int,
+    expect: Callable[[int], None],
 ) -> tuple[SiteSet, bool]:
     """The set with the largest influence, and whether that is certain."""
     sites, disjoint = arrangement.sites, arrangement.disjoint
     if disjoint and 2 * len(sites) <= budget:  # any plan costs at least as much
         plan = _plan(points, arrangement.together)
         if plan.cost <= budget:
+            expect(plan.cost)
             return _best(plan, frozenset(), influence), True
     if not disjoint and _set_count(len(sites)) <= budget:
+        expect(_set_count(len(sites)))
         return max(_disjoint_sets(points, sites), key=influence), True
+    expect(max(0, budget))
     return _climb(points, arrangement, influence, budget), False
 
 

@@ -15,6 +15,10 @@ from proxyuse.lang.positions import Site
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.bounds.screen import SLACK, Screen
 from proxyuse.measure.engine import Measurement
+from proxyuse.measure.forests.partial_sums import TreeSums
+
+MAX_BYTES = 1 << 27
+"""Memory for the values of trees."""
 
 Operands = tuple[int, ...]
 """Operands of one operator, numbered in written order: the order in which they are combined."""
@@ -54,31 +58,63 @@ class OperandSets:
         self.parts = [parts[order[step]] for step in self.steps]
         self.count = len(self.steps)
         self.attributes = range(len(engine.protected))
+        self._trees = _trees_of(engine, operator, self.steps)
         self.screen = screen if screen is not None and self.numeric else None
         self.seen: dict[Operands, PartialSum | None] = {}
         self.exact = self.work = 0
         self._values: dict[int, Array] = {}
         self._singles = singles
         self._elsewhere = elsewhere
-        earlier: dict[bytes, int] = {}
+        self.keys = self._keys()
+        earlier: dict[bytes | int, int] = {}
         self.previous_equal = [-1] * self.count  # the last equal operand before each operand
-        for index, part in enumerate(self.parts):
-            self.previous_equal[index] = earlier.get(part.digest, -1)
-            earlier[part.digest] = index
+        for index, key in enumerate(self.keys):
+            self.previous_equal[index] = earlier.get(key, -1)
+            earlier[key] = index
+
+    def on(self, engine: Measurement) -> OperandSets:
+        """The same operands on other rows, without screens."""
+        return OperandSets(
+            engine, self.operator, self.measure, self.epsilon, self.delta, None, {},
+            self._elsewhere, self.tick,
+        )  # fmt: skip
+
+    def _keys(self) -> Sequence[bytes | int]:
+        """A number or text for each operand; equal operands share it.
+
+        The digest of a large tree is slow, and its group is known.
+        """
+        if self._trees is None:
+            return [part.digest for part in self.parts]
+        sums, trees = self._trees
+        roots = sums.engine.plan.forest.starts[trees]
+        if (roots < 0).any():
+            return [part.digest for part in self.parts]
+        groups: list[int] = sums.engine.equal_subtrees[roots].tolist()
+        return groups
 
     @property
     def numeric(self) -> bool:
         """Whether the operands are one number or boolean per row."""
+        if self._trees is not None:
+            return self._trees[0].engine.plan.forest.leaves.ndim == 1
         return all(self.engine.values(part).ndim == 1 for part in self.parts)
 
     def values(self, index: int) -> Array:
         """The values of one operand on all rows as numbers, cached. False is 0, true is 1."""
-        if index not in self._values:
-            values = self.engine.values(self.parts[index])
-            if isinstance(self.operator.term, And | Or):
-                values = truth_of(values)
-            shape = (self.engine.n_rows, *values.shape[1:])
-            self._values[index] = np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
+        if index in self._values:
+            return self._values[index]
+        if self._trees is not None:
+            sums, trees = self._trees
+            values = sums.values(trees[index])
+            if self.count * values.nbytes <= MAX_BYTES:
+                self._values[index] = values
+            return values
+        values = self.engine.values(self.parts[index])
+        if isinstance(self.operator.term, And | Or):
+            values = truth_of(values)
+        shape = (self.engine.n_rows, *values.shape[1:])
+        self._values[index] = np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
         return self._values[index]
 
     def combined(self, subset: Operands) -> Array:
@@ -115,6 +151,17 @@ class OperandSets:
             sets.append(tuple(Site(point) for point in below))
         return associations, max(self.engine.influence(sites) for sites in sets)
 
+    def alone(self, index: int, attribute: int) -> bool:
+        """Whether a single operand is a witness; bounds on trees come first."""
+        if self._trees is not None:
+            sums, trees = self._trees
+            engine = sums.engine
+            root = int(engine.plan.forest.starts[trees[index]])
+            if root >= 0 and float(engine.passing[1][root, 0]) <= self.delta * engine.total:
+                return False
+        associations, influence = self.single(index)
+        return bool(associations[attribute] >= self.epsilon and influence > self.delta)
+
     def passes(self, subset: PartialSum, attribute: int) -> bool:
         """Whether a set is a witness."""
         associated = subset.associations[attribute] >= self.epsilon
@@ -140,18 +187,39 @@ class OperandSets:
         engine, points = self.engine, self.operator.points
         steps = tuple(sorted(self.steps[index] for index in subset))
         term = engine.points.term_at(Site(points[0], steps))
-        associations = engine.associations((term,), self.measure)[0]
+        if isinstance(self.operator.term, Add):
+            associations = engine.joint.association_of(self.combined(subset), self.measure)
+        else:
+            associations = engine.associations((term,), self.measure)[0]
         if not every and associations.max(initial=0.0) < self.epsilon:
             return PartialSum(steps, term, associations, (), ())
         own = [Site(point, steps) for point in points]
-        wanted = Counter(self.parts[index].digest for index in subset)
-        digests = (part.digest for part in self.parts)
-        copies = disjoint_copies(wanted, zip(self.steps, digests, strict=True))
+        wanted = Counter(self.keys[index] for index in subset)
+        copies = disjoint_copies(wanted, zip(self.steps, self.keys, strict=True))
         more = [Site(point, copy) for point in points for copy in copies]
         sites = list(dict.fromkeys([*own, *more, *self._elsewhere(term)]))
         sets: list[tuple[Site, ...]] = [(site,) for site in own]
         if len(sites) > 1:
             together = Arrangement.of(engine.points, sites).together
             sets += [together] if len(together) > 1 else []
-        influences = tuple(engine.influence(sites) for sites in sets)
+        influences = tuple(self._influence(sites) for sites in sets)
         return PartialSum(steps, term, associations, tuple(sets), influences)
+
+    def _influence(self, sites: tuple[Site, ...]) -> float:
+        """An influence; of an estimate that is too close to delta, the lower end."""
+        influence = self.engine.influence(sites)
+        drawn = self.engine.drawn.get(sites)
+        if drawn is None or drawn.settled:
+            return influence
+        return max(0.0, influence - drawn.error)
+
+
+def _trees_of(
+    engine: Measurement, operator: Operator, steps: Sequence[int]
+) -> tuple[TreeSums, Array] | None:
+    """The engine of sums of trees, and the tree of each operand, if all operands are trees."""
+    sums = next((e for e in engine.engines if isinstance(e, TreeSums)), None)
+    if sums is None or len(operator.points) > 1:
+        return None
+    trees = sums.trees([Site(operator.points[0], tuple(steps))])
+    return None if trees is None else (sums, trees)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, And, Mul, Or, Term
-from proxyuse.lang.positions import Site
+from proxyuse.lang.positions import Site, operand_choices
+from proxyuse.measure.forests.partial_sums import TreeSums
 from proxyuse.notes import OperandsSearched
+
+Key = TypeVar("Key", bound=Hashable)
 
 OVERHEAD = 1 << 12
 """The fixed cost of measuring one set, in rows."""
@@ -107,6 +111,8 @@ class PartialSums:
     subsets : the number of subsets.
     exhausted : whether every minimal witness is among the witnesses.
     searched : the extent of the search; None if `exhausted`.
+    chosen : witnesses that half of the rows chose, to be confirmed on the others, each with its
+        protected attribute.
     """
 
     witnesses: tuple[PartialSum, ...]
@@ -115,6 +121,7 @@ class PartialSums:
     subsets: int
     exhausted: bool
     searched: OperandsSearched | None = None
+    chosen: tuple[tuple[int, PartialSum], ...] = ()
 
 
 def subset_count(operands: int) -> int:
@@ -128,15 +135,26 @@ def subset_count(operands: int) -> int:
     return max(0, (1 << operands) - operands - 2)
 
 
+def operator_of_trees(sums: TreeSums) -> Operator | None:
+    """The sum of the trees of a program; None if it has fewer than three trees."""
+    points = sums.sample.points
+    point = points.parents[int(sums.engine.plan.points[0])]
+    term = points.terms[point]
+    if not isinstance(term, Add):
+        return None
+    steps = tuple(operand_choices(points, point))
+    return Operator(term, (point,), steps, False) if len(steps) > 2 else None
+
+
 def disjoint_copies(
-    wanted: Counter[bytes], operands: Iterable[tuple[int, bytes]]
+    wanted: Counter[Key], operands: Iterable[tuple[int, Key]]
 ) -> list[tuple[int, ...]]:
     """The disjoint sets of operands that equal a multiset of operands.
 
     Parameters
     ----------
-    wanted : the digests of the multiset.
-    operands : the step and the digest of each operand of an operator.
+    wanted : the digests of the multiset, or other keys that equal operands share.
+    operands : the step and the key of each operand of an operator.
 
     Returns
     -------
@@ -148,7 +166,7 @@ def disjoint_copies(
     >>> disjoint_copies(Counter([b"x", b"y"]), operands)
     [(0, 1), (2, 4)]
     """
-    copies: dict[bytes, list[int]] = {digest: [] for digest in wanted}
+    copies: dict[Key, list[int]] = {digest: [] for digest in wanted}
     for step, digest in operands:
         if digest in copies:
             copies[digest].append(step)

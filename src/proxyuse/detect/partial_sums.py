@@ -14,6 +14,11 @@ nothing.
 Searched: candidates are the prefixes of greedy paths (`greedy`). Each witness is reduced until it
 is **irreducible**: dropping any one operand leaves no witness.
 
+What was found on some rows cannot be confirmed on the same rows, unless all sets share the level.
+So a search also **chooses** one set per protected attribute for confirmation: on one half of the
+rows, the prefix of a greedy path that passes both thresholds most clearly. An irreducible witness
+barely passes, so no other rows could confirm it; the chosen set has more operands.
+
 For squared correlation with a numeric or binary protected attribute, a nonnegative least-squares
 fit bounds every partial sum, and may settle the space. For mutual information, no such bound is
 known.
@@ -24,13 +29,15 @@ candidates, booleans and the factors of a product are treated as numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from proxyuse.detect.greedy import Proposals
+from proxyuse.detect.greedy import Path, Proposals
 from proxyuse.detect.operand_sets import Operands, OperandSets
 from proxyuse.detect.operators import (
     OVERHEAD,
@@ -50,10 +57,26 @@ from proxyuse.measure.association.support import Support
 from proxyuse.measure.bounds.gram import Moments
 from proxyuse.measure.bounds.screen import MAX_OPERANDS, SLACK, Screen
 from proxyuse.measure.engine import Measurement
+from proxyuse.measure.row_order import content_order
 from proxyuse.notes import OperandsSearched
 
 Masks = list[tuple[int, int]]
 """Sets of operands with the protected attributes they may be witnesses for, both as masks."""
+
+ROUNDS = 4
+"""How often a path is chosen again without the single operands that are witnesses."""
+
+CLEARLY = 6.0
+"""A set that passes by this many standard errors is chosen for confirmation."""
+
+CUTS = 1.8
+"""An association has to pass by more standard errors: its bound pays for the choice of a cut."""
+
+MANY_ROWS = 1 << 14
+"""With more rows, what a path collects by chance does not matter."""
+
+MOST_INFORMATIVE = 32
+"""More operands than this hardly ever carry too little information together."""
 
 CERTIFIED = 2**36
 """Operands squared times rows up to which a certificate is computed: some seconds."""
@@ -74,6 +97,7 @@ def search_partial_sums(
     appropriate: Callable[[Term], bool] | None = None,
     all_subsets: bool = False,
     tick: Callable[[int], None] | None = None,
+    half: Callable[[], Measurement | None] | None = None,
 ) -> PartialSums:
     """Find the witnesses among the partial sums of one operator.
 
@@ -88,6 +112,7 @@ def search_partial_sums(
         sets that contain it.
     all_subsets : list every subset with all its measures.
     tick : called often; may raise to stop.
+    half : returns the measurement on the rows that choose what is confirmed on the others.
 
     Notes
     -----
@@ -99,7 +124,10 @@ def search_partial_sums(
         engine, operator, measure, epsilon, delta, screen, singles or {},
         elsewhere or (lambda term: ()), tick or (lambda steps: None),
     )  # fmt: skip
-    search = _Search(sets, budget or SumBudget(), name, appropriate or (lambda term: False))
+    search = _Search(
+        sets, budget or SumBudget(), name, appropriate or (lambda term: False),
+        half or (lambda: None),
+    )  # fmt: skip
     return search.list_all() if all_subsets else search.run()
 
 
@@ -107,10 +135,15 @@ class _Search:
     """The search at one operator. Masks have one bit per operand, in written order."""
 
     def __init__(
-        self, sets: OperandSets, budget: SumBudget, name: str, appropriate: Callable[[Term], bool]
+        self,
+        sets: OperandSets,
+        budget: SumBudget,
+        name: str,
+        appropriate: Callable[[Term], bool],
+        half: Callable[[], Measurement | None],
     ) -> None:
         self.sets, self.budget, self.name = sets, budget, name
-        self.appropriate = appropriate
+        self.appropriate, self.half = appropriate, half
         self.engine, self.operator = sets.engine, sets.operator
         self.count, self.attributes = sets.count, sets.attributes
         self.everything = (1 << sets.count) - 1
@@ -147,9 +180,13 @@ class _Search:
         if remaining is not None:
             self._measure(remaining, limited=False)
             return self._result(self.witnesses.values(), self.sets.exact, True)
-        for attribute in unsettled if self.budget.followed else ():
+        if not self.budget.followed:
+            return self._result([], 0, False)
+        for attribute in unsettled:
             self._follow_paths(attribute, free[attribute])
-        return self._result(self.witnesses.values(), len(self.sets.seen), False)
+        chosen = self._choose(unsettled)
+        result = self._result(self.witnesses.values(), len(self.sets.seen), False)
+        return replace(result, chosen=chosen)
 
     def _result(
         self,
@@ -253,7 +290,9 @@ class _Search:
         point = self.operator.points[0]
         if self.operator.unique and self.engine.operands_bound(point, steps) <= self.sets.delta:
             return True
-        return self.sets.measure.information_bound and all(
+        if len(steps) > MOST_INFORMATIVE or not self.sets.measure.information_bound:
+            return False
+        return all(
             _has_too_little_information(masses, self.sets.epsilon)
             for masses in self.engine.operands_tables(point, steps)
         )
@@ -265,6 +304,8 @@ class _Search:
         stack count as visited.
         """
         budget = self.budget.bounded // max(1, self.engine.n_rows)
+        if self.count > budget:
+            return None
         remaining: Masks = []
         visited = 0
         stack: list[tuple[Operands, int]] = [(tuple(range(self.count)), 0)]
@@ -306,14 +347,11 @@ class _Search:
 
     def _follow_paths(self, attribute: int, free: int) -> None:
         """Search for witnesses of one protected attribute along greedy paths."""
-        support = self.engine.protected[attribute][1]
-        proposals = Proposals.of(self.sets.values, self.count, support, self.engine.weights)
-        # The first of equal operands represents all of them.
-        usable = [free >> i & 1 and p < 0 for i, p in enumerate(self.sets.previous_equal)]
+        proposals = self._proposals(self.sets, attribute)
         budget = self.budget.searched // max(1, self.engine.n_rows)
         limit = self.sets.exact + max(self.budget.followed, budget)
         most_work = self.sets.work + self.budget.combined
-        for path in proposals.paths(np.array(usable, dtype=np.bool_)):
+        for path in proposals.paths(self._usable(free)):
             if self.sets.work > most_work:
                 return
             for subset in path.sets(self.count - 1):
@@ -325,6 +363,8 @@ class _Search:
                 if self.appropriate(witness.term):
                     self._keep_witness(tuple(sorted(subset)), witness, [attribute])
                     continue
+                if any(mask & _mask(subset) == mask for mask in self.blocking[attribute]):
+                    break  # it contains a witness that is known
                 reduced = self._reduced(subset, attribute)
                 measured = self.sets.seen[reduced]
                 assert measured is not None
@@ -332,6 +372,74 @@ class _Search:
                     proposals.avoid(reduced)
                 self._keep_witness(reduced, measured, [attribute])
                 break
+
+    def _usable(self, free: int) -> Array:
+        """The operands of paths. The first of equal operands represents all of them."""
+        equal = enumerate(self.sets.previous_equal)
+        return np.array([free >> i & 1 and p < 0 for i, p in equal], dtype=np.bool_)
+
+    def _proposals(self, sets: OperandSets, attribute: int, rows: Array | None = None) -> Proposals:
+        engine = sets.engine
+        support = engine.protected[attribute][1]
+        rows = content_order(engine.sample) if rows is None else rows
+        return Proposals.of(sets.values, self.count, support, engine.weights, rows)
+
+    def _choose(self, attributes: Sequence[int]) -> tuple[tuple[int, PartialSum], ...]:
+        """Choose a set on half of the rows for each attribute.
+
+        The other rows decide nothing, except that a set must pass on all rows and contain no single
+        operand that is a witness there.
+        """
+        half = self.half() if attributes else None
+        if half is None:
+            return ()
+        sets, chosen = self.sets.on(half), []
+        for attribute in attributes:
+            subset = self._chosen(sets, attribute, self._usable(self.everything))
+            witness = None if subset is None else self.sets.witness(subset, attribute)
+            if subset is None or witness is None or self.appropriate(witness.term):
+                continue
+            if not any(1 << index in self.blocking[attribute] for index in subset):
+                chosen.append((attribute, witness))
+        return tuple(chosen)
+
+    def _chosen(self, sets: OperandSets, attribute: int, allowed: Array) -> Operands | None:
+        """Choose a set on some rows, without single operands that are witnesses there."""
+        for _ in range(ROUNDS):
+            paths = list(self._proposals(sets, attribute).paths(allowed))
+            if not paths:
+                return None
+            path = max(paths, key=lambda path: path.score)
+            subset = _clearest(sets, path, attribute, self._kept(sets, attribute, allowed, path))
+            alone = [index for index in subset or () if sets.alone(index, attribute)]
+            if not alone:
+                return subset
+            allowed = allowed.copy()
+            allowed[alone] = False
+        return None
+
+    def _kept(
+        self, sets: OperandSets, attribute: int, allowed: Array, path: Path
+    ) -> dict[int, float]:
+        """The share of the squared correlation that paths keep on rows that did not choose them.
+
+        By number of operands: with few rows, a long path collects operands that are correlated by
+        chance. All of it is kept if there are many rows.
+        """
+        rows = content_order(sets.engine.sample)
+        if len(rows) > MANY_ROWS:
+            return {}
+        parts = rows[::2], rows[1::2]
+        moments = [self._proposals(sets, attribute, some).moments[path.index] for some in parts]
+        kept: dict[int, float] = {}
+        for own, other in (moments, moments[::-1]):
+            first = next(own.forward((), path.sign, allowed))
+            again = Path(own, path.index, path.sign, (first,), allowed)
+            for subset in again.steps(self.count - 1):
+                seen = own.squared_correlation(subset)
+                share = other.squared_correlation(subset) / seen if seen > 0 else 0.0
+                kept[len(subset)] = kept.get(len(subset), 0.0) + min(1.0, share) / 2
+        return kept
 
     def _reduced(self, subset: Operands, attribute: int) -> Operands:
         """Drop operands while the rest is a witness: many at once first, then one by one."""
@@ -349,6 +457,35 @@ class _Search:
                 block //= 2
             elif not dropped:
                 return tuple(sorted(subset))
+
+
+def _clearest(
+    sets: OperandSets, path: Path, attribute: int, kept: Mapping[int, float]
+) -> Operands | None:
+    """The smallest prefix that passes both thresholds clearly, or the one that does so most.
+
+    How clearly is measured in standard errors, to first order: for an association d, that of
+    ``d = I / H`` near independence, and for an influence, that of a share of half as many pairs.
+    `kept` says, by size, how much of an association other rows are expected to show.
+    """
+    engine, best, most = sets.engine, None, 0.0
+    support = engine.protected[attribute][1]
+    spread = max(entropy(support.masses(engine.weights)), 1e-9) + math.log(2)
+    for subset in path.steps(sets.count - 1):
+        measured = sets.measured(subset)
+        association, influence = measured.associations[attribute], measured.influence
+        association *= kept.get(len(subset), 1.0)
+        if association < sets.epsilon or influence <= sets.delta:
+            continue
+        clear = math.sqrt(engine.n_rows / 2) * min(
+            (association - sets.epsilon) / math.sqrt(association / spread) / CUTS,
+            (influence - sets.delta) / math.sqrt(influence * max(1 - influence, 0.01)),
+        )
+        if clear > most:
+            best, most = subset, clear
+        if clear >= CLEARLY:
+            break
+    return best
 
 
 def _mask(indices: Iterable[int]) -> int:

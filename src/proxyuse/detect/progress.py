@@ -30,6 +30,10 @@ class OutOfTime(Exception):
     """The time limit was reached. Detection catches it; callers never see it."""
 
 
+class WorkEnded(Exception):
+    """The time of `Clock.ending_at` was reached. Who set the time catches it."""
+
+
 class Clock:
     """Calls the progress callback now and then, and stops the work on request or at a deadline.
 
@@ -59,6 +63,7 @@ class Clock:
         self._next = 0.0
         self._deadline = math.inf if limit is None else now() + limit
         self._armed = False
+        self._end = math.inf
         self.limit = limit
         self.stopped = False
         self.done = 0
@@ -85,12 +90,28 @@ class Clock:
         finally:
             self._armed = False
 
+    @contextmanager
+    def ending_at(self, time: float | None) -> Iterator[None]:
+        """Raise `WorkEnded` inside this block when the time is reached; None never ends it."""
+        self._end = math.inf if time is None else time
+        try:
+            yield
+        finally:
+            self._end = math.inf
+
+    def expect(self, steps: int) -> None:
+        """Announce some more steps."""
+        self.total += steps
+
     def tick(self, steps: int = 0) -> None:
-        """Count some steps, report if a report is due, and stop at the deadline."""
+        """Count some steps, report if a report is due, and stop at the deadline or the end."""
         self.done += steps
-        if self._callback is None and not self._armed:
+        self.total = max(self.total, self.done)
+        if self._callback is None and not self._armed and self._end == math.inf:
             return
         now = self._now()
+        if now >= self._end:
+            raise WorkEnded
         if self._armed and now >= self._deadline:
             raise OutOfTime
         if now >= self._next:

@@ -53,6 +53,8 @@ class Detection:
     ----------
     searched : the spaces that were searched but not exhausted.
     selected : whether the choice of listed partial sums depends on the rows.
+    chosen : partial sums that half of the rows chose, to be confirmed on the others, as protected
+        attributes and digests.
     bounded : the decompositions that a bound shows not to be witnesses; None if everything was
         measured.
     """
@@ -63,3 +65,4 @@ class Detection:
     searched: tuple[Note, ...] = ()
     selected: bool = False
     bounded: Bounded | None = None
+    chosen: frozenset[tuple[str, bytes]] = frozenset()

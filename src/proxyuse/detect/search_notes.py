@@ -28,11 +28,11 @@ def open_sets_note(program: Program, terms: Sequence[tuple[Term, int, float]]) -
     return PositionsSearched(len(terms), program.brief(term), positions, bound)
 
 
-def forest_notes(engine: ForestEngine) -> list[Note]:
-    """What was not searched in a large forest."""
+def forest_notes(engine: ForestEngine, combined: bool) -> list[Note]:
+    """What was not searched in a large forest; `combined` if sums of its trees are searched."""
     notes: list[Note] = []
     trees = len(engine.plan.forest.starts)
-    if trees > 2:
+    if trees > 2 and not combined:
         notes.append(TreesNotCombined(trees))
     if tests_hold_sums(engine.plan):
         notes.append(SumsInTestsNotSearched())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +12,15 @@ import numpy as np
 from proxyuse.detect.decompositions import Decomposition, Decompositions
 from proxyuse.lang.nodes import Term, Var
 from proxyuse.lang.positions import Points, Position, Site
+from proxyuse.measure.association.best_cut import Cut
 from proxyuse.measure.association.joint_table import JointTable
-from proxyuse.verdict import Validity
+from proxyuse.measure.guessing import Guess
+from proxyuse.verdict import Validity, Verdict
 from proxyuse.words import shortened
 
-ROUNDING = 1e-9
+Strength = tuple[float, float, int, str, str]
+ROUNDING_DECIMALS = 9
+ROUNDING = 10.0**-ROUNDING_DECIMALS
 """Associations that differ by less are equal up to rounding."""
 
 
@@ -37,6 +41,16 @@ class Witness:
     explicit: bool
     group: int
     validity: Validity | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it is confirmed; possible if validity was not tested."""
+        return Verdict.POSSIBLE if self.validity is None else self.validity.verdict
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is confirmed."""
+        return self.verdict is Verdict.CONFIRMED
 
     @property
     def term(self) -> str:
@@ -86,6 +100,19 @@ class Witness:
         return self.decomposition.tables[self.protected]
 
     @property
+    def guess(self) -> Guess:
+        """How often the protected value is guessed right, with the computation and without it."""
+        return self.decomposition.guesses[self.protected]
+
+    @property
+    def cut(self) -> Cut | None:
+        """The best cut of a number with more than two values.
+
+        It determines the association if there are many values; see `JointTable.divided`.
+        """
+        return self.table.cut
+
+    @property
     def id(self) -> str:
         """A hash of the computation and its positions."""
         return self.decomposition.id
@@ -109,9 +136,11 @@ class Group:
     Attributes
     ----------
     witnesses : the representative first, then the others, strongest first.
+    order : the order of witnesses, such as `strength`.
     """
 
     witnesses: tuple[Witness, ...]
+    order: Callable[[Witness], Strength]
 
     @property
     def protected(self) -> str:
@@ -129,31 +158,42 @@ class Group:
         return self.witnesses[0]
 
     @property
+    def leading(self) -> Witness:
+        """The witness to show first: the smallest confirmed one, or else the representative."""
+        confirmed = (witness for witness in self.witnesses if witness.confirmed)
+        if self.representative.confirmed:
+            return self.representative
+        return min(confirmed, key=lambda w: w.size, default=self.representative)
+
+    @property
     def strongest(self) -> Witness:
         """The smallest of the witnesses with the largest association, up to rounding."""
-        ordered = sorted(self.witnesses, key=strength)
-        closest = ordered[0].association - ROUNDING
-        return min((w for w in ordered if w.association > closest), key=lambda w: w.size)
-
-
-Strength = tuple[float, float, int, str, str]
+        ordered = sorted(self.witnesses, key=self.order)
+        closest = self.order(ordered[0])[0] + ROUNDING
+        return min((w for w in ordered if self.order(w)[0] < closest), key=lambda w: w.size)
 
 
 def strength(witness: Witness) -> Strength:
-    """The order of witnesses: association, then influence, then smaller size, then id."""
-    return -witness.association, -witness.influence, witness.size, witness.id, witness.protected
+    """The order of witnesses: association, then influence, then smaller size, then id.
+
+    Equal associations are computed in different ways, so they are compared up to rounding.
+    """
+    association = round(witness.association, ROUNDING_DECIMALS)
+    return -association, -witness.influence, witness.size, witness.id, witness.protected
 
 
-def groups_of(witnesses: Iterable[Witness]) -> list[Group]:
+def groups_of(
+    witnesses: Iterable[Witness], order: Callable[[Witness], Strength] = strength
+) -> list[Group]:
     """Groups of nested witnesses, the group of the strongest witness first."""
     members_of: dict[tuple[str, int], list[Witness]] = defaultdict(list)
-    for witness in sorted(witnesses, key=strength):
+    for witness in sorted(witnesses, key=order):
         members_of[witness.protected, witness.group].append(witness)
     groups = []
     for members in members_of.values():  # in order of their strongest member
         representative = min(members, key=lambda w: w.size)  # all others contain its term
         others = (witness for witness in members if witness is not representative)
-        groups.append(Group((representative, *others)))
+        groups.append(Group((representative, *others), order))
     return groups
 
 

@@ -16,14 +16,18 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from proxyuse.errors import FileError
-from proxyuse.io.reading import Keys, Reading, check_names, check_rows, require
+from proxyuse.input_limits import COLUMNS, COMPRESSION, RECORD_BYTES, ROWS, TABLE_BYTES
+from proxyuse.io.reading import Keys, Reading, check_cells, check_names, check_rows, require
 from proxyuse.notes import Note, RowCount, TakenAsMissing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_ALWAYS_ALLOWED = 1 << 26
+"""The size up to which a compressed file may grow, however small it is."""
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 
@@ -60,18 +64,12 @@ _OTHER_SUFFIXES = {
 }
 
 
-def text_of(path: Path, start: bytes, handle: BinaryIO) -> bytes:
+def text_of(path: Path, raw: bytes) -> bytes:
     """Return the bytes of a text file, decompressed; refuse anything but UTF-8 text."""
-    _refuse_other_formats(path, start)
-    raw = handle.read()
-    if start.startswith(b"\x1f\x8b"):
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FileError(
-                f"{path} is compressed with gzip, but damaged or cut off; download it again"
-            ) from error
-        _refuse_other_formats(path, raw[:16])
+    _refuse_other_formats(path, raw)
+    if raw.startswith(b"\x1f\x8b"):
+        raw = _decompressed(path, raw)
+        _refuse_other_formats(path, raw)
     if path.suffix.lower() in _OTHER_SUFFIXES:
         raise FileError(f"{path} {_OTHER_SUFFIXES[path.suffix.lower()]}")
     if (index := raw.find(b"\0")) >= 0:
@@ -89,6 +87,25 @@ def text_of(path: Path, start: bytes, handle: BinaryIO) -> bytes:
     return raw
 
 
+def _decompressed(path: Path, packed: bytes) -> bytes:
+    """Unpack gzip, after counting the bytes in blocks that are not kept."""
+    largest = max(_ALWAYS_ALLOWED, COMPRESSION.value * len(packed))
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            while block := file.read(1 << 20):
+                size += len(block)
+                TABLE_BYTES.check(size, f"{path}, decompressed,")
+                if size > largest:
+                    times = -(-size // len(packed))
+                    raise COMPRESSION.exceeded(times, f"{path}, decompressed,", at_least=True)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FileError(
+            f"{path} is compressed with gzip, but damaged or cut off; download it again"
+        ) from error
+    return gzip.decompress(packed)
+
+
 def _refuse_other_formats(path: Path, start: bytes) -> None:
     for magic, description in _OTHER_FORMATS.items():
         if start.startswith(magic):
@@ -103,6 +120,7 @@ class TextSource:
         self._separator = _guess_separator(path, raw)
         records = _records(path, raw, self._separator)
         _, header = next(records, (0, []))
+        COLUMNS.check(len(header), path)
         self.names = check_names(
             path, [name or f"Unnamed: {index}" for index, name in enumerate(header)]
         )
@@ -112,15 +130,17 @@ class TextSource:
             self._raw = _with_line_feeds(_records(path, raw, self._separator), self._separator)
 
     def _count(self, records: Iterator[tuple[int, list[str]]]) -> int:
-        width, n_rows = len(self.names), 0
+        path, width, n_rows = self.path, len(self.names), 0
         for line, cells in records:
             if len(cells) != width:
                 raise FileError(
-                    f"{self.path}: line {line:,} has {_cells(len(cells))}, but the header has "
+                    f"{path}: line {line:,} has {_cells(len(cells))}, but the header has "
                     f"{width} (separated by {_SEPARATORS[self._separator]}); correct the line, and "
                     "put cells that contain the separator in quotes"
                 )
             n_rows += 1
+            if n_rows > ROWS.value:
+                raise ROWS.exceeded(n_rows, path, at_least=True)
         return n_rows
 
     def read(
@@ -130,6 +150,7 @@ class TextSource:
         text: Collection[str] = (),
     ) -> Reading:
         """Read columns; keys and text stay as written."""
+        check_cells(self.path, self._n_rows, len(self.names if names is None else names))
         pandas = require("pandas", "reading a table")
         written = {*text, *([] if key is None else [key])} & set(self.names)
         options: dict[str, Any] = {}
@@ -170,9 +191,22 @@ def _cells(count: int) -> str:
 def _records(path: Path, raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row, with the number of its first line; skip blank lines."""
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
-    reader = csv.reader(text, delimiter=separator, strict=True)
+    length = 0  # of the current row
+
+    def lines() -> Iterator[str]:
+        nonlocal length
+        for line in text:
+            length += len(line)
+            if length > RECORD_BYTES.value:
+                number = reader.line_num + 1
+                raise RECORD_BYTES.exceeded(
+                    length, f"{path}, the row that ends in line {number:,},", at_least=True
+                )
+            yield line
+
+    reader = csv.reader(lines(), delimiter=separator, strict=True)
     while True:
-        line = reader.line_num + 1
+        line, length = reader.line_num + 1, 0
         try:
             cells = next(reader)
         except StopIteration:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proxyuse.errors import DataError, FileError
-from proxyuse.io.reading import unreadable
+import numpy as np
+
+from proxyuse.errors import DataError, FileError, LimitExceeded
+from proxyuse.input_limits import JSON_DEPTH, JSON_VALUES, Limit
+from proxyuse.io.reading import read_bytes
+from proxyuse.words import json_escaped
 
 MAX_DEPTH = 64
 
 
 def json_text(value: object) -> str:
     """Return JSON values as the text of a file; equal values in the same order give equal text."""
-    text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates are escaped
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1)
+    return json_escaped(text) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +36,22 @@ class DocumentFormat:
     marker : the value of its entry ``format``.
     version : the latest version that this package reads.
     advice : what to do about a file that is not such a document.
-    max_bytes : the maximum size of a file.
+    limit : the limit on the size of a file.
     """
 
     noun: str
     marker: str
     version: int
     advice: str
-    max_bytes: int
+    limit: Limit
 
     def read(self, path: Path) -> dict[str, Any]:
         """Read a file and check its format and version; raise a `FileError` if they are wrong."""
-        try:
-            with path.open("rb") as file:
-                raw = file.read(self.max_bytes + 1)
-        except (OSError, ValueError) as error:
-            raise unreadable(path, error) from None
-        if len(raw) > self.max_bytes:
-            raise FileError(f"{path}: too large for {self.noun}; check the path")
+        raw = read_bytes(path, self.limit)
         try:
             return self.parsed(raw)
+        except LimitExceeded as error:
+            raise error.within(path) from None
         except DataError as error:
             raise FileError(f"{path}: {error}") from None
 
@@ -60,7 +62,8 @@ class DocumentFormat:
 
         Examples
         --------
-        >>> letters = DocumentFormat("a letter", "letter", 1, "write it again", 1000)
+        >>> from proxyuse.input_limits import RESULT_BYTES
+        >>> letters = DocumentFormat("a letter", "letter", 1, "write it again", RESULT_BYTES)
         >>> letters.parsed('{"format": "letter", "version": 1}')
         {'format': 'letter', 'version': 1}
         >>> letters.parsed('{"format": "letter", "format": "letter"}')
@@ -68,6 +71,7 @@ class DocumentFormat:
             ...
         proxyuse.errors.DataError: not a letter: duplicate key "format"; write it again
         """
+        check_json(text, self.noun)
         try:
             content = json.loads(
                 text, parse_constant=_number, parse_float=_number, object_pairs_hook=_unique
@@ -93,6 +97,55 @@ class DocumentFormat:
     def mismatch(self, reason: str) -> DataError:
         """Return the error for content that is not such a document."""
         return DataError(f"not {self.noun}: {reason}; {self.advice}")
+
+
+def check_json(text: str | bytes, subject: str) -> None:
+    """Raise `LimitExceeded` if JSON has too many values, or nests too deeply; builds none of them.
+
+    Examples
+    --------
+    >>> from proxyuse.input_limits import limits
+    >>> check_json('{"a": [1, 2]}', "the document")
+    >>> with limits(json_depth=2):
+    ...     check_json('[["[", [1]]]', "the document")
+    Traceback (most recent call last):
+        ...
+    proxyuse.errors.LimitExceeded: the document has 3 levels, more than the limit `json_depth` of \
+2; if you trust the input, raise the limit: --limit json_depth=3, or \
+proxyuse.limits(json_depth=3) in Python
+    """
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    n_values, depth = 1, 0
+    for signs in _outside_texts(raw):
+        n_values += sum(signs.count(sign) for sign in (b",", b"[", b"{"))
+        depths = depth + np.cumsum(_BRACKETS[np.frombuffer(signs, dtype=np.uint8)], dtype=np.int64)
+        JSON_DEPTH.check(int(depths.max(initial=0)), subject)
+        depth = int(depths[-1]) if len(depths) else depth
+    JSON_VALUES.check(n_values, subject)
+
+
+def _outside_texts(raw: bytes) -> Iterator[bytes]:
+    """Yield what is outside of texts, a block at a time, because it takes much memory."""
+    start = 0
+    while start < len(raw):
+        block = raw[start : start + _BLOCK]
+        whole = _WHOLE.match(block)
+        assert whole is not None
+        if whole.end():
+            yield _TEXT.sub(b"", whole[0])
+            start += whole.end()
+        else:  # a text that is longer than the block
+            text = _TEXT.match(raw, start)
+            assert text is not None
+            start = text.end()
+
+
+_BLOCK = 1 << 18
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_WHOLE = re.compile(rb'(?:[^"]++|"(?:[^"\\]|\\.)*+")*+', re.DOTALL)
+_BRACKETS = np.zeros(256, dtype=np.int8)
+_BRACKETS[list(b"[{")] = 1
+_BRACKETS[list(b"]}")] = -1
 
 
 def check_depth(content: object) -> None:

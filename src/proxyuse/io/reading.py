@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import re
+import select
+import stat
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from proxyuse.data.table import Table
 from proxyuse.errors import FileError
+from proxyuse.input_limits import CELLS, PIPE_BYTES, PIPE_SECONDS, Limit
 from proxyuse.notes import Note
 
 if TYPE_CHECKING:
@@ -87,11 +92,71 @@ class TableSource(Protocol):
 
 
 def open_binary(path: Path) -> io.BufferedReader:
-    """Open a file for reading."""
+    """Open a file or a pipe for reading; devices and sockets are refused, because they may not end.
+
+    Opening a pipe does not wait for a writer; read it with `read_pipe`.
+    """
     try:
-        return path.open("rb")
+        file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
+    mode = os.fstat(file.fileno()).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        file.close()
+        raise FileError(f"{path} is a device, which may have no end; pass a file")
+    return file
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def is_pipe(file: io.BufferedReader) -> bool:
+    """Return whether an open file is a pipe."""
+    return stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
+
+
+def read_pipe(file: io.BufferedReader, path: Path) -> bytes:
+    """Read a pipe to its end, within the limits on pipes."""
+    chunks: list[bytes] = []
+    size, deadline = 0, time.monotonic() + PIPE_SECONDS.value
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    while True:
+        if not poll.poll(max(0, 1000 * (deadline - time.monotonic()))):
+            waited = PIPE_SECONDS.value
+            raise PIPE_SECONDS.exceeded(waited, f"{path} is a pipe that", at_least=True)
+        chunk = os.read(file.fileno(), min(1 << 20, PIPE_BYTES.value + 1 - size))
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > PIPE_BYTES.value:
+            raise PIPE_BYTES.exceeded(size, path, at_least=True)
+
+
+def read_bytes(path: Path, limit: Limit) -> bytes:
+    """Read a whole file, but hardly more than a limit."""
+    with open_binary(path) as file:
+        try:
+            if is_pipe(file):
+                content = read_pipe(file, path)
+                limit.check(len(content), path)
+                return content
+            return read_within(file, path, limit)
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+
+def read_within(file: io.BufferedReader, path: Path, limit: Limit) -> bytes:
+    """Read an open file that is not a pipe, but hardly more than a limit."""
+    limit.check(os.fstat(file.fileno()).st_size, path)
+    content = io.BytesIO()
+    while block := file.read(1 << 20):
+        content.write(block)
+        if content.tell() > limit.value:  # it grew, or its file system states no size
+            raise limit.exceeded(content.tell(), path, at_least=True)
+    return content.getvalue()
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> FileError:
@@ -158,3 +223,8 @@ def check_rows(path: Path, n_rows: int) -> None:
     """Refuse a table without rows."""
     if n_rows == 0:
         raise FileError(f"{path} has column names but no rows; is it the right file?")
+
+
+def check_cells(path: Path, n_rows: int, n_columns: int) -> None:
+    """Refuse to read more cells than the limit."""
+    CELLS.check(n_rows * n_columns, path)

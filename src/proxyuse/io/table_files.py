@@ -9,10 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proxyuse.input_limits import TABLE_BYTES
 from proxyuse.io import arrow_files
 from proxyuse.io.arrow_files import ArrowSource
 from proxyuse.io.csv_files import TextSource, text_of
-from proxyuse.io.reading import TableSource, open_binary, unreadable
+from proxyuse.io.reading import (
+    TableSource,
+    is_pipe,
+    open_binary,
+    read_pipe,
+    read_within,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,16 +74,31 @@ def open_table(path: str | Path) -> Iterator[TableSource]:
     with open_binary(path) as opened:
         try:
             handle: io.BufferedReader | io.BytesIO = opened
-            if not opened.seekable():  # a pipe
-                handle = io.BytesIO(opened.read())
-            sha256 = hashlib.file_digest(handle, "sha256").hexdigest()
-            handle.seek(0)
+            if is_pipe(opened):
+                handle = io.BytesIO(read_pipe(opened, path))
             start = handle.read(16)
             handle.seek(0)
             if start.startswith(arrow_files.STARTS):
-                source: TableSource = ArrowSource(path, sha256, handle, start)
+                source: TableSource = ArrowSource(path, _sha256(handle, path), handle, start)
             else:
-                source = TextSource(path, sha256, text_of(path, start, handle))
+                raw = (
+                    handle.read()
+                    if handle is not opened
+                    else read_within(opened, path, TABLE_BYTES)
+                )
+                sha256 = hashlib.sha256(raw).hexdigest()
+                source = TextSource(path, sha256, text_of(path, raw))
         except OSError as error:
             raise unreadable(path, error) from error
         yield source
+
+
+def _sha256(handle: io.BufferedReader | io.BytesIO, path: Path) -> str:
+    """Hash a file in blocks, within the limit on tables."""
+    hasher, size = hashlib.sha256(), 0
+    while block := handle.read(1 << 20):
+        size += len(block)
+        TABLE_BYTES.check(size, path)
+        hasher.update(block)
+    handle.seek(0)
+    return hasher.hexdigest()

@@ -77,6 +77,10 @@ def typed(value: object, target: type[T], *, every_key: bool = False) -> T:
         result = msgspec.convert(value, target)
     except msgspec.ValidationError as error:
         raise _explained(error, value, target) from None
+    except UnicodeEncodeError:  # a key or a choice; other texts may have one
+        raise InvalidValue(
+            (), "a text has half of a surrogate pair, which is no character"
+        ) from None
     _check_texts_and_keys(value, target, every_key=every_key)
     return result
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from filelock import lock_descriptor, unlock_descriptor
 
 from proxyuse.errors import FileError
+from proxyuse.input_limits import JUDGMENTS_BYTES
 
-MAX_BYTES = 1 << 28
 LOCK_TIMEOUT = 60.0  # seconds
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -57,7 +57,7 @@ def locked_for_appending(path: Path) -> Iterator[BufferedReader]:
 def append(file: BufferedReader, line: bytes) -> bytes:
     """Append a line; it is on disk when this returns. If that fails, nothing is appended.
 
-    An unfinished last line, left by a killed process, is ended first and otherwise kept.
+    A last line that lacks its line end is ended first.
 
     Returns
     -------
@@ -68,8 +68,8 @@ def append(file: BufferedReader, line: bytes) -> bytes:
     size = os.fstat(fd).st_size
     file.seek(max(size - 1, 0))
     raw = (b"\n" if file.read(1) not in (b"", b"\n") else b"") + line + b"\n"
-    if size + len(raw) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"the limit is {MAX_BYTES:,} bytes")
+    if size + len(raw) > JUDGMENTS_BYTES.value:
+        raise OSError(errno.EFBIG, f"the limit is {JUDGMENTS_BYTES.value:,} bytes")
     try:
         unwritten = memoryview(raw)
         while unwritten:
@@ -103,7 +103,7 @@ def unusable(path: Path, error: OSError | ValueError, action: str) -> FileError:
     ----------
     path : the file.
     error : the error of the operating system.
-    action : "read" or "written".
+    action : "read", "written" or "recovered".
     """
     match error:
         case FileNotFoundError():
@@ -144,8 +144,7 @@ def _check(path: Path, fd: int) -> None:
         raise IsADirectoryError
     if not stat.S_ISREG(status.st_mode):
         raise FileError(f"{path} is a pipe or a device; pass a file")
-    if status.st_size > MAX_BYTES:
-        raise FileError(f"{path} has {status.st_size:,} bytes; is it the right file?")
+    JUDGMENTS_BYTES.check(status.st_size, path)
 
 
 def _leads_to(path: Path, fd: int) -> bool:

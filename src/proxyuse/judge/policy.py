@@ -38,12 +38,15 @@ from typing import Any
 
 import msgspec
 
+from proxyuse.detect.collective_witness import Collection
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import FileError
+from proxyuse.input_limits import POLICY_BYTES
+from proxyuse.io.reading import read_bytes
 from proxyuse.io.typed import InvalidValue, Path, path_text, typed
 from proxyuse.judge.judgment import Judgment
 from proxyuse.judge.rules import PolicyFile, Rule, day_of
-from proxyuse.judge.strict_yaml import MAX_BYTES, read_yaml
+from proxyuse.judge.strict_yaml import read_yaml
 from proxyuse.words import shortened
 
 
@@ -88,16 +91,16 @@ class Policy:
         """
         return cls(name, _rules(text, name))
 
-    def __call__(self, witness: Witness, today: date | None = None) -> Judgment | None:
-        """Judge a witness as of a day (default: today); None if no rule matches."""
+    def __call__(self, witness: Witness | Collection, today: date | None = None) -> Judgment | None:
+        """Judge a witness or a collection as of a day (default: today); None if no rule matches."""
         rule = self.rule_for(witness, today)
         if rule is None:
             return None
         by = f"{self.name}, rule {self.rules.index(rule) + 1} {rule.name!r}"
         return Judgment(rule.decision == "allow", rule.reason, by)
 
-    def rule_for(self, witness: Witness, today: date | None = None) -> Rule | None:
-        """Return the first rule that matches a witness."""
+    def rule_for(self, witness: Witness | Collection, today: date | None = None) -> Rule | None:
+        """Return the first rule that matches a witness or a collection."""
         day = day_of(today)
         return next((rule for rule in self.rules if rule.matches(witness, day)), None)
 
@@ -106,7 +109,9 @@ class Policy:
         day = day_of(today)
         return tuple(rule for rule in self.rules if rule.expired(day))
 
-    def unused(self, witnesses: Iterable[Witness], today: date | None = None) -> tuple[Rule, ...]:
+    def unused(
+        self, witnesses: Iterable[Witness | Collection], today: date | None = None
+    ) -> tuple[Rule, ...]:
         """Return the rules that decide about none of the witnesses.
 
         Such a rule matches no witness, comes after other rules that match, or has expired.
@@ -130,14 +135,7 @@ def read_policy(path: str | pathlib.Path) -> Policy:
         If the file cannot be read or is not a policy; the message names the line.
     """
     path = pathlib.Path(path)
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise FileError(f"cannot read the policy {path}: {why}") from error
-    if len(content) > MAX_BYTES:
-        raise FileError(f"{path} has more than {MAX_BYTES:,} bytes; is it the right file?")
+    content = read_bytes(path, POLICY_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, force_setattr
 
+from proxyuse.detect.collective_witness import Collection
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
 from proxyuse.io.typed import shown
@@ -37,6 +38,7 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.parse import parse_term
 
+COLLECTION = "collection"
 KINDS: dict[str, tuple[type, ...]] = {
     "variable": (Var,),
     "compare": (Compare,),
@@ -52,8 +54,12 @@ KINDS: dict[str, tuple[type, ...]] = {
     "vector": (Vector,),
     "argmax": (Argmax,),
     "test": (Compare, Member, And, Or, Not),
+    COLLECTION: (),
 }
-"""The kinds of computations, by outermost operator. A test is true or false."""
+"""The kinds of computations, by outermost operator. A test is true or false.
+
+A collection is many computations, so no operator makes one.
+"""
 
 # Line ends and tabs become spaces; other control characters could change what a terminal shows.
 _CONTROL = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff"
@@ -148,9 +154,8 @@ class Variables(_Conditions, frozen=True):
         if both and set(_several(self.only)).isdisjoint(_several(self.any)):
             raise ValueError("no variable is in both only and any, so the rule never matches")
 
-    def match(self, term: Term) -> bool:
+    def match(self, read: set[str]) -> bool:
         """Whether the variables that a computation reads match."""
-        read = set(variables(term))
         return (self.only is UNSET or read <= set(_several(self.only))) and (
             self.any is UNSET or not read.isdisjoint(_several(self.any))
         )
@@ -168,7 +173,8 @@ OperatorKinds = Annotated[
     KindNames,
     Meta(
         description="The outermost operator of the computation. A test is compare, member, and, "
-        "or, not."
+        "or, not. A rule matches a collection of computations only if it names the kind "
+        "collection, or the id of the collection."
     ),
 ]
 AssociationRange = Annotated[
@@ -213,8 +219,10 @@ class When(_Conditions, frozen=True):
             except ProxyUseError as error:
                 raise ValueError(f"term: {shown(text)} is not a term: {error}") from None
 
-    def match(self, witness: Witness) -> bool:
+    def match(self, witness: Witness | Collection) -> bool:
         """Whether all conditions hold; the cheapest are checked first."""
+        if isinstance(witness, Collection):
+            return self._match_collection(witness)
         return (
             (self.protected is UNSET or witness.protected in _several(self.protected))
             and (self.explicit is UNSET or witness.explicit is self.explicit)
@@ -222,8 +230,34 @@ class When(_Conditions, frozen=True):
             and (self.influence is UNSET or witness.influence in self.influence)
             and (self.id is UNSET or witness.id in _several(self.id))
             and (self.kind is UNSET or _is_kind(witness.expression, _several(self.kind)))
-            and (self.variables is UNSET or self.variables.match(witness.expression))
+            and (
+                self.variables is UNSET or self.variables.match(set(variables(witness.expression)))
+            )
             and (self.term is UNSET or _is_term(witness, _several(self.term)))
+        )
+
+    def _match_collection(self, collection: Collection) -> bool:
+        """Whether the conditions hold for a collection.
+
+        Conditions on single computations say nothing about many of them together, so the rule must
+        name collections, or this collection.
+        """
+        named = self.id is not UNSET and collection.id in _several(self.id)
+        kinds = _several(self.kind)
+        associations = [member.association for member in collection.members]
+        measured = collection.measured
+        return (
+            (named or (self.id is UNSET and COLLECTION in kinds))
+            and (not kinds or COLLECTION in kinds)
+            and self.term is UNSET
+            and self.explicit in (UNSET, False)
+            and (self.protected is UNSET or collection.protected in _several(self.protected))
+            and (self.association is UNSET or all(d in self.association for d in associations))
+            and (
+                self.influence is UNSET
+                or (measured.low in self.influence and measured.high in self.influence)
+            )
+            and (self.variables is UNSET or self.variables.match(set(collection.variables)))
         )
 
 
@@ -283,8 +317,8 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         """Whether the rule no longer matches on a day (default: today)."""
         return self.expires is not UNSET and self.expires <= day_of(today)
 
-    def matches(self, witness: Witness, today: date | None = None) -> bool:
-        """Whether all conditions hold for a witness and the rule has not expired."""
+    def matches(self, witness: Witness | Collection, today: date | None = None) -> bool:
+        """Whether all conditions hold for a witness or collection and the rule has not expired."""
         return not self.expired(today) and (self.when is UNSET or self.when.match(witness))
 
 

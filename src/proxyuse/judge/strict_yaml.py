@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.errors import FileError
+from proxyuse.input_limits import POLICY_BYTES, POLICY_DEPTH
 from proxyuse.io.typed import Path, shown
-
-MAX_BYTES = 1_000_000
-_MAX_DEPTH = 20
 
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -81,10 +79,9 @@ def read_yaml(text: str, file: str) -> Document:
         raise FileError(
             f"reading {file} needs PyYAML, which is not installed: pip install 'proxyuse[files]'"
         ) from error
-    if len(text) > MAX_BYTES:
-        raise FileError(f"{file} has more than {MAX_BYTES:,} characters; is it the right file?")
+    POLICY_BYTES.check(len(text), file)
     try:
-        _check_features(yaml, text)
+        _check_features(yaml, text, file)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
             raise FileError(f"{file} is empty")
@@ -108,7 +105,7 @@ class _Invalid(Exception):
         self.location = location
 
 
-def _check_features(yaml: Any, text: str) -> None:
+def _check_features(yaml: Any, text: str, file: str) -> None:
     """Refuse aliases, anchors, tags and deep nesting before anything is built from the text."""
     depth, location = 0, Location(1, 1)
     try:
@@ -119,8 +116,9 @@ def _check_features(yaml: Any, text: str) -> None:
             elif isinstance(event, yaml.NodeEvent):
                 _check_node(yaml, event)
                 depth += isinstance(event, yaml.CollectionStartEvent)
-            if depth > _MAX_DEPTH:
-                raise _Invalid(location, "nested too deeply; is it the right file?")
+            if depth > POLICY_DEPTH.value:
+                place = f"{file}, line {location.line}, column {location.column}: it"
+                raise POLICY_DEPTH.exceeded(depth, place, at_least=True)
     except (ValueError, OverflowError):  # "\\UFFFFFFFF", a version with 5,000 digits
         raise _Invalid(location, "a number or a character code after this is too large") from None
 

@@ -93,8 +93,9 @@ def evaluate(
 ) -> Array:
     """Return the values of `root`: one per row, or a single one if it is constant.
 
-    Intermediate values are freed after their last use, so memory grows with the depth of a term
-    and not with its size. `known` holds values that need not be computed.
+    Intermediate values are freed after their last use, and the child that needs the most memory is
+    evaluated first. A term of n nodes therefore needs about log2(n) columns at a time, however
+    deep or wide it is. `known` holds values that need not be computed.
     """
     return _evaluated(root, columns, vocabulary, known or {}, keep=False)[id(root)]
 
@@ -118,25 +119,81 @@ def _evaluated(
     keep: bool,
 ) -> Values:
     schedule = _schedule(root, known)
-    uses = Counter(id(part) for term in schedule for part in _parts(term))
+    uses = Counter(id(part) for term, step in schedule for part in _used(term, step))
     uses[id(root)] += 1
     values: Values = {id(root): known[id(root)]} if id(root) in known else {}
     with np.errstate(all="ignore"):
-        for term in schedule:
-            parts = [
-                known[id(part)] if id(part) in known else values[id(part)] for part in _parts(term)
-            ]
+        for term, step in schedule:
+            used = _used(term, step)
+            parts = [known[id(part)] if id(part) in known else values[id(part)] for part in used]
+            if step > 1:
+                parts.insert(0, values[id(term)])
             values[id(term)] = apply(term, parts, columns, vocabulary)
             if keep:
                 continue
-            for part in _parts(term):
+            for part in used:
                 uses[id(part)] -= 1
                 if not uses[id(part)]:
                     values.pop(id(part), None)
     return values
 
 
-def _schedule(root: Term, known: Mapping[int, Array]) -> list[Term]:
+_ALL = 0
+"""The step that computes a node from all its children at once."""
+
+
+def _used(term: Term, step: int) -> tuple[Term, ...]:
+    """Return the children that a step reads; see `_schedule`."""
+    parts = _parts(term)
+    if step == _ALL:
+        return parts
+    return parts[:2] if step == 1 else parts[step : step + 1]
+
+
+def _schedule(root: Term, known: Mapping[int, Array]) -> list[tuple[Term, int]]:
+    """List the steps of an evaluation, children before parents, skipping known nodes.
+
+    An operator with many operands takes a step for each of them: step i combines the value so far
+    with operand i, from left to right. Any other node takes one step. Of the children, the one that
+    needs the most columns at a time comes first (Sethi and Ullman): while the others are evaluated,
+    only its value is kept.
+    """
+    needs: dict[int, int] = {}
+    for term in _unknown(root, known):
+        columns = sorted((needs.get(id(part), 0) for part in _parts(term)), reverse=True)
+        if _is_long(term):
+            columns = [columns[0], 0, columns[1]]
+        most = max((kept + need for kept, need in enumerate(columns)), default=0)
+        needs[id(term)] = max(1, most)
+    steps: list[tuple[Term, int]] = []
+    seen: set[int] = set()
+    stack: list[tuple[Term, int]] = [(root, -1)]
+    while stack:
+        term, step = stack.pop()
+        if step >= 0:
+            steps.append((term, step))
+            continue
+        if id(term) in seen or id(term) in known:
+            continue
+        seen.add(id(term))
+        parts = _parts(term)
+        if _is_long(term):
+            for index in range(len(parts) - 1, 0, -1):
+                stack += [(term, index), (parts[index], -1)]
+            stack.append((parts[0], -1))
+            parts = (max(parts, key=lambda part: needs.get(id(part), 0)),)
+        else:
+            stack.append((term, _ALL))
+            parts = tuple(sorted(parts, key=lambda part: needs.get(id(part), 0)))
+        stack.extend((part, -1) for part in parts)
+    return steps
+
+
+def _is_long(term: Term) -> bool:
+    return isinstance(term, Add | Mul | And | Or) and len(term.operands) > 2
+
+
+def _unknown(root: Term, known: Mapping[int, Array]) -> list[Term]:
     """List the node objects to evaluate, children before parents, skipping known ones."""
     order: list[Term] = []
     seen: set[int] = set()

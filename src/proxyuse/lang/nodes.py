@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, ClassVar, TypeVar, assert_never, dataclass_transform
 
 from proxyuse.errors import LanguageError
+from proxyuse.words import BLANKS
 
 Value = float | bool | str | tuple[float, ...]
 """A number (always a float), a boolean, a category, or a vector of numbers."""
@@ -409,10 +410,12 @@ def value_text(value: Value) -> str:
 
 
 def quoted(text: str, mark: str) -> str:
-    """Put text between quotation marks and escape unprintable characters."""
+    """Put text between quotation marks and escape unprintable and blank characters."""
     escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
-    if not escaped.isprintable():
-        escaped = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in escaped)
+    if not (escaped.isascii() and escaped.isprintable()):
+        escaped = "".join(
+            c if c.isprintable() and c not in BLANKS else f"\\u{{{ord(c):x}}}" for c in escaped
+        )
     return f"{mark}{escaped}{mark}"
 
 

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from proxyuse.errors import LanguageError, ParseError
+from proxyuse.input_limits import PROGRAM_BYTES, PROGRAM_WORDS
 from proxyuse.lang.build import add, conj, disj, exact_float, lookup, member, mul, vector
 from proxyuse.lang.nodes import (
     ARITY,
@@ -109,10 +110,41 @@ def parse_term(text: str) -> Term:
     return _Parser(text).whole()
 
 
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """An operator whose operands may be chains of the same operator, in parentheses.
+
+    Merging the operands once, when the outermost chain is complete, takes linear time.
+    """
+
+    binding: int
+    parts: list[Term | _Chain]
+
+    def append(self, part: Term | _Chain) -> None:
+        same = isinstance(part, _Chain) and part.binding == self.binding
+        self.parts.append(part if same else _closed(part))
+
+
+def _closed(part: Term | _Chain) -> Term:
+    """Return the term of a chain."""
+    if not isinstance(part, _Chain):
+        return part
+    operands: list[Term] = []
+    stack: list[Term | _Chain] = [part]
+    while stack:
+        last = stack.pop()
+        if isinstance(last, _Chain):
+            stack.extend(reversed(last.parts))
+        else:
+            operands.append(last)
+    return {OR: disj, AND: conj, ADD: add, MUL: mul}[part.binding](*operands)
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
             raise LanguageError(f"a program must be a string, not {type(text).__name__}")
+        PROGRAM_BYTES.check(len(text), "the program")
         self.text = text.removeprefix("\ufeff")
         self.tokens = self._tokens()
         self.at = 0
@@ -131,6 +163,8 @@ class _Parser:
             assert match.lastgroup is not None
             if match.lastgroup != "space":
                 tokens.append(_Token(match.lastgroup, match.group(), start))
+                if len(tokens) > PROGRAM_WORDS.value:
+                    raise PROGRAM_WORDS.exceeded(len(tokens), "the program", at_least=True)
             start = match.end()
         tokens.append(_Token("end", "", len(self.text)))
         return tokens
@@ -219,8 +253,12 @@ class _Parser:
 
     def _term(self, loosest: int) -> _Rule:
         """Parse a term whose outermost operator binds at least as tightly as `loosest`."""
+        return _closed((yield self._open_term(loosest)))
+
+    def _open_term(self, loosest: int) -> _Rule:
+        """Do the same, but return an operator with operands as a `_Chain`."""
         compared = loosest <= COMPARE and self.tokens[self.at].text in set(Precision)
-        left: Term = yield (self._rounded() if compared else self._operand())
+        left: Term | _Chain = yield (self._rounded() if compared else self._operand())
         while True:
             token = self.tokens[self.at]
             binding = _INFIX.get(token.text, -1) if token.kind in ("sign", "word") else -1
@@ -228,18 +266,19 @@ class _Parser:
                 return left
             self.at += 1
             if binding == COMPARE:
-                left = yield self._comparison(token.text, left)
+                left = yield self._comparison(token.text, _closed(left))
                 compared = True
                 continue
             compared = False
-            parts = [left]
+            chain = _Chain(binding, [])
+            chain.append(left)
             self.at -= 1
             while self._continues(token.text, binding):
                 minus = self.tokens[self.at].text == "-"
                 self.at += 1
-                right: Term = yield self._term(binding + 1)
-                parts.append(negate(right) if minus else right)
-            left = {OR: disj, AND: conj, ADD: add, MUL: mul}[binding](*parts)
+                right: Term | _Chain = yield self._open_term(binding + 1)
+                chain.append(negate(_closed(right)) if minus else right)
+            left = chain
 
     def _continues(self, operator: str, binding: int) -> bool:
         return any(self._peek(sign) for sign in (("+", "-") if binding == ADD else (operator,)))
@@ -275,7 +314,7 @@ class _Parser:
         if self._accept("-"):
             return negate((yield self._term(MUL + 1)))
         if self._accept("("):
-            inside = yield self._term(OR)
+            inside = yield self._open_term(OR)
             self._expect(")")
             return inside
         if self._accept("["):

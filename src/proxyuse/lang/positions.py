@@ -16,11 +16,11 @@ from hashlib import blake2b
 from typing import NamedTuple, TypeVar, overload
 
 from proxyuse.errors import LanguageError
+from proxyuse.input_limits import POSITIONS
 from proxyuse.lang.build import rebuild
 from proxyuse.lang.nodes import Associative, Const, Term, children
 from proxyuse.lang.order import canonical_order
 from proxyuse.lang.packed import Array, Forest, PackedIte
-from proxyuse.lang.text import MAX_POINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +245,7 @@ class Points:
     """
 
     def __init__(self, root: Term) -> None:
-        if root.points > MAX_POINTS:
-            raise LanguageError(
-                f"the program has {root.points} positions, more than {MAX_POINTS}; "
-                "shared sub-terms count once per occurrence"
-            )
+        POSITIONS.check(root.points, "the program")
         canonical_order(root)
         self.terms: Sequence[Term]
         self.parents: Sequence[int]
@@ -259,6 +255,8 @@ class Points:
         rows: list[tuple[int, int, int]] = []
         starts: list[int] = []
         self.trees: list[tuple[int, PackedIte]] = []
+        self.highest: dict[int, int] = {}  # a cache of `highest_equivalent`
+        self._constants: dict[int, int] = {}
         stack: list[tuple[Term, int, int, int]] = [(root, -1, 0, 0)]
         point = 0
         while stack:
@@ -304,6 +302,13 @@ class Points:
             points.append(child)
             child += parts[index].points
         return points
+
+    def constants_below(self, point: int) -> int:
+        """Return how many children of the term at a point are constants."""
+        if point not in self._constants:
+            parts = children(self.terms[point])
+            self._constants[point] = sum(isinstance(part, Const) for part in parts)
+        return self._constants[point]
 
     def path(self, point: int) -> tuple[int, ...]:
         """Return the steps from the root to a point."""

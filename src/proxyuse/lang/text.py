@@ -8,12 +8,12 @@ without recursion.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import assert_never
 
-from proxyuse.errors import LanguageError
+from proxyuse.input_limits import POSITIONS
 from proxyuse.lang.nodes import (
     Add,
     And,
@@ -42,7 +42,6 @@ from proxyuse.lang.packed import Forest, PackedIte
 from proxyuse.words import shortened
 
 LINE_WIDTH = 88
-MAX_POINTS = 50_000_000
 MAX_INDENT_LEVEL = 40
 
 KEYWORDS = frozenset(
@@ -99,11 +98,7 @@ def term_text(term: Term, precision: Precision = Precision.FLOAT64, width: int =
     >>> term_text(parse_term("ite(not(age>30), 1, -2*x + y)"))
     'ite(not age > 30, 1, -2 * x + y)'
     """
-    if term.points > MAX_POINTS:
-        raise LanguageError(
-            f"a term with {term.points} positions is too large to print; shared sub-terms count "
-            "once per occurrence"
-        )
+    POSITIONS.check(term.points, "the term")
     templates, widths = _laid_out(term, precision)
     out: list[str] = []
     column = 0
@@ -295,10 +290,16 @@ def briefs(terms: Sequence[Term], precision: Precision, max_length: int = 60) ->
     return [shortened(known[id(term)], max_length) for term in terms]
 
 
-def beginning(term: Term, precision: Precision, length: int) -> str:
+def beginning(
+    term: Term,
+    precision: Precision,
+    length: int,
+    shown: Callable[[Term], Term] | None = None,
+) -> str:
     """Return the first characters of a term's text on one line.
 
     The text is generated only as far as needed, so the cost does not depend on the term's size.
+    Each node that is printed is replaced with `shown` of it, before its children are.
 
     Examples
     --------
@@ -306,10 +307,16 @@ def beginning(term: Term, precision: Precision, length: int) -> str:
     >>> beginning(parse_term("ite(age <= 30, 'no', 'yes')"), Precision.FLOAT64, 13)
     'ite(age <= 30'
     """
-    return _first(term, precision, length, {})
+    return _first(term, precision, length, {}, shown)
 
 
-def _first(term: Term, precision: Precision, length: int, known: Mapping[int, str]) -> str:
+def _first(
+    term: Term,
+    precision: Precision,
+    length: int,
+    known: Mapping[int, str],
+    shown: Callable[[Term], Term] | None = None,
+) -> str:
     """Return the start of a term's text; `known` has the texts of some nodes by `id()`."""
     out: list[str] = []
     remaining = length
@@ -325,6 +332,9 @@ def _first(term: Term, precision: Precision, length: int, known: Mapping[int, st
             case _Break(flat):
                 text = flat
             case _Slot(child, parentheses):
+                if shown is not None:
+                    child = shown(child)
+                    parentheses = parentheses and binding(child) < ATOM
                 text = "(" if parentheses else ""
                 if parentheses:
                     pending.append(iter(")"))

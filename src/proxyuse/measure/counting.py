@@ -29,9 +29,11 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points
 from proxyuse.measure.fixed_point import whole_masses
 from proxyuse.measure.forests.counting import product
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.sample import Sample
 from proxyuse.program import Program
+from proxyuse.settings import Influence
 
 __all__ = [
     "Block", "Counts", "Measures", "Plan", "Rows", "Variances", "blocks_of", "measured", "product",
@@ -45,6 +47,11 @@ class Rows(Protocol):
     """One program on some rows, as `contexts` reads it. `Sample` implements this protocol."""
 
     n_rows: int
+
+    @property
+    def loss(self) -> Influence:
+        """The loss whose mean is the influence."""
+        ...
 
     @property
     def points(self) -> Points:
@@ -93,12 +100,13 @@ class Block:
     def __reduce__(self) -> tuple[type[Block], tuple[Any, ...]]:
         return Block, (self.columns, self.masses)
 
-    def rows(self, program: Program) -> Sample:
+    def rows(self, program: Program, influence: Influence | None = None) -> Sample:
         """Return the program on these rows; the values of the last program are cached."""
-        if self._sample is None or self._sample.program is not program:
+        known, influence = self._sample, influence or QuantitativeInputInfluence()
+        if known is None or known.program is not program or known.loss != influence:
             population = Population(self.columns, self.masses.astype(np.float64), ())
-            self._sample = Sample(program, population)
-        return self._sample
+            self._sample = known = Sample(program, population, influence=influence)
+        return known
 
 
 def blocks_of(population: Population, variables: Sequence[str], size: int) -> Iterator[Block]:

@@ -22,7 +22,6 @@ from proxyuse.measure.association.support import Support, support_of
 from proxyuse.measure.bounds.changeable_rows import ChangeableRows
 from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
-from proxyuse.measure.influence import differ
 from proxyuse.measure.row_effects import RowEffects, TriedValues
 from proxyuse.measure.sample import Sample
 
@@ -95,7 +94,7 @@ class DistinctValues:
         computed values.
         """
         sample = self.sample
-        if not sample.counts_changes:
+        if sample.pairs is not None:
             return None
         sample.tick(0)
         with np.errstate(all="ignore"):
@@ -107,7 +106,7 @@ class DistinctValues:
 
     def _tried(self, sites: Sequence[Site], values: Array) -> TriedValues:
         """Try one value of each class at the positions, and return the loss it causes."""
-        if len(sites) == 1 and self.sample.counts_changes:
+        if len(sites) == 1 and self.sample.counts_pairs:
             return self._tried_at(sites[0], values)
         sample = self.sample
         support, classes, first = self._classes(sites, values)
@@ -147,7 +146,7 @@ class DistinctValues:
             sample.tick(0)
             new = support.values[value : value + 1]
             new = np.broadcast_to(new, (len(rows), *new.shape[1:]))
-            return differ(actual, path.outcome(site, rows, new))
+            return sample.loss.loss(actual, path.outcome(site, rows, new))
 
         masses = support.masses(sample.weights)
         return TriedValues(rows, support.codes, masses, map(losses, range(len(support))))

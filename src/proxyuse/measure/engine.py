@@ -16,9 +16,9 @@ they never overlap.
 a method that returns None passes the question on to the next engine. `ENGINES` is the full list, in
 order; the first answer wins. The last engine, `DistinctValues`, answers everything that sampling
 does not. Engines differ in speed and coverage, never in the result, with one exception:
-`SettledPairs` estimates an influence that takes too long to compute, and states the error; audits
-can turn it off. `reference.py` defines every number, and one test suite compares all other engines
-with it.
+`SettledPairs` and `TreeSums` estimate an influence that takes too long to compute, and state the
+error; audits can turn it off. `reference.py` defines every number, and one test suite compares all
+other engines with it.
 
 **Who calls them.** Callers hold a `Measurement`, which builds the engines for a sample and queries
 them in order. Associations need no engine: they follow from joint tables (`association`).
@@ -45,6 +45,8 @@ from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.distinct_values import DistinctValues, exact_work
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.forests.engine import ForestEngine
+from proxyuse.measure.forests.partial_sums import TreeSums
+from proxyuse.measure.guessing import Guess, guesses
 from proxyuse.measure.pair_sampling import DrawnInfluence
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -126,7 +128,7 @@ class Engine(Protocol):
 
 
 ENGINES: tuple[type[Engine], ...] = (
-    DrawnPairs, ForestEngine, Contexts, SettledPairs, DistinctValues,
+    DrawnPairs, ForestEngine, TreeSums, Contexts, SettledPairs, DistinctValues,
 )  # fmt: skip
 """All engines, in the order in which `Measurement` queries them: the fastest first."""
 
@@ -226,16 +228,6 @@ class Measurement:
         """Each protected attribute as a frame, and its support."""
         return self.sample.protected
 
-    @property
-    def bins(self) -> int | None:
-        """The number of bins for numbers with more than `max_support` distinct values."""
-        return self.sample.bins
-
-    @property
-    def max_support(self) -> int:
-        """The largest number of distinct values that are not binned."""
-        return self.sample.max_support
-
     def values(self, term: Term) -> Array:
         """Return the value of a term in each row."""
         return self.sample.values(term)
@@ -246,9 +238,13 @@ class Measurement:
         """Return the association of each computation with each protected attribute."""
         return self.joint.associations(terms, measure)
 
-    def tables(self, term: Term) -> list[JointTable]:
+    def tables(self, term: Term, measure: Association) -> list[JointTable]:
         """Return the joint table of a computation with each protected attribute."""
-        return self.joint.tables(term)
+        return self.joint.tables(term, measure)
+
+    def guesses(self, term: Term) -> list[Guess]:
+        """Return how often each protected attribute is guessed right with a computation."""
+        return guesses(self.sample, term)
 
     def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
         """Return the joint table of some operands, taken together, with each attribute."""
@@ -300,7 +296,8 @@ class Measurement:
     @property
     def drawn(self) -> dict[tuple[Site, ...], DrawnInfluence]:
         """The influences that were estimated from random pairs of rows, by their sites."""
-        engines = (engine for engine in self.engines if isinstance(engine, SettledPairs))
+        kinds = SettledPairs, TreeSums
+        engines = (engine for engine in self.engines if isinstance(engine, kinds))
         return {sites: drawn for engine in engines for sites, drawn in engine.drawn.items()}
 
     def reach(self, sites: Sequence[Site]) -> float:
@@ -312,11 +309,15 @@ class Measurement:
         return self._each(sites, lambda engine, rest: engine.reaches(rest), Counter())
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """Return the influence of one computation, row by row.
+        """Return the influence of one computation, row by row, as shares of pairs.
 
-        None if influence is sampled, if the loss is not whether the output changes, or if the
-        effects would take too long to compute.
+        None if influence is sampled, if it is not a share of pairs, or if the effects would take
+        too long to compute.
         """
+        return self.mean_losses(sites) if self.sample.counts_pairs else None
+
+    def mean_losses(self, sites: Sequence[Site]) -> RowEffects | None:
+        """Return the mean loss of one computation, row by row, for any loss; None as `effects`."""
         answers = (engine.effects(sites) for engine in self.engines)
         return next((effects for effects in answers if effects is not None), None)
 

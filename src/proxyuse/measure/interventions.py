@@ -21,6 +21,7 @@ from proxyuse.measure.contexts.unchanged_ranges import sides
 from proxyuse.measure.distinct_values import DistinctValues, value_classes
 from proxyuse.measure.drawn_pairs import DrawnPairs
 from proxyuse.measure.engine import Measurement
+from proxyuse.measure.influence import Moved
 
 
 class Interventions:
@@ -63,8 +64,8 @@ class Interventions:
         -------
         The rows, their thresholds, and their outputs below and above; None for other positions.
         """
-        if self.sample.pairs is not None:
-            return None
+        if self.sample.pairs is not None or isinstance(self.sample.loss, Moved):
+            return None  # contexts describe only the rows that move far enough
         return sides(self.sample, site, self.sample.shared(ContextAnalysis).context(site))
 
     def value_classes(self, sites: Sequence[Site], support: Support) -> Array:

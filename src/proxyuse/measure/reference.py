@@ -9,10 +9,11 @@ nodes above the positions. The values of all nodes are kept, O(n) each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from proxyuse.data.columns import Column
 from proxyuse.data.population import Population
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array, evaluate, evaluate_all, truth_of, unified
@@ -21,7 +22,15 @@ from proxyuse.lang.packing import unpack_trees
 from proxyuse.lang.positions import Site
 from proxyuse.program import Frame, Program
 
-Loss = Literal["change", "squared change"]
+
+class MovedBy(NamedTuple):
+    """Whether a number moves by more than `by`, or with `relative`, by more than this share."""
+
+    by: float
+    relative: bool
+
+
+Loss = Literal["change", "squared change"] | MovedBy
 
 
 class Reference:
@@ -31,12 +40,14 @@ class Reference:
     ----------
     program, population
         The population must hold the program's variables.
-    loss : "change" (quantitative input influence), "squared change", or an object with methods
-        ``loss(actual, changed)`` and ``scale(actual, weights)``.
+    loss : "change" (quantitative input influence), "squared change", `MovedBy`, or an object with
+        methods ``loss(actual, changed)`` and ``scale(actual, weights)``.
     pairs : rows X and X' to average over; None averages over all pairs, by weight.
     association : a function of a table of masses; None is normalized mutual information. If it
         has a true attribute ``values``, it is also called with the values of rows and columns.
-    max_support, bins : numbers with more than `max_support` distinct values are put in `bins`.
+    max_support, bins : numbers with more than `max_support` distinct values are put in `bins`, or
+        measured by their best cut. By default, `max_support` is a tenth of the rows, but at least
+        16 and at most 256.
     tick : called before each evaluation; may raise to stop.
 
     Examples
@@ -58,8 +69,8 @@ class Reference:
         loss: Loss | Any = "change",
         pairs: tuple[Array, Array] | None = None,
         association: Callable[..., float] | None = None,
-        max_support: int = 256,
-        bins: int | None = 16,
+        max_support: int | None = None,
+        bins: int | Literal["best-cut"] | None = "best-cut",
         tick: Callable[[int], None] = lambda steps: None,
     ) -> None:
         # Trees become nested ites, evaluated branch by branch, without the engines' tree walks.
@@ -68,7 +79,9 @@ class Reference:
         self.points, self.weights = program.points, population.weights
         self.loss, self.pairs = loss, pairs
         self.association: Callable[..., float] = association or normalized_mutual_information
-        self.max_support, self.bins, self.tick = max_support, bins, tick
+        rule = min(256, max(16, population.n_rows // 10))
+        self.max_support = rule if max_support is None else max_support
+        self.bins, self.tick = bins, tick
         self.frame = Frame(population.columns[name] for name in program.variables)
         self.hole = Var("hole" + "'" * (1 + max(map(len, program.inputs), default=0)))
         self._known = evaluate_all(program.term, self.frame.arrays, self.frame.vocabulary)
@@ -104,6 +117,33 @@ class Reference:
             total += float(mass) * float(np.dot(losses, self.weights))
         return total / float(self.weights.sum()) ** 2 / scale
 
+    def collective_influence(self, collection: Sequence[Sequence[Site]]) -> float:
+        """Return the mean loss if several computations take their values from one other row.
+
+        `collection` holds the positions of each computation; all positions are disjoint. Costs one
+        evaluation of the program per row.
+        """
+        scale = self._scale(self.values(self.program.term))
+        if scale == 0:
+            return 0.0
+        holes = [Var(f"{self.hole.name}{number}") for number in range(len(collection))]
+        context = self.points.replace(
+            {site: hole for sites, hole in zip(collection, holes, strict=True) for site in sites}
+        )
+        own = [self.values(self.points.term_at(sites[0])) for sites in collection]
+
+        def outputs(values: Sequence[Array]) -> Array:
+            columns = {hole.name: value for hole, value in zip(holes, values, strict=True)}
+            return self._evaluated(
+                context, {**self.frame.arrays, **columns}, self._known, len(self.weights)
+            )
+
+        actual, total = outputs(own), 0.0
+        for row, mass in enumerate(self.weights.tolist()):
+            losses = self._losses(actual, outputs([values[row : row + 1] for values in own]))
+            total += mass * float(np.dot(losses, self.weights))
+        return total / float(self.weights.sum()) ** 2 / scale
+
     def _with(self, context: Term, values: Array) -> Array:
         columns = {**self.frame.arrays, self.hole.name: values}
         return self._evaluated(context, columns, self._known, len(self.weights))
@@ -132,6 +172,8 @@ class Reference:
         with np.errstate(all="ignore"):
             if self.loss == "change":
                 return ~_same(actual, changed)
+            if isinstance(self.loss, MovedBy):
+                return _moved(actual.astype(np.float64), changed.astype(np.float64), *self.loss)
             if self.loss != "squared change":
                 return np.asarray(self.loss.loss(actual, changed))
             difference = changed.astype(np.float64) - actual.astype(np.float64)
@@ -144,10 +186,16 @@ class Reference:
         if self.loss == "change":
             return 1.0
         with np.errstate(all="ignore"):
-            if self.loss != "squared change":
-                return float(self.loss.scale(outputs, self.weights))
+            built_in = self.loss == "squared change" or isinstance(self.loss, MovedBy)
+            if not built_in:
+                return float(self.loss.scale(outputs, self.weights))  # type: ignore[union-attr]
             if outputs.dtype == np.int32 or outputs.ndim == 2:
-                raise DataError("squared change needs a program whose output is a number")
+                raise DataError(
+                    f"{self.loss} needs a program whose output is a number; "
+                    "use QuantitativeInputInfluence"
+                )
+            if isinstance(self.loss, MovedBy):
+                return 1.0
             if _same(outputs, outputs[:1]).all():
                 raise DataError(
                     "squared change is undefined if all outputs are equal; "
@@ -179,39 +227,78 @@ class Reference:
     def associations(self, term: Term) -> Array:
         """Return the association of a computation with each protected attribute."""
         values = self.values(term)
-        by_value = getattr(self.association, "values", False)
-        codes, ends = _codes(values) if by_value else self._binned(values)
-        result = []
-        for attribute in self.population.protected:
-            (column,) = Frame([attribute.column]).arrays.values()
-            other_codes, other_ends = self._binned(column)
-            table = np.zeros((len(ends), len(other_ends)))
-            np.add.at(table, (codes, other_codes), self.weights)
-            values_of_sides = {}
-            if by_value:
-                values_of_sides = {"rows": _middles(ends), "columns": _middles(other_ends)}
-            result.append(self.association(table, **values_of_sides))
-        return np.array(result)
+        return np.array([self._association(values, z.column) for z in self.population.protected])
 
-    def _binned(self, values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
+    def _association(self, values: Array, column: Column) -> float:
+        (protected,) = Frame([column]).arrays.values()
+        columns, column_ends = self._binned(protected, 16, 256)
+        if getattr(self.association, "values", False):
+            codes, ends = _codes(values)
+            table = self._table(codes, len(ends), columns, len(column_ends))
+            sides = {"rows": _middles(ends), "columns": _middles(column_ends)}
+            return float(self.association(table, **sides))
+        if self.bins == "best-cut":
+            if values.ndim == 2 and len(_codes(values)[1]) > self.max_support:
+                return max(self._best_cut(number, columns) for number in values.T)
+            present = np.unique(values[~np.isnan(values)]) if _is_number(values) else ()
+            if len(present) > self.max_support:
+                return self._best_cut(values, columns)
+        bins = self.bins if isinstance(self.bins, int) else None
+        codes, ends = self._binned(values, bins, self.max_support)
+        return float(self.association(self._table(codes, len(ends), columns, len(column_ends))))
+
+    def _best_cut(self, numbers: Array, columns: Array) -> float:
+        """Return the largest association of a test ``number <= t``; missing is a third outcome.
+
+        The cuts lie between 256 groups of equal mass. A cut has numbers on both sides.
+        """
+        groups, missing = self._groups(numbers, 256), np.isnan(numbers)
+        best = 0.0
+        for boundary in range(1, 256):
+            above = groups >= boundary
+            if above[~missing].all() or not above[~missing].any():
+                continue
+            outcome = np.where(missing, 2, above)
+            held, codes = np.unique(outcome, return_inverse=True)
+            table = self._table(codes, len(held), columns, int(columns.max()) + 1)
+            best = max(best, float(self.association(table)))
+        return best
+
+    def _table(self, codes: Array, rows: int, others: Array, columns: int) -> Array:
+        table = np.zeros((rows, columns))
+        np.add.at(table, (codes, others), self.weights)
+        return table
+
+    def _groups(self, numbers: Array, count: int) -> Array:
+        """Return the group of each row among `count` groups of equal mass; missing numbers get it.
+
+        The group is ``floor(count * (mass below + half the mass at it) / total + 1e-9)``: a number
+        that is this close to a boundary lies on it, however weights are rounded. Missing numbers
+        are not part of the total.
+        """
+        missing = np.isnan(numbers)
+        distinct, codes = np.unique(numbers[~missing], return_inverse=True)
+        masses = np.bincount(codes, self.weights[~missing], minlength=len(distinct))
+        middle = np.cumsum(masses) - masses / 2
+        group = np.minimum(np.floor(count * middle / masses.sum() + 1e-9), count - 1)
+        groups = np.full(len(numbers), float(count))
+        groups[~missing] = group[codes]
+        return groups
+
+    def _binned(
+        self, values: Array, bins: int | None, max_support: int
+    ) -> tuple[Array, list[tuple[Any, Any]]]:
         """Return the group of each row, and the smallest and largest value of each group.
 
-        The bin of a number is ``floor(bins * (mass below + half the mass at it) / total + 1e-9)``:
-        a number that is this close to a boundary lies on it, however weights are rounded. Missing
-        numbers are a group of their own and not part of the total.
+        Missing numbers are a group of their own.
         """
         codes, ends = _codes(values)
-        number = values.dtype == np.float64 and values.ndim == 1
-        present = [low == low for low, _ in ends] if number else []
-        if self.bins is None or sum(present) <= self.max_support:
+        present = [low == low for low, _ in ends] if _is_number(values) else []
+        if bins is None or sum(present) <= max_support:
             return codes, ends
-        masses = np.bincount(codes, self.weights) * present
-        middle = np.cumsum(masses) - masses / 2
-        group = np.minimum(np.floor(self.bins * middle / masses.sum() + 1e-9), self.bins - 1)
-        group = np.where(present, group, self.bins)
-        groups, group = np.unique(group, return_inverse=True)
-        members = [np.flatnonzero(group == g) for g in range(len(groups))]
-        return group[codes], [(ends[own[0]][0], ends[own[-1]][1]) for own in members]
+        held, group = np.unique(self._groups(values, bins), return_inverse=True)
+        members = [values[group == number] for number in range(len(held))]
+        return group, [(own.min(), own.max()) for own in members]
 
 
 def normalized_mutual_information(table: Array) -> float:
@@ -234,6 +321,11 @@ def normalized_mutual_information(table: Array) -> float:
     return float(max(0.0, information / entropy))
 
 
+def _is_number(values: Array) -> bool:
+    """Return whether there is one number per row."""
+    return values.dtype == np.float64 and values.ndim == 1
+
+
 def _same(first: Array, second: Array) -> Array:
     """Return whether two values are equal in each row; missing equals missing."""
     first, second = unified(first, second)
@@ -243,10 +335,20 @@ def _same(first: Array, second: Array) -> Array:
     return np.asarray(same.all(axis=1)) if same.ndim == 2 else same
 
 
+def _moved(old: Array, new: Array, by: float, relative: bool) -> Array:
+    """Return whether numbers move by more than a threshold; any change to or from no number."""
+    same, distance = _same(old, new), np.abs(old - new)
+    limit = np.abs(old) * by if relative else np.full(len(old), by)
+    numbers = np.isfinite(old + 0 * new) & np.isfinite(new + 0 * old)
+    return np.where(numbers, distance > limit, ~same)
+
+
 def _codes(values: Array) -> tuple[Array, list[tuple[Any, Any]]]:
     """Return the index of each row's value in sorted order, and each value as a range."""
     plain = values + 0.0 if values.dtype == np.float64 else values  # -0.0 + 0.0 is 0.0
-    distinct, codes = np.unique(plain, axis=0, return_inverse=True, equal_nan=True)
+    # With an axis, NumPy 2.0 does not take missing values for equal.
+    axis = 0 if plain.ndim == 2 else None
+    distinct, codes = np.unique(plain, axis=axis, return_inverse=True, equal_nan=True)
     if plain.ndim == 2 and np.isnan(plain).any():
         bits = np.where(np.isnan(plain), np.nan, plain).view(np.int64)
         _, first, codes = np.unique(bits, axis=0, return_index=True, return_inverse=True)

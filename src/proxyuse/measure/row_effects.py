@@ -1,9 +1,10 @@
 """Influence row by row: how often a row changes, and how often its value changes others.
 
-Influence is the mean of ``h(x, x')`` over all pairs of rows, where h is 1 if the value of row x'
-changes the output of row x. Confidence bounds need its means over one of the two rows: `changed`
-is the mean over all x' for a row x, and `changing` is the mean over all x for a row x'. The mean of
-either over the rows is the influence.
+Influence is the mean of a loss ``h(x, x')`` over all pairs of rows, divided by a scale. By default,
+h is 1 if the value of row x' changes the output of row x, and the scale is 1. Confidence bounds
+need the means of h over one of the two rows: `changed` is the mean over all x' for a row x, and
+`changing` is the mean over all x for a row x'. The mean of either over the rows is the influence
+times the scale.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from proxyuse.lang.evaluate import Array
 
 
 class RowEffects(NamedTuple):
-    """The influence broken down by row, as numbers from 0 to 1.
+    """The influence broken down by row, before it is divided by its scale.
 
     Attributes
     ----------
-    changed : the share of values, by mass, that change the row's output.
-    changing : the share of rows, by mass, whose output the row's value changes.
+    changed : the share of values, by mass, that change the row's output; for other losses than a
+        change, the mean loss.
+    changing : the share of rows, by mass, whose output the row's value changes, or the mean loss.
     """
 
     changed: Array

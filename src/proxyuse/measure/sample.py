@@ -24,15 +24,24 @@ from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import Support, cut, support_of
 from proxyuse.measure.fixed_point import fixed_point, whole_masses
-from proxyuse.measure.influence import QuantitativeInputInfluence, draw_pairs
+from proxyuse.measure.influence import QuantitativeInputInfluence, counts_pairs, draw_pairs
 from proxyuse.program import Frame, Program
-from proxyuse.settings import BINS, MAX_SUPPORT, Influence, Sampling
+from proxyuse.settings import (
+    BEST_CUT,
+    CUT_GROUPS,
+    PROTECTED_BINS,
+    PROTECTED_VALUES,
+    Bins,
+    Influence,
+    Sampling,
+    most_values,
+)
 
 MAX_BYTES = 1 << 28
 """Memory limit for cached values of the program's nodes."""
 
 MAX_REACHED = 1 << 10
-"""The number of points whose reaching rows are cached."""
+"""The number of points whose reaching rows are cached, unless a program is deeper."""
 
 MANY_ROWS = 1 << 12
 """With at least this many rows, compiled loops save more time than loading them takes."""
@@ -53,7 +62,8 @@ class Sample:
         The population must hold the program's variables.
     influence : the loss whose mean is the influence.
     sampling : how to draw pairs of rows; None computes influence over all pairs.
-    max_support, bins : numbers with more than `max_support` distinct values are put in `bins`.
+    max_support, bins : how to measure the association of numbers with more than `max_support`
+        distinct values; see `settings`. By default `max_support` depends on the number of rows.
     tick : called often during long work with the number of measurements finished since the last
         call; may raise to stop the work.
     threads : the number of threads that may count at the same time.
@@ -87,13 +97,15 @@ class Sample:
         *,
         influence: Influence | None = None,
         sampling: Sampling | None = None,
-        max_support: int = MAX_SUPPORT,
-        bins: int | None = BINS,
+        max_support: int | None = None,
+        bins: Bins = BEST_CUT,
         tick: Callable[[int], None] = _no_progress,
         threads: int = 1,
         vocabulary: Vocabulary | None = None,
         settle_at: float | None = None,
     ) -> None:
+        # Parts of the rows are measured in the same way as all rows.
+        max_support = most_values(max_support, population.n_rows)
         self._options: dict[str, Any] = {
             "influence": influence, "sampling": sampling, "max_support": max_support,
             "bins": bins, "tick": tick, "threads": threads, "settle_at": settle_at,
@@ -126,6 +138,7 @@ class Sample:
         self._recent: dict[int, None] = {}  # keys of `known` that were evaluated here, oldest first
         self._bytes = 0
         self._reached: dict[int, Array] = {}
+        self._most_reached = MAX_REACHED
         self._supports: dict[str, Support] = {}
         self._shared: dict[type, Any] = {}
         self.supplies: dict[int, Callable[[], Array]] = {}
@@ -168,9 +181,19 @@ class Sample:
         frame = Frame([column])
         (values,) = frame.arrays.values()
         support = support_of(values, self.n_rows)
-        return frame, cut(support, self.weights, self.bins, self.max_support)
+        return frame, cut(support, self.weights, PROTECTED_BINS, PROTECTED_VALUES)
 
     # Properties
+
+    @property
+    def best_cut(self) -> bool:
+        """Whether numbers with many values are measured by their best cut."""
+        return self.bins == BEST_CUT
+
+    @property
+    def groups(self) -> int | None:
+        """The number of groups for numbers with many values; None keeps their values."""
+        return CUT_GROUPS if isinstance(self.bins, str) else self.bins
 
     @property
     def attributes(self) -> list[Support]:
@@ -196,6 +219,14 @@ class Sample:
     def counts_changes(self) -> bool:
         """Whether influence is the exact share of pairs of rows that change the output."""
         return self.pairs is None and isinstance(self.loss, QuantitativeInputInfluence)
+
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether influence is the exact share of pairs of rows with some property.
+
+        The property is that the output changes, or that it moves by more than a threshold.
+        """
+        return self.pairs is None and counts_pairs(self.loss)
 
     @cached_property
     def scale(self) -> float:
@@ -283,21 +314,41 @@ class Sample:
     # Supports and reach
 
     def support(self, term: Term) -> Support:
-        """Return the distinct values of a term, not binned; cached for variables."""
+        """Return the distinct values of a term, not grouped; cached for variables."""
         if not isinstance(term, Var):
             return support_of(self.values(term), self.n_rows)
         if term.name not in self._supports:
             self._supports[term.name] = support_of(self.values(term), self.n_rows)
         return self._supports[term.name]
 
-    def association_support(self, term: Term) -> Support:
-        """Return the support of a term, with numbers binned if there are too many distinct ones."""
-        return cut(self.support(term), self.weights, self.bins, self.max_support)
+    def association_supports(self, term: Term) -> list[Support]:
+        """Return the support of a term, with numbers grouped if there are too many distinct ones.
+
+        A vector that is measured by its best cut has one support per coordinate.
+        """
+        values = self.values(term)
+        if self.is_cut_vector(values):
+            each = (support_of(column, self.n_rows) for column in values.T)
+            return [cut(support, self.weights, CUT_GROUPS, 0) for support in each]
+        return [cut(self.support(term), self.weights, self.groups, self.max_support)]
+
+    def is_cut_vector(self, values: Array) -> bool:
+        """Return whether vectors, one per row, are measured by the best cut of a coordinate."""
+        if not self.best_cut or values.ndim == 1:
+            return False
+        if any(self._is_long(column) for column in values.T):
+            return True
+        return len(support_of(values, self.n_rows)) > self.max_support
+
+    def _is_long(self, numbers: Array) -> bool:
+        """Return whether there are more than `max_support` numbers."""
+        some = numbers[: 4 * self.max_support]  # they usually tell
+        return any(len(np.unique(part)) > self.max_support for part in (some, numbers))
 
     def reached(self, point: int) -> Array:
         """Return which rows evaluate a point; only `ite` skips one of its branches."""
-        if len(self._reached) > MAX_REACHED:
-            self._reached.clear()
+        if len(self._reached) > self._most_reached:
+            self._forget_reached(point)
         self._reached.setdefault(0, np.ones(self.n_rows, dtype=np.bool_))
         path = []
         while point not in self._reached:
@@ -312,3 +363,13 @@ class Sample:
             self._reached[child] = rows
             point = child
         return self._reached[point]
+
+    def _forget_reached(self, point: int) -> None:
+        """Keep only the points above a point, so that a deep program is not walked again."""
+        kept: dict[int, Array] = {}
+        while point >= 0:
+            if point in self._reached:
+                kept[point] = self._reached[point]
+            point = self.points.parents[point]
+        self._reached = kept
+        self._most_reached = max(MAX_REACHED, 2 * len(kept))

@@ -17,7 +17,6 @@ from proxyuse.lang.positions import Site
 from proxyuse.measure.bounds.changeable_rows import ChangeableRows
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.distinct_values import exact_work
-from proxyuse.measure.influence import differ
 from proxyuse.measure.pair_sampling import DrawnInfluence, draw_until_settled
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -53,7 +52,7 @@ class SettledPairs:
     @classmethod
     def of(cls, sample: Sample) -> SettledPairs | None:
         """Return the engine, or None if influence must be exact or is sampled in any case."""
-        if sample.settle_at is None or sample.pairs is not None or not sample.counts_changes:
+        if sample.settle_at is None or sample.pairs is not None or not sample.counts_pairs:
             return None
         return cls(sample, sample.settle_at)
 
@@ -92,12 +91,13 @@ class SettledPairs:
     def _through_one(self, site: Site) -> Callable[[Array, Array, Array], Array]:
         """Handle one position: evaluate the path above it, for the rows that reach it."""
         path, reached = self.sample.shared(PathEvaluator), self.sample.reached(site.point)
+        loss = self.sample.loss.loss
 
         def changed(rows: Array, before: Array, after: Array) -> Array:
             reaching = reached[rows]
             rows = rows[reaching]
             outcome = path.outcome(site, rows, before[reaching])
-            return differ(outcome, path.outcome(site, rows, after[reaching]))
+            return loss(outcome, path.outcome(site, rows, after[reaching]))
 
         return changed
 
@@ -113,7 +113,7 @@ class SettledPairs:
                 result = evaluate(context, {**columns, sample.hole.name: hole}, sample.vocabulary)
                 return np.broadcast_to(result, (len(rows), *result.shape[1:]))
 
-            return differ(output(before), output(after))
+            return sample.loss.loss(output(before), output(after))
 
         return changed
 

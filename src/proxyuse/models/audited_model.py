@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proxyuse.data.table import Table
+from proxyuse.decision import Decision, Positive, Threshold, TopK
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array
-from proxyuse.lang.nodes import Const, Ite, Term
+from proxyuse.lang.nodes import Const, Ite, Term, Value, variables
 from proxyuse.models.checks import call_model, compare, exactness, model_rows, predictions
 from proxyuse.models.decisions import class_probability, decided, kth_largest
+from proxyuse.models.loaded import damage_reported, file_of
 from proxyuse.models.registry import (
     input_names,
     is_named,
@@ -21,10 +23,10 @@ from proxyuse.models.registry import (
     reads_lightgbm_names,
     translation_of,
 )
+from proxyuse.models.training_rows import matches_training
 from proxyuse.models.translation import DOUBLE, Translation
 from proxyuse.notes import Note, RoundedDecisions, RowCount
 from proxyuse.program import Frame, Program
-from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +40,10 @@ class AuditedModel:
     tolerance : the relative difference allowed between the model's sums and the program's.
     name : the class of the model.
     opaque : variables that stand for the outputs of steps that were not translated.
+    classes : the classes of the model, in its order; empty if it predicts numbers, None if there
+        is no model.
+    matches_training : whether the rows match what the model stores about its training data.
+    file : the file that the model was loaded from; empty if it comes from memory.
     """
 
     program: Program
@@ -45,6 +51,9 @@ class AuditedModel:
     tolerance: float = DOUBLE
     name: str = ""
     opaque: tuple[str, ...] = ()
+    classes: tuple[Value, ...] | None = None
+    matches_training: bool = False
+    file: str = ""
 
     def check(
         self, outputs: Callable[[], Array], frame: Frame, kept: Array | None
@@ -60,7 +69,7 @@ class AuditedModel:
             outputs_found = frame.vocabulary.decode(outputs_found)
         expected = self.expected if kept is None else self.expected[kept]
         agreement = compare(self.program, outputs_found, expected, frame, self.tolerance)
-        agreement.require(self.name)
+        agreement.require(self.name, self.file)
         count = len(agreement.by_rounding)
         if not count:
             return ()
@@ -85,23 +94,42 @@ def audited_model(
             f"decision: expected Threshold, Positive or TopK, got {decision!r}; pass for example "
             "Threshold(0.5)"
         )
-    names = _names(model, X, protected)
+    names = columns_read(model, X, protected)
     if Table.of(X, names).n_rows == 0:
         raise DataError("the data has no rows; pass at least one")
     translation = translation_of(model, names, opaque=opaque)
+    classes = translation.classes
     rows = model_rows(model, X, names)
-    expected = None
-    if decision is None:
-        expected = predictions(model, rows)
-    else:
-        translation, expected = _decided(model, translation, decision, rows)
-    program = program_of(translation, names)
+    try:
+        if decision is None:
+            expected = predictions(model, rows)
+        else:
+            translation, expected = _decided(model, translation, decision, rows)
+    except DataError:
+        table = Table.of(X, names)
+        for name in variables(translation.output):
+            if name in table:
+                table.column(name)  # raises an error that names the column, if that is the reason
+        raise
+    file = file_of(model)
+    with damage_reported(file, model):
+        program = program_of(translation, names)
+        same_rows = matches_training(model, rows)
     opaque_names = program.inputs[len(names) :]
     tolerance = exactness(rows, translation.tolerance)
-    return AuditedModel(program, expected, tolerance, type(model).__name__, opaque_names)
+    return AuditedModel(
+        program,
+        expected,
+        tolerance,
+        type(model).__name__,
+        opaque_names,
+        classes,
+        same_rows,
+        file,
+    )
 
 
-def _names(model: Any, X: object, protected: set[str]) -> tuple[str, ...]:
+def columns_read(model: Any, X: object, protected: Collection[str] = ()) -> tuple[str, ...]:
     """The columns of the data that a model reads, in its order."""
     names = input_names(model, None)
     table = Table.of(X, names)

@@ -7,7 +7,7 @@ it on models of the new family. Every audit runs the first check on its rows.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from proxyuse.data.table import Table
 from proxyuse.errors import DataError, TranslationError
 from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Compare, Const, Ite, Precision, Relation, Term, Var
+from proxyuse.models.jobs import in_this_process
 from proxyuse.models.native_categories import with_categories
 from proxyuse.models.registry import input_names, is_named, program_of, translation_of
 from proxyuse.models.translation import SINGLE
@@ -40,15 +41,19 @@ class Agreement:
     by_rounding: Array
     wrong: Array
 
-    def require(self, what: str) -> None:
-        """Raise an error that names the rows in which the program is wrong."""
+    def require(self, what: str, file: str = "") -> None:
+        """Raise an error that names the rows in which the program is wrong.
+
+        `file` is the file that the model was loaded from, which may be damaged.
+        """
         if len(self.wrong):
             shown = ", ".join(map(str, self.wrong[:5].tolist()))
             more = ", ..." if len(self.wrong) > 5 else ""
+            damaged = f"{file} may be damaged, so save the model again; otherwise, " if file else ""
             raise TranslationError(
                 f"the program differs from the {what} in {len(self.wrong)} of {self.rows} rows "
-                f"(row {shown}{more}, counted from 0); please report this with the versions of "
-                "your libraries"
+                f"(row {shown}{more}, counted from 0); {damaged}please report this with the "
+                "versions of your libraries"
             )
 
 
@@ -57,8 +62,14 @@ def compare(
 ) -> Agreement:
     """Compare a program's outputs with its model's on the rows of a frame."""
     expected = np.asarray(expected)
-    if outputs.ndim == 1:  # some regressors return a column
+    if outputs.ndim == 1 and expected.size == len(outputs):  # some regressors return a column
         expected = expected.reshape(len(outputs))
+    if expected.shape[:1] != outputs.shape[:1] or expected.ndim > outputs.ndim:
+        raise TranslationError(
+            "expected one prediction per row from the model, got an array of shape "
+            f"{expected.shape} for {len(outputs)} rows; if it was loaded from a file, the file may "
+            "be damaged"
+        )
     if outputs.dtype == np.float64 and expected.dtype.kind in "fiub":
         numbers = expected.astype(np.float64)
         with np.errstate(invalid="ignore"):
@@ -67,13 +78,13 @@ def compare(
         equal = equal.reshape(len(equal), -1).min(axis=1)
     else:
         pairs = zip(outputs.tolist(), expected.tolist(), strict=True)
-        equal = np.array([_text(a) == _text(b) for a, b in pairs], dtype=np.bool_)
+        equal = np.array([label_text(a) == label_text(b) for a, b in pairs], dtype=np.bool_)
     differ = np.flatnonzero(~equal)
     close = margins(program, frame, differ) <= tolerance
     return Agreement(len(expected), differ[close], differ[~close])
 
 
-def _text(value: object) -> str:
+def label_text(value: object) -> str:
     """The text of a label; 1, 1.0 and true have the same text."""
     if isinstance(value, bool | int | float):
         return repr(float(value))
@@ -136,8 +147,11 @@ def predictions(model: Any, rows: Any) -> Array:
     """The predictions of a model; an XGBoost booster needs a DMatrix."""
     if type(model).__module__.startswith("xgboost") and type(model).__name__ == "Booster":
         names = None if hasattr(rows, "columns") else model.feature_names
-        matrix = sys.modules["xgboost"].DMatrix(rows, feature_names=names, enable_categorical=True)
-        return np.asarray(model.predict(matrix))
+        matrix = sys.modules["xgboost"].DMatrix
+        return _answer(
+            model,
+            lambda: model.predict(matrix(rows, feature_names=names, enable_categorical=True)),
+        )
     if not hasattr(model, "predict"):
         raise TranslationError(
             f"a {type(model).__name__} has no predict method, so its program cannot be checked; "
@@ -148,8 +162,13 @@ def predictions(model: Any, rows: Any) -> Array:
 
 def call_model(model: Any, method: str, rows: Any) -> Array:
     """Call a method of a model on rows; an error of the model becomes a `DataError`."""
+    return _answer(model, lambda: getattr(model, method)(rows))
+
+
+def _answer(model: Any, call: Callable[[], Any]) -> Array:
     try:
-        return np.asarray(getattr(model, method)(rows))
+        with in_this_process():
+            return np.asarray(call())
     except Exception as error:  # whatever its library raises
         why = shortened(" ".join(str(error).split()), 300) or type(error).__name__
         raise DataError(

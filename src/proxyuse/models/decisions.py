@@ -7,10 +7,12 @@ that decision.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from proxyuse.decision import Decision, Positive, Threshold, TopK
 from proxyuse.errors import TranslationError
 from proxyuse.lang.build import const
 from proxyuse.lang.evaluate import Array
@@ -25,7 +27,8 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.models.term_transforms import TracedOrigins, entry
 from proxyuse.models.translation import Origins, Translation
-from proxyuse.settings import Decision, Positive, Threshold, TopK
+
+NO_PROBABILITIES = "the model has no probabilities; leave out the decision, or use Positive"
 
 
 def decided(translation: Translation, decision: Decision, cut: float | None = None) -> Translation:
@@ -40,14 +43,14 @@ def decided(translation: Translation, decision: Decision, cut: float | None = No
                 raise TranslationError(
                     f"Threshold: expected a probability from 0 to 1, got {probability!r}"
                 )
-            index = _class_index(translation, positive)
+            index = class_index_of(translation.classes, positive)
             score, origins = scored(translation, positive)
             outputs: tuple[Value, Value] = (True, False)
             if len(translation.classes) == 2:
                 outputs = translation.classes[index], translation.classes[1 - index]
             return _above(translation, score, origins, probability, outputs)
         case Positive(label):
-            chosen = Const(translation.classes[_class_index(translation, label)])
+            chosen = Const(translation.classes[class_index_of(translation.classes, label)])
             output = Compare(Relation.EQ, translation.output, chosen)
             return replace(translation, output=output)
         case TopK():
@@ -71,11 +74,9 @@ def scored(translation: Translation, positive: object = None) -> tuple[Term, Ori
 
 def class_probability(translation: Translation, positive: object = None) -> tuple[Term, int]:
     """The probabilities of the classes, and the index of the positive one."""
-    index = _class_index(translation, positive)
+    index = class_index_of(translation.classes, positive)
     if translation.probabilities is None:
-        raise TranslationError(
-            "the model has no probabilities; leave out the decision, or use Positive"
-        )
+        raise TranslationError(NO_PROBABILITIES)
     return translation.probabilities, index
 
 
@@ -91,13 +92,13 @@ def _above(
     return replace(translation, output=output, origins=origins)
 
 
-def _class_index(translation: Translation, positive: object) -> int:
-    """The index of the positive class."""
-    if not translation.classes:
+def class_index_of(classes: Sequence[Value], positive: object = None) -> int:
+    """The index of the positive class among the classes of a model."""
+    if not classes:
         raise TranslationError(
             "a regressor has no classes; use Threshold or TopK without `positive`, or no decision"
         )
-    texts = [value_text(label) for label in translation.classes]
+    texts = [value_text(label) for label in classes]
     if positive is None:
         if len(texts) != 2:
             raise TranslationError(

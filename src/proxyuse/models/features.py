@@ -469,17 +469,19 @@ class Inputs:
     step : the names of the enclosing steps, for origins and errors.
     opaque : whether steps that cannot be translated become variables.
     sparse : whether the features are in a sparse matrix, which the library scales differently.
+    file : the file that the model was loaded from; empty if it comes from memory.
     """
 
     features: tuple[Feature, ...]
     step: str = ""
     opaque: bool = False
     sparse: bool = False
+    file: str = ""
 
     @classmethod
-    def raw(cls, names: Sequence[str], *, opaque: bool = False) -> Inputs:
+    def raw(cls, names: Sequence[str], *, opaque: bool = False, file: str = "") -> Inputs:
         """Raw columns."""
-        return cls(tuple(Raw(name) for name in names), opaque=opaque)
+        return cls(tuple(Raw(name) for name in names), opaque=opaque, file=file)
 
     def inside(self, step: str) -> Inputs:
         """The inputs of a part of the model."""

@@ -16,13 +16,14 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from proxyuse.errors import CorruptFile, FileError, ProxyUseError
+from proxyuse.errors import CorruptFile, FileError, LimitExceeded, ProxyUseError
+from proxyuse.input_limits import MODEL_BYTES
+from proxyuse.io.reading import read_bytes
 from proxyuse.models.lightgbm.file_format import is_lightgbm, load_lightgbm
+from proxyuse.models.loaded import remember_file
 from proxyuse.models.sklearn.skops_file import load_skops
 from proxyuse.models.xgboost.file_format import load_xgboost, read_json
 from proxyuse.program import Program
-
-MAX_BYTES = 1 << 31
 
 _COMPRESSED = (
     b"\x1f\x8b",  # gzip
@@ -110,12 +111,16 @@ def load_model(path: str | Path, *, trust_pickle: bool = False) -> LoadedModel:
         raise CorruptFile(
             f"{path} is corrupt (read as {_description(kind, path)}): {error}; save the model again"
         ) from None
+    except LimitExceeded as error:
+        raise error.within(path) from None
     except FileError as error:
         if path.suffix.lower() in _TABLES:
             raise FileError(f"{path} is a data file, not a model; pass a model file") from None
         raise FileError(f"{path} (read as {_description(kind, path)}): {error}") from None
     except MemoryError:
         raise FileError(f"{path}: not enough memory to load the model") from None
+    if kind not in ("program", "pickle"):  # programs are parsed, and pickles are trusted
+        remember_file(model, path)
     return LoadedModel(model, kind, path, hashlib.sha256(data).hexdigest(), saved_with)
 
 
@@ -131,9 +136,9 @@ def _read(path: Path) -> bytes:
             raise FileError(f"{path} is a folder; pass the path of a model file")
         if path.exists() and not path.is_file():
             raise FileError(f"{path} is not a regular file; pass the path of a model file")
-        if path.stat().st_size > MAX_BYTES:
-            raise FileError(f"{path} is too large to load: the limit is {MAX_BYTES:,} bytes")
-        data = path.read_bytes()
+        data = read_bytes(path, MODEL_BYTES)
+    except FileError:
+        raise
     except FileNotFoundError:
         raise FileError(f"{path} does not exist; check the path of the model file") from None
     except PermissionError:
@@ -215,6 +220,8 @@ def _text(data: bytes) -> str:
 def _load_program(text: str) -> Program:
     try:
         return Program.parse(text)
+    except LimitExceeded:
+        raise
     except ProxyUseError as error:
         raise FileError(f"{error}; supported formats: {_FORMATS}") from None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from proxyuse.errors import DataError
 from proxyuse.models.lightgbm.translate import categorical_columns
+from proxyuse.models.loaded import damage_reported, file_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,12 +23,15 @@ def text_columns(model: Any) -> tuple[str, ...]:
 
     A CSV file does not say whether ``01`` is a number or text. In these columns, it is text.
     """
-    names = _feature_names(model)
-    return tuple(
-        names[index]
-        for index, values in _categories(model).items()
-        if values and all(isinstance(value, str) for value in values)
-    )
+    with damage_reported(file_of(model), model):
+        names = _feature_names(model)
+        if not names:  # it reads the columns by their positions
+            return ()
+        return tuple(
+            names[index]
+            for index, values in _categories(model).items()
+            if values and all(isinstance(value, str) for value in values)
+        )
 
 
 def with_categories(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
@@ -43,7 +47,8 @@ def with_categories(model: Any, rows: pd.DataFrame) -> pd.DataFrame:
     DataError
         If the model does not know the categories in the rows and would refuse them.
     """
-    categories = _categories(model)
+    with damage_reported(file_of(model), model):
+        categories = _categories(model)
     plain = [i for i in categories if str(rows.dtypes.iloc[i]) != "category"]
     if _library(model) == "xgboost":
         _check_codes(model, rows)

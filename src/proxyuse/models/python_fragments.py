@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from proxyuse.lang.nodes import Value, is_missing
+from proxyuse.words import BLANKS
 
 LINE_WIDTH = 100
+_ESCAPES = {ord(blank): f"\\u{ord(blank):04x}" for blank in BLANKS}
 
 # Python's operator precedence, weakest first
 CHOICE, OR, AND, NOT, COMPARE, ADD, MUL, SIGN, ATOM = range(9)
@@ -56,8 +58,10 @@ class Piece:
 def constant_text(value: Value) -> str:
     """The Python literal of a constant."""
     match value:
-        case bool() | str():
+        case bool():
             return repr(value)
+        case str():
+            return repr(value).translate(_ESCAPES)
         case float():
             if math.isfinite(value):
                 return repr(value)

@@ -18,14 +18,15 @@ from importlib.metadata import entry_points
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar
 
+from proxyuse.decision import Decision
 from proxyuse.errors import TranslationError
 from proxyuse.lang.nodes import variables
 from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs, Raw
+from proxyuse.models.loaded import damage_reported, file_of
 from proxyuse.models.supported import SUPPORTED
 from proxyuse.models.translation import Translation
 from proxyuse.program import Program
-from proxyuse.settings import Decision
 from proxyuse.words import shortened
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -134,7 +135,7 @@ def program_of(translation: Translation, names: Sequence[str]) -> Program:
 
 def translation_of(model: object, names: Sequence[str], *, opaque: bool = False) -> Translation:
     """The translation of a model that reads raw columns."""
-    return translate_part(model, Inputs.raw(names, opaque=opaque))
+    return translate_part(model, Inputs.raw(names, opaque=opaque, file=file_of(model)))
 
 
 def _check_model(model: object) -> None:
@@ -182,7 +183,9 @@ def translate_part(model: object, inputs: Inputs) -> Translation:
             f"a {type(model).__name__}{at_step(inputs)} is a transformer and predicts nothing; "
             "pass a pipeline that ends with a model"
         )
-    translation: Translation = entry.load()(model, inputs)
+    translator = entry.load()
+    with damage_reported(inputs.file, model, at_step(inputs)):
+        translation: Translation = translator(model, inputs)
     return translation
 
 
@@ -197,7 +200,9 @@ def transformed(transformer: object, inputs: Inputs, outputs: int | None = None)
     try:
         if entry is None or not (entry.role == "transformer" or entry.as_transformer):
             raise _unsupported(transformer, inputs.step, " as a transformer")
-        return inputs.having(entry.load("transformer")(transformer, inputs))
+        translator = entry.load("transformer")
+        with damage_reported(inputs.file, transformer, at_step(inputs)):
+            return inputs.having(translator(transformer, inputs))
     except TranslationError as error:
         names = _output_names(transformer, outputs) if inputs.opaque else None
         if names is None:
@@ -251,8 +256,8 @@ def input_names(model: Any, feature_names: Sequence[str] | None) -> tuple[str, .
     """The names of a model's inputs, one per feature it was fitted on."""
     _check_model(model)
     kind = type(model).__name__
-    first = _first_part(model)
-    fitted_names, count = _fitted_inputs(first)
+    with damage_reported(file_of(model), model):
+        fitted_names, count = _fitted_inputs(_first_part(model))
     if feature_names is None:
         feature_names = fitted_names
     if count is None and feature_names is None:

@@ -71,7 +71,8 @@ class TreeTable:
         features = self.feature[inner]
         if np.any((features < 0) | (features >= n_features)):
             raise TranslationError(f"the tree uses a feature outside its {n_features} features")
-        if np.any(np.isnan(self.threshold[inner])):
+        missing = np.flatnonzero(np.isnan(self.threshold) & inner)
+        if not self.members.keys() >= set(missing.tolist()):  # XGBoost 2 wrote NaN at categories
             raise TranslationError("a threshold of the tree is not a number")
         if not all(0 <= node < n and inner[node] for node in self.members):
             raise TranslationError("the tree has categories at a node that is not a split")

@@ -15,6 +15,7 @@ runs the program, with the reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,18 +24,19 @@ from typing import Any
 import numpy as np
 
 from proxyuse.data.table import Table
+from proxyuse.decision import Decision, Positive, Threshold, TopK
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Ite, Term
 from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.models.audited_model import ranking_scores, threshold_decisions
-from proxyuse.models.checks import compare, exactness, model_rows, predictions
+from proxyuse.models.checks import call_model, compare, exactness, model_rows, predictions
+from proxyuse.models.constant_shares import constant_shares
 from proxyuse.models.decisions import decided
 from proxyuse.models.features import Inputs
 from proxyuse.models.registry import find, input_names, program_of, translation_of
 from proxyuse.models.remaining_trees import CannotWriteBack
 from proxyuse.models.translation import Translation
 from proxyuse.program import Frame, Program
-from proxyuse.settings import Decision, Positive, Threshold, TopK
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +274,28 @@ def _native(model: Any, program: Program, X: object, decision: Decision | None) 
     if find_writer(model) is None:
         raise _no_writer(model)
     _check_tests(program, program_of(translation, names))
-    new = write_part(model, program, Inputs.raw(names, opaque=opaque))
+    inputs = Inputs.raw(names, opaque=opaque)
+    if isinstance(program.term, Const):
+        rows = model_rows(model, X, names)
+        shares = constant_shares(model, translation, decision, program.term.value, rows)
+        if shares is not None:
+            with suppress(CannotWriteBack):  # then the model is certain of its decision
+                new = _with_shares(model, program, shares, inputs, rows)
+                _check_rows(new, program, X, names, translation, decision)
+                return new
+    new = write_part(model, program, inputs)
     _check_rows(new, program, X, names, translation, decision)
+    return new
+
+
+def _with_shares(
+    model: Any, program: Program, shares: tuple[float, ...], inputs: Inputs, rows: Any
+) -> Any:
+    """A new model with the same class probabilities for every row."""
+    new = write_part(model, Program(Const(shares), program.inputs, program.origins), inputs)
+    written = call_model(new, "predict_proba", rows)
+    if np.shape(written)[1:] != (len(shares),) or not np.allclose(written, shares, atol=1e-5):
+        raise CannotWriteBack(f"the edited {type(new).__name__} has other probabilities")
     return new
 
 

@@ -146,6 +146,13 @@ def scores_for(label: int, sums: int) -> list[float]:
     return [LEAD * (number == label) for number in range(sums)]
 
 
+def share_scores(shares: Value, sums: int) -> list[float]:
+    """Scores with some class probabilities; a single sum is the score of the second class."""
+    if sums == 1:
+        return [logit(entries(shares, 2)[1])]
+    return [logarithm(number) for number in entries(shares, sums)]
+
+
 def logit(value: Value) -> float:
     """The score whose sigmoid is a number."""
     probability = finite(value)

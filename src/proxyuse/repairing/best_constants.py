@@ -23,6 +23,8 @@ from proxyuse.repairing.trial_context import Trial, TrialContext
 
 MARGIN = 1e-6  # distance of a constant from a threshold; wide enough for float32
 KEPT = 3  # trials kept per expression
+MANY = 64  # positions from which few constants are tried, because each evaluates most of a program
+FEW = 3
 
 
 class BestConstants:
@@ -71,6 +73,7 @@ class BestConstants:
             chosen = _medians(self._interventions.value_classes(sites, support), masses)
         effort = self._context.effort.constants
         limit = effort if self._context.small else effort // 2
+        limit = min(limit, FEW) if len(sites) > MANY else limit
         if len(chosen) > limit:
             ordered = values.dtype == np.float64 and values.ndim == 1
             chosen = _spread(chosen, masses, limit, ordered)

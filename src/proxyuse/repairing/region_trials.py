@@ -18,7 +18,6 @@ from proxyuse.lang.positions import Site
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.engine import Measurement
-from proxyuse.measure.influence import differ
 from proxyuse.repairing.region import Region
 from proxyuse.repairing.utility import Utility, continuous
 
@@ -187,9 +186,9 @@ class RegionTrials:
         return np.where(reach, new, self.region.codes(start))
 
     def _values(self, codes: Array) -> Array:
-        if not all(type(value) is float for value in self.region.constants):
-            return codes.astype(np.int32)
-        return np.array(self.region.constants, dtype=np.float64)[codes]
+        vocabulary = self.sample.vocabulary
+        values = [constant(value, vocabulary) for value in self.region.constants]
+        return np.concatenate(values)[codes]
 
     def _influence(self, node: int, codes: Array) -> float:
         """The influence of the codes of all rows at a node."""
@@ -201,9 +200,9 @@ class RegionTrials:
         own = outcomes[codes[at], np.arange(len(rows))]
         changed = 0.0
         for code in np.flatnonzero(masses):
-            moved = differ(own, outcomes[code])
-            changed += masses[code] * float(np.dot(moved, weights[at]))
-        return changed / (self.sample.total * self.sample.total)
+            losses = self.sample.loss.loss(own, outcomes[code])
+            changed += masses[code] * float(np.dot(losses, weights[at]))
+        return changed / (self.sample.total * self.sample.total) / self.sample.scale
 
     def _guard_remaining(
         self,
@@ -230,11 +229,12 @@ class RegionTrials:
                 else self.region.codes(branch)
             )
             outcomes.append(np.stack(self._outcomes)[codes[at], rows])
-        moved = differ(*outcomes)
+        own_branch, other = (np.where(holds[at], *pair) for pair in (outcomes, outcomes[::-1]))
         weights = self.sample.weights
+        losses = self.sample.loss.loss(own_branch, other) * weights[at]
         true = float(np.dot(holds, weights))
-        pairs = np.dot(moved & holds[at], weights[at]) * (self.sample.total - true)
-        pairs += np.dot(moved & ~holds[at], weights[at]) * true
+        pairs = float(losses[holds[at]].sum()) * (self.sample.total - true)
+        pairs += float(losses[~holds[at]].sum()) * true
         associations = self.joint.association_of(holds, association)
-        influence = float(pairs) / (self.sample.total * self.sample.total)
+        influence = pairs / (self.sample.total * self.sample.total) / self.sample.scale
         return float(associations[protected]), influence

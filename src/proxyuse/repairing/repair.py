@@ -1,285 +1,77 @@
-"""Repair: replaces parts of a program with constants until it has no violation.
+"""Repair: a model of the same kind in which nothing that the rows confirm is left.
 
-Composes the stages: audit, search, audit again, write back to a model.
+Composes the stages: audit, candidates, selection, and the result.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 
-from proxyuse.auditing import Audit, examine
-from proxyuse.certificate.certificate import Certificate
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
-from proxyuse.hashes import program_hash
 from proxyuse.judge.judgment import Oracle
-from proxyuse.lang.evaluate import Array, evaluate
-from proxyuse.lang.nodes import Const, value_text
-from proxyuse.lang.positions import Position, Site
-from proxyuse.measure.influence import differ
-from proxyuse.models.audited_model import audited_model
-from proxyuse.models.write_back import Deployed, write_back
-from proxyuse.options import documented, refuse_unknown, shown
-from proxyuse.program import Frame, Program
-from proxyuse.repairing.requested_utility import requested_utilities
-from proxyuse.repairing.search import RemovedViolation, RepairedProgram, Search, SearchBudget
+from proxyuse.lang.evaluate import evaluate
+from proxyuse.options import documented, from_keywords, refuse_unknown, shown
+from proxyuse.program import Program
+from proxyuse.repairing.baseline import best_constant_utility
+from proxyuse.repairing.building import Builder
+from proxyuse.repairing.candidate import METHODS, REFIT, Built, Candidate, deployed_model
+from proxyuse.repairing.completed_repair import Loss, Repair, Step, change
+from proxyuse.repairing.effort import SearchBudget
+from proxyuse.repairing.goal import Goal
+from proxyuse.repairing.portfolio import Outcome, Portfolio
+from proxyuse.repairing.problem import Problem, ScoredRows
+from proxyuse.repairing.recipes.fitting import can_fit
+from proxyuse.repairing.recipes.recipe import Recipe
+from proxyuse.repairing.recipes.registry import METHODS as RECIPES
+from proxyuse.repairing.recipes.registry import recipes_for
+from proxyuse.repairing.requested_utility import utility_on_rows
+from proxyuse.repairing.selection import NOT_CLEAN, chosen, explained
+from proxyuse.repairing.steps import RemovedCollections, in_full
+from proxyuse.repairing.timer import Timer
 from proxyuse.repairing.utility import Utility, UtilityFunction
-from proxyuse.request import Request, request_for, with_defined_influence
-from proxyuse.settings import DELTA, EPSILON, AuditOptions, RepairKeywords
-from proxyuse.verification.certify import certify
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from proxyuse.report.repair_result import Refusal
+from proxyuse.request import request_for
+from proxyuse.settings import DELTA, EPSILON, RepairKeywords, RepairOptions
+from proxyuse.validity.options import methods_of
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A part of the original program and the constant that replaces it.
-
-    Attributes
-    ----------
-    position : the position in the original program.
-    term : the text of the replaced term.
-    value : the text of the constant.
-    origin : the part of the model that the term came from; empty if unknown.
-    """
-
-    position: Position
-    term: str
-    value: str
-    origin: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One step of a repair: a violation, the changes that remove it, and the resulting utility.
-
-    Attributes
-    ----------
-    removed : the violation that the step removes.
-    changes : the replaced parts of the original program and their constants.
-    utility : the utility after the step.
-    """
-
-    removed: RemovedViolation
-    changes: tuple[Change, ...]
-    utility: float
-
-    def __str__(self) -> str:
-        from proxyuse.report.findings.repair import reason, replacement
-        from proxyuse.report.repair_document import step_result
-
-        step = step_result(self)
-        return f"{replacement(step)} {reason(step.removed)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """The utility before and after a repair, on one set of rows.
-
-    Attributes
-    ----------
-    rows : the number of rows with a positive weight.
-    """
-
-    before: float
-    after: float
-    rows: int
-
-
-@dataclass(frozen=True, eq=False)
-class Repair:
-    """A repaired program, the steps that led to it, and their cost.
-
-    Attributes
-    ----------
-    before, after : the audits of the program before and after; `after` has no violation.
-    program : the repaired program.
-    original : the program before the repair.
-    replaced : the constant at each replaced position of the original program.
-    steps : the steps of the repair, each with the violation that it removes.
-    utility : the name of the utility.
-    used : the utility on the rows used by the search.
-    holdout : the utility on the hold-out set; None without one.
-    detections : the number of programs that the search audited.
-    search : the limits of the search. A larger search may find a better repair.
-    """
-
-    before: Audit
-    after: Audit
-    program: Program
-    original: Program
-    replaced: Mapping[Position, str]
-    steps: tuple[Step, ...]
-    utility: str
-    used: Loss
-    holdout: Loss | None
-    detections: int
-    search: SearchBudget
-    _model: object = field(repr=False)
-    _X: object = field(repr=False)
-    _oracle: Oracle | None = field(repr=False)
-    _request: Request = field(repr=False)
-
-    @cached_property
-    def deployed(self) -> Deployed:
-        """The repaired model, whether it has the class of the original, and if not, why."""
-        if isinstance(self._model, Program):
-            from proxyuse.models.program_estimator import program_estimator
-
-            why = "the input is a program, not a model"
-            return Deployed(program_estimator(self.program), False, why)
-        return write_back(self._model, self.program, self._X, self.before.settings.decision)
-
-    @property
-    def model(self) -> Any:
-        """The repaired model: an estimator of the original class where possible."""
-        return self.deployed.model
-
-    @property
-    def original_model(self) -> object:
-        """The model or program that was repaired."""
-        return self._model
-
-    @property
-    def violations(self) -> int:
-        """The number of violations before the repair."""
-        return len(self.before.violations(self._oracle))
-
-    @cached_property
-    def changed_rows(self) -> Array:
-        """For each row of the population, whether the repair changed the output."""
-        population = self.before.population
-        frame = Frame(population.columns[name] for name in self.original.variables)
-        before, after = (
-            evaluate(program.term, frame.arrays, frame.vocabulary)
-            for program in (self.original, self.program)
-        )
-        return np.broadcast_to(differ(before, after), (population.n_rows,))
-
-    @property
-    def complete(self) -> bool:
-        """Whether the audit of the repaired program is complete."""
-        return self.after.complete
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """A certificate that others can verify with the repaired model.
-
-        It certifies the program of the repaired model. That is usually the repaired program. In a
-        linear model, several constants may merge into one intercept, so sums round differently.
-        If the audit of this program finds violations, or if no model could be written, the
-        certificate is about the repaired program.
-        """
-        return certify(self._audit_of_model or self.after, self._oracle, self.story())
-
-    @cached_property
-    def _audit_of_model(self) -> Audit | None:
-        """An audit of the repaired model, if its program differs from the repaired program."""
-        if isinstance(self._model, Program) or not self.deployed.native:
-            return None
-        request = self._request
-        settings = request.settings
-        known = {z.source for z in self.after.population.protected if z.source}
-        subject = audited_model(
-            self.model, self._X, known, settings.decision, opaque=settings.opaque
-        )
-        if request.specialized(subject.program) == self.after.program:
-            return None
-        population = request.population.having(subject.program.variables)
-        audit = examine(replace(request, subject=subject, population=population))
-        return None if audit.violations(self._oracle) else audit
-
-    def diff(self) -> str:
-        """The text of the program before and after, as a unified diff."""
-        before, after = (str(p).splitlines() for p in (self.original, self.program))
-        return "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm="", n=2))
-
-    def plot(self, protected: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw the computations before the repair and after it; see `Audit.plot`."""
-        return self.before.plot(protected, ax=ax, repaired=self.after)
-
-    def _repr_html_(self) -> str:
-        """Return the view in a notebook."""
-        from proxyuse.report.render.notebook import repair_html
-
-        return repair_html(self)
-
-    def to_html(self, path: str | Path, **options: Any) -> Path:
-        """Write an HTML report of the violations, the replacements and their cost.
-
-        Parameters
-        ----------
-        path : where to; the file is written whole or not at all.
-        options : see `Audit.to_html`; the oracle is that of the repair.
-        """
-        options = {"oracle": self._oracle, **options}
-        from proxyuse.report.render.html.page import write_page
-
-        return write_page(path, self.before, repair=self, **options)
-
-    def story(self) -> dict[str, object]:
-        """The description of the repair in a certificate."""
-        losses = {"used": self.used, "holdout": self.holdout}
-        return {
-            "original_program_hash": program_hash(self.original),
-            "replaced": [
-                {"position": str(position), "value": value}
-                for position, value in self.replaced.items()
-            ],
-            "steps": [str(step) for step in self.steps],
-            "utility": {
-                "name": self.utility,
-                **{
-                    name: {"before": loss.before, "after": loss.after, "rows": loss.rows}
-                    for name, loss in losses.items()
-                    if loss is not None
-                },
-            },
-        }
-
-    def __str__(self) -> str:
-        from proxyuse.report.render.text import repair_text
-        from proxyuse.report.repair_document import repair_document
-
-        return repair_text(repair_document(self))
-
-    def __repr__(self) -> str:
-        return (
-            f"<Repair: {len(self.steps)} steps, {self.utility} {self.used.before:.4f} to "
-            f"{self.used.after:.4f}>"
-        )
-
-
-@documented(AuditOptions, RepairKeywords.__annotations__)
+@documented(RepairOptions, RepairKeywords.__annotations__)
 def repair(
     model: object,
     X: object,
     y: object = None,
     *,
     protected: object,
-    epsilon: float = EPSILON,
+    epsilon: float | str = EPSILON,
     delta: float = DELTA,
     oracle: Oracle | None = None,
     utility: str | UtilityFunction | None = None,
-    holdout: object = None,
-    search: SearchBudget | None = None,
+    validation: object = None,
     **options: Unpack[RepairKeywords],
 ) -> Repair:
-    """Replace parts of a model with constants until it has no violation.
+    """Make a model of the same kind in which nothing that the rows confirm is left.
+
+    *Targets* are confirmed violations. Without a target, the model comes back unchanged. Otherwise
+    several candidates are made, and the best one is returned: parts of the model are replaced with
+    constants, as in the paper, or the model is trained again in other ways before that. In every
+    candidate, nothing is confirmed, and no violation passes the thresholds with its bias-corrected
+    association. The candidates are compared on rows that trained none of them.
+
+    An interrupt from the keyboard ends the search with the best repair so far.
 
     Parameters
     ----------
-    model, X, protected : as for `audit`.
+    model, X, protected : as for `audit`. The rows are audited, and models are trained on them.
     y : column name or values, optional
-        The correct answers, for the utility. Without y, the outputs of the original model.
+        The correct answers. Without them, no model is trained again, and the utility is the
+        agreement with the outputs of the original model.
     oracle : callable, optional
         Judges each witness. Witnesses judged appropriate stay. Without an oracle, all are removed.
     utility : str or callable, optional
@@ -288,11 +80,8 @@ def repair(
         "mean squared error" (the default for continuous numbers; without y, compared with the
         original outputs), or a function of the correct answers, the outputs, and
         `sample_weight` that returns a larger number for better outputs.
-    holdout : table, pair of a table and y, or boolean array, optional
-        A hold-out set, used only to report the utility a second time. A boolean array selects
-        rows of X. These rows count in the audits, but not in the utility that chooses constants.
-    search : SearchBudget, optional
-        Limits of the search for the repair that preserves the most utility.
+    validation : pair of a table and y, optional
+        Other rows, which compare the candidates and train none. Without them, folds of the rows do.
     {options}
 
     Examples
@@ -300,101 +89,234 @@ def repair(
     >>> import proxyuse as pu
     >>> data = {"vitamins": [1, 1, 0, 0, 0], "income": [3, 1, 1, 2, 1], "pregnant": [1, 1, 0, 0, 0]}
     >>> program = pu.Program.parse("ite(vitamins == 1, 'a', ite(income >= 2, 'a', 'b'))")
-    >>> repaired = pu.repair(program, data, protected="pregnant", epsilon=0.5, delta=0)
+    >>> repaired = pu.repair(
+    ...     program, data, protected="pregnant", epsilon=0.5, delta=0, unconfirmed=True
+    ... )
     >>> print(repaired.program)
     lambda vitamins, income . ite(income >= 2, 'a', 'b')
     >>> repaired.used.after
     0.8
     """
     refuse_unknown(options, RepairKeywords.__annotations__)
-    chosen = AuditOptions(epsilon=epsilon, delta=delta, **options)
-    request = request_for(model, X, protected, chosen)
+    thresholds = {"epsilon": epsilon, "delta": delta}
+    given = from_keywords(RepairOptions, {**thresholds, **options})
     if oracle is not None and not callable(oracle):
         raise DataError(f"oracle: expected a function, got {shown(oracle)}")
-    if search is not None and not isinstance(search, SearchBudget):
-        raise DataError(f"search: expected a SearchBudget, got {shown(search)}")
-    clock = Clock(chosen.progress)
-    before = examine(request, clock=clock)
-    full = request.subject.program
-    used, held_out = requested_utilities(request, before.program, X, y, utility, holdout, clock)
-    if not np.isfinite(now := _utility_of(full, used)):
-        raise DataError(f"the {used.name} of the original model is {now}; choose another utility")
-    searching = Search(request, before.program, oracle, used, search or SearchBudget(), clock)
-    best, after = _best_repair(searching, before)
-    new = _in_full(before.program, full, best.new)
-    program = full.replaced(new)
-    changes = [_change(full, site, value) for site, value in new.items()]
-    return Repair(
-        before=before,
-        after=after,
-        program=program,
-        original=full,
-        replaced={change.position: change.value for change in changes},
-        steps=_steps(before.program, full, best, used),
-        utility=used.name,
-        used=_loss(full, program, used),
-        holdout=None if held_out is None else _loss(full, program, held_out),
-        detections=searching.detections + 1,
-        search=searching.budget,
-        _model=model,
-        _X=X,
-        _oracle=oracle,
-        _request=request,
+    return repaired(
+        Order(model, X, y, protected, oracle, utility, validation, given), SearchBudget()
     )
 
 
-def _best_repair(search: Search, before: Audit) -> tuple[RepairedProgram, Audit]:
-    """The best repair, and an audit of it that finds no violation."""
-    if not before.violations(search.oracle):
-        return RepairedProgram(before.program, (), 0.0), before
-    best = search.run(before)
-    while True:
-        population = search.request.population.having(best.program.variables)
-        request = replace(search.request, population=population)
-        defined = with_defined_influence(request, best.program, search.clock)
-        after = examine(defined, best.program, clock=search.clock)
-        search.detections += 1
-        if not after.violations(search.oracle):
-            return best, after
-        best = search.resumed(best, after)
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The arguments of `repair`."""
+
+    model: object
+    X: object
+    y: object
+    protected: object
+    oracle: Oracle | None
+    utility: str | UtilityFunction | None
+    validation: object
+    options: RepairOptions
 
 
-def _in_full(specialized: Program, full: Program, new: Mapping[Site, Const]) -> dict[Site, Const]:
-    """Translate sites of a specialized program into sites of the full program of the same shape."""
-    if specialized is full:
-        return dict(new)
-    point_of = {written: point for point, written in enumerate(full.points.written)}
-    sites: dict[Site, Const] = {}
-    for site, value in new.items():
-        point = point_of[specialized.points.written[site.point]]
-        below = specialized.points.below(site.point) if site.operands else []
-        children = [point_of[specialized.points.written[below[s]]] for s in site.operands]
-        operands = tuple(sorted(full.points.steps[child] for child in children))
-        sites[Site(point, operands)] = value
-    return sites
+def repaired(order: Order, effort: SearchBudget) -> Repair:
+    """Repair a model; `effort` limits the search for constants."""
+    options, timer = order.options, Timer(order.options.seconds)
+    problem = _problem(order)
+    goal, before = problem.goal, problem.before
+    rows = _scored_rows(order, problem)
+    if not (goal.everything or goal.targets(before)):
+        return _unchanged(order, problem, effort, rows)
+    trains = order.y is not None and can_fit(order.model)
+    methods = options.methods or METHODS
+    builder = Builder(effort, options.remove, refits=REFIT in methods and order.y is not None)
+    recipes = _recipes(problem, methods) if trains else []
+    portfolio = Portfolio(problem, recipes, builder, timer)
+    if rows is not None:
+        outcome = portfolio.validated(rows)
+    elif trains and (recipes or builder.refits):
+        outcome = portfolio.cross_validated(options.cv, options.select)
+    else:
+        outcome = portfolio.unscored()
+    if not any(candidate.replaced for candidate in outcome.candidates[:1]):
+        return _unchanged(order, problem, effort, rows)
+    index = chosen(outcome.candidates, options.select, outcome.failed)
+    return _result(order, problem, effort, outcome, index, rows)
 
 
-def _change(program: Program, site: Site, value: Const) -> Change:
-    position = program.points.position(site)
-    origin = program.origin(position)
-    term = program.text_of(program.points.term_at(site))
-    return Change(position, term, value_text(value.value), "" if origin is None else str(origin))
+def _problem(order: Order) -> Problem:
+    """Audit the original model."""
+    options = order.options
+    request = request_for(order.model, order.X, order.protected, options)
+    methods = () if options.validity is None else methods_of(options.validity)
+    goal = Goal(order.oracle, methods, options.unconfirmed, options.collections)
+    clock = Clock(options.progress)
+    before = goal.examine(request, clock=clock)
+    utility = utility_on_rows(request, before.program, order.X, order.y, order.utility, clock)
+    now = _utility_of(before.program, utility)
+    if not np.isfinite(now):
+        raise DataError(
+            f"the {utility.name} of the original model is {now}; choose another utility"
+        )
+    return Problem(
+        order.model, order.X, order.y, order.protected, options, request, goal, before, utility,
+        clock,
+    )  # fmt: skip
 
 
-def _steps(
-    specialized: Program, full: Program, repaired: RepairedProgram, utility: Utility
-) -> tuple[Step, ...]:
+def _scored_rows(order: Order, problem: Problem) -> ScoredRows | None:
+    """The validation rows, checked; None without them."""
+    if order.validation is None:
+        return None
+    pair = order.validation
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        raise DataError(f"validation: expected a pair of a table and y, got {shown(pair)}")
+    if order.y is None:
+        raise DataError("validation: the candidates are compared by y; pass y as well")
+    return problem.validation_rows(*pair)
+
+
+def _recipes(problem: Problem, methods: Sequence[str]) -> list[Recipe]:
+    """How the model can be trained again."""
+    wanted = tuple(method for method in RECIPES if method in methods)
+    if not wanted:
+        return []
+    request, goal = problem.request, problem.goal
+    return recipes_for(
+        problem.model,
+        goal.remaining(problem.before).computations,
+        attributes=[z.name for z in request.population.protected],
+        epsilon=request.settings.epsilon,
+        association=request.association,
+        methods=wanted,
+    )
+
+
+# The result
+
+
+def _unchanged(
+    order: Order, problem: Problem, effort: SearchBudget, rows: ScoredRows | None
+) -> Repair:
+    """The original model, because nothing has to be repaired."""
+    program, before = problem.request.subject.program, problem.before
+    value = _utility_of(before.program, problem.utility)
+    number = int(np.count_nonzero(problem.utility.weights))
+    selection = None
+    if rows is not None:
+        quality = rows.quality(order.model)
+        selection = Loss(quality.utility, quality.utility, quality.rows)
+    return Repair(
+        before=before,
+        after=before,
+        program=program,
+        original=program,
+        base=program,
+        replaced={},
+        steps=(),
+        collections=(),
+        utility=problem.utility.name,
+        used=Loss(value, value, number),
+        selection=selection,
+        folds=None,
+        candidates=(),
+        refusal=None,
+        detections=1,
+        search=effort,
+        interrupted=False,
+        _deploy=partial(deployed_model, order.model, program, order.X, order.options.decision),
+        _model=order.model,
+        _trained=order.model,
+        _X=order.X,
+        _goal=problem.goal,
+        _request=problem.request,
+    )
+
+
+def _result(
+    order: Order,
+    problem: Problem,
+    effort: SearchBudget,
+    outcome: Outcome,
+    index: int,
+    rows: ScoredRows | None,
+) -> Repair:
+    built = outcome.builts[index]
+    assert built is not None
+    parts = [built] if built.previous is None else [built.previous, built]
+    replaced = {
+        known.position: known.value
+        for known in (
+            change(built.base, site, value)
+            for site, value in in_full(built.before.program, built.base, built.new).items()
+        )
+    }
+    utility = problem.utility
+    number = int(np.count_nonzero(utility.weights))
+    after = built.constants.after
+    used = Loss(
+        _utility_of(problem.before.program, utility), utility.better(built.constants.value), number
+    )
+    selection = None
+    quality = outcome.candidates[index].quality
+    if outcome.reference is not None and quality is not None:
+        selection = Loss(outcome.reference.utility, quality.utility, quality.rows)
+    original = Candidate(
+        (), (), 0, 0.0, len(problem.goal.remaining(problem.before)), outcome.reference, 0.0,
+        rejected=NOT_CLEAN,
+    )  # fmt: skip
+    return Repair(
+        before=problem.before,
+        after=after,
+        program=built.program,
+        original=problem.request.subject.program,
+        base=built.base,
+        replaced=replaced,
+        steps=tuple(step for part in parts for step in _steps(part, utility)),
+        collections=tuple(known for part in parts for known in part.constants.collections),
+        utility=utility.name,
+        used=used,
+        selection=selection,
+        folds=outcome.folds or None,
+        candidates=(original, *explained(outcome.candidates, index, outcome.failed)),
+        refusal=_refusal(order, problem, used, selection),
+        detections=sum(part.constants.detections for part in parts),
+        search=effort,
+        interrupted=outcome.interrupted or built.constants.stopped == "interrupt",
+        _deploy=built.deploy,
+        _model=order.model,
+        _trained=built.model,
+        _X=order.X,
+        _goal=problem.goal,
+        _request=problem.request,
+    )
+
+
+def _steps(built: Built, utility: Utility) -> list[Step]:
     steps = []
-    for step in repaired.steps:
-        new = _in_full(specialized, full, step.new)
-        changes = tuple(_change(full, site, value) for site, value in new.items())
+    for step in built.constants.steps:
+        if isinstance(step.removed, RemovedCollections):
+            continue
+        new = in_full(built.before.program, built.base, step.new)
+        changes = tuple(change(built.base, site, value) for site, value in new.items())
         steps.append(Step(step.removed, changes, utility.better(step.value)))
-    return tuple(steps)
+    return steps
 
 
-def _loss(before: Program, after: Program, utility: Utility) -> Loss:
-    rows = int(np.count_nonzero(utility.weights))
-    return Loss(_utility_of(before, utility), _utility_of(after, utility), rows)
+def _refusal(order: Order, problem: Problem, used: Loss, selection: Loss | None) -> Refusal | None:
+    """Why the repaired model should not be used."""
+    utility, loss = problem.utility, selection or used
+    if order.y is not None:
+        constant = best_constant_utility(utility)
+        after, best = utility.better(used.after), utility.better(constant or 0.0)
+        if constant is not None and (after <= best or math.isclose(after, best)):
+            return Refusal("constant", used.after, constant)
+    lost = utility.better(loss.before) - utility.better(loss.after)
+    if order.options.max_loss is not None and lost > order.options.max_loss:
+        return Refusal("loss", lost, order.options.max_loss)
+    return None
 
 
 def _utility_of(program: Program, utility: Utility) -> float:

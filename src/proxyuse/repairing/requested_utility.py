@@ -1,9 +1,6 @@
-"""The utility that a caller of `repair` requests, on the rows used and on the hold-out set."""
+"""The utility that a caller of `repair` requests."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +9,8 @@ from proxyuse.data.population import is_name
 from proxyuse.data.table import Table
 from proxyuse.detect.progress import Clock
 from proxyuse.errors import DataError
-from proxyuse.lang.evaluate import Array, evaluate
-from proxyuse.program import Frame, Program
+from proxyuse.lang.evaluate import Array
+from proxyuse.program import Program
 from proxyuse.repairing.utility import (
     Measure,
     Utility,
@@ -24,34 +21,18 @@ from proxyuse.repairing.utility import (
 from proxyuse.request import Request, engine_for
 
 
-def requested_utilities(
-    request: Request,
-    program: Program,
-    X: object,
-    y: object,
-    measure: object,
-    holdout: object,
-    clock: Clock,
-) -> tuple[Utility, Utility | None]:
-    """The utility on the rows used, and on the hold-out set if there is one.
+def utility_on_rows(
+    request: Request, program: Program, X: object, y: object, measure: object, clock: Clock
+) -> Utility:
+    """The utility on the rows of a request.
 
     Parameters
     ----------
     request : the request for the audit.
     program : the program, specialized to the population.
-    X, y, holdout : as passed to `repair`.
-    measure : the `utility` passed to `repair`.
+    X, y, measure : as passed to `repair`; the measure is its `utility`.
     clock : reports progress.
     """
-    used = _on_population(request, program, X, y, measure, clock)
-    if _is_mask(holdout):
-        return _split(used, holdout, request)
-    return used, _on_holdout(request.subject.program, holdout, y is not None, used.measure)
-
-
-def _on_population(
-    request: Request, program: Program, X: object, y: object, measure: object, clock: Clock
-) -> Utility:
     sample = engine_for(request, program, clock).sample
     outputs = sample.outputs()
     right = outputs
@@ -99,44 +80,3 @@ def _measure(
     if has_y and measure is Measure.AGREEMENT:
         raise DataError("agreement compares with the original outputs, not with y; omit y")
     return measure
-
-
-def _is_mask(holdout: Any) -> bool:
-    return getattr(holdout, "ndim", 0) == 1 and holdout.dtype == np.bool_
-
-
-def _split(utility: Utility, holdout: Any, request: Request) -> tuple[Utility, Utility]:
-    """The utility on the rows outside and inside the hold-out set."""
-    population, mask = request.population, np.asarray(holdout)
-    kept = np.ones(population.n_rows, np.bool_) if population.kept is None else population.kept
-    if mask.shape != kept.shape:
-        raise DataError(
-            f"holdout has {len(mask):,} values for {len(kept):,} rows; pass one value per row"
-        )
-    mask = mask[kept]
-    if mask.all() or not mask.any():
-        raise DataError("holdout selects all rows or none; select some of them")
-    used, held_out = (np.where(part, utility.weights, 0.0) for part in (~mask, mask))
-    return replace(utility, weights=used), replace(utility, weights=held_out)
-
-
-def _on_holdout(
-    program: Program, holdout: object, has_y: bool, measure: Measure | UtilityFunction
-) -> Utility | None:
-    """The same utility on separate hold-out rows."""
-    if holdout is None:
-        return None
-    rows, y = holdout, None
-    if isinstance(holdout, tuple) and len(holdout) == 2:
-        rows, y = holdout
-    if (y is not None) != has_y:
-        raise DataError(
-            "holdout must match y: pass a pair (table, y) if y is passed, otherwise a table"
-        )
-    table = Table.of(rows, program.inputs)
-    frame = Frame(table.column(name) for name in program.variables)
-    frame.check_program(program)
-    values = evaluate(program.term, frame.arrays, frame.vocabulary)
-    outputs = np.broadcast_to(values, (table.n_rows, *values.shape[1:]))
-    right = outputs if y is None else right_answers(_answers(table, y), outputs, frame)
-    return Utility(measure, right, np.ones(table.n_rows), frame)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from proxyuse.auditing import Audit
+from proxyuse.completed_audit import Audit
 from proxyuse.lang.evaluate import Array, constant
 from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.positions import Site
@@ -112,6 +112,7 @@ class TrialContext:
 
     def trial(self, new: Mapping[Site, Const]) -> Trial:
         """A trial of some constants, with its cost."""
+        self.sample.tick(0)
         more = self.utility.gains(self._outputs_with(new)).sum() - self.gains.sum()
         return self.trial_of_gain(new, more)
 

@@ -26,16 +26,20 @@ class Trials:
     """Trials that remove the witnesses of one audited program."""
 
     def __init__(self, context: TrialContext) -> None:
-        self._context, self._effort = context, context.effort
+        self.context, self._effort = context, context.effort
         self._points, self._interventions = context.points, context.interventions
-        self._constants = BestConstants(context)
+        self.constants = BestConstants(context)
+        self._epsilon = context.audit.epsilon
 
-    def removing(self, witness: Witness, count: int) -> list[Trial]:
+    def removing(self, witness: Witness, count: int, by_influence: bool = False) -> list[Trial]:
         """Up to `count` trials that remove a witness, the cheapest first.
 
         A constant in place of p1 always removes it. It comes last if there are not enough others.
+        With `by_influence`, a lower association does not remove it: it is a column that determines
+        the protected attribute, and its own association may be below epsilon.
         """
-        whole = self._constants.at(witness.decomposition.sites)[0]
+        self._epsilon = 0.0 if by_influence else self.context.audit.epsilon
+        whole = self.constants.at(witness.decomposition.sites)[0]
         trials = sorted({t.key: t for t in self._trials(witness)}.values(), key=lambda t: t.key)
         cheaper = [trial for trial in trials if trial.key < whole.key]
         removing: list[Trial] = []
@@ -57,12 +61,11 @@ class Trials:
     # The rest of a witness
 
     def _is_removed(self, association: float, influence: float) -> bool:
-        audit = self._context.audit
-        return association < audit.epsilon or influence <= audit.delta
+        return association < self._epsilon or influence <= self.context.audit.delta
 
     def _remaining(self, witness: Witness, trial: Trial) -> tuple[float, float]:
         """The association and influence of a witness after a trial."""
-        context, sites = self._context, witness.decomposition.sites
+        context, sites = self.context, witness.decomposition.sites
         covered = Cover(self._points, trial.new)
         removed = [covered.holds(site) for site in sites]
         if all(removed):
@@ -88,7 +91,7 @@ class Trials:
         """The values of an expression with constants inside it."""
         if not site.operands:
             return self._interventions.values_with(new, site.point)
-        term, vocabulary = self._points.terms[site.point], self._context.sample.vocabulary
+        term, vocabulary = self._points.terms[site.point], self.context.sample.vocabulary
         below = self._points.below(site.point)
         subsets = {s: v for s, v in new.items() if s.point == site.point and s.operands}
         replaced = {step for s in subsets for step in s.operands}
@@ -114,7 +117,7 @@ class Trials:
         region = self._region_of(sites)
         if region is not None:
             for new, gain in region.changes(sites[0]):
-                yield self._context.trial_of_gain(new, gain)
+                yield self.context.trial_of_gain(new, gain)
             yield from self._variables(sites)
             return
         if len(sites) > 1:
@@ -126,13 +129,13 @@ class Trials:
         """The region in which a single position is a node or the guard of a node."""
         if len(sites) > 1:
             return None
-        region = self._context.region(sites[0].point)
+        region = self.context.region(sites[0].point)
         known = region is not None and region.small and region.node_of(sites[0]) is not None
         return region if known else None
 
     def _around(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """In a program that is one tree, changes that remove some of the positions with them."""
-        region = self._context.region(0)
+        region = self.context.region(0)
         if region is None or region.region.root > 0 or not region.small:
             return
         for new, gain in region.changes(Site(0)):
@@ -143,25 +146,25 @@ class Trials:
                 unreachable = branches[1 if value.value else 0]
                 removed = [*removed, (unreachable, self._points.end(unreachable))]
             if any(start <= site.point < end for site in sites for start, end in removed):
-                yield self._context.trial_of_gain(new, gain)
+                yield self.context.trial_of_gain(new, gain)
 
     def _some_positions(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """The most influential positions, in growing sets."""
-        small = self._context.small
-        influences = self._context.measurement.influences(sites)
+        small = self.context.small
+        influences = self.context.measurement.influences(sites)
         order = np.argsort(influences, kind="stable")[::-1]
         ranked = [sites[i] for i in order.tolist()]
         if small:
             for site in ranked[: self._effort.expressions]:
-                yield from self._constants.at([site], 2)
+                yield from self.constants.at([site], 2)
         size = 2 if small else len(ranked) // 4
         while 1 < size < len(ranked):
-            yield from self._constants.at(sorted(ranked[:size]), 2 if small else 1)
+            yield from self.constants.at(sorted(ranked[:size]), 2 if small else 1)
             size *= 2
 
     def _inside(self, sites: tuple[Site, ...]) -> Iterator[Trial]:
         """Expressions inside, the same in all copies. In large programs, only variables."""
-        if not self._context.small:
+        if not self.context.small:
             yield from self._variables(sites)
             return
         groups: dict[bytes, list[Site]] = {}
@@ -171,7 +174,7 @@ class Trials:
                 groups.setdefault(term.digest, []).append(Site(point))
         ranked = sorted(groups.values(), key=self._variables_then_largest)
         for group in ranked[: self._effort.expressions]:
-            yield from self._constants.at(_disjoint(self._points, group), 2)
+            yield from self.constants.at(_disjoint(self._points, group), 2)
         if len(sites) == 1:
             yield from self._smaller_subsets(sites[0])
 
@@ -195,15 +198,15 @@ class Trials:
             if isinstance(term, Var):
                 groups.setdefault(term.name, []).append(Site(point))
         names = list(groups)
-        if not self._context.small:
-            associations = self._context.measurement.associations(
-                [Var(name) for name in names], self._context.association
+        if not self.context.small:
+            associations = self.context.measurement.associations(
+                [Var(name) for name in names], self.context.association
             )
             strongest = np.argsort(-associations.max(axis=1), kind="stable")
             names = [names[i] for i in strongest[: self._effort.variables].tolist()]
         for name in names:
             if len(groups[name]) > 1:
-                yield from self._constants.at(groups[name])
+                yield from self.constants.at(groups[name])
 
     def _smaller_subsets(self, site: Site) -> Iterator[Trial]:
         """All operands but one, and pairs of operands."""
@@ -219,7 +222,7 @@ class Trials:
         subsets = [tuple(step for step in steps if step != omitted) for omitted in steps]
         subsets += [(a, b) for a in steps for b in steps if a < b] if len(steps) < 12 else []
         for subset in dict.fromkeys(subsets[: self._effort.expressions]):
-            yield from self._constants.at([Site(site.point, subset)], 2)
+            yield from self.constants.at([Site(site.point, subset)], 2)
 
     def _joined(
         self, witness: Witness, failed: list[tuple[Trial, float, float]], whole: Trial
@@ -246,7 +249,7 @@ class Trials:
             joined |= trial.new
             if len(joined) == len(trial.new):
                 continue
-            together = self._context.trial(joined)
+            together = self.context.trial(joined)
             if together.key >= whole.key:
                 return None
             if self._is_removed(*self._remaining(witness, together)):

@@ -21,9 +21,9 @@ from proxyuse.lang.evaluate import Array, evaluate
 from proxyuse.lang.nodes import Argmax, Call, Compare, Const, Function, Ite, Relation, Term
 from proxyuse.measure.influence import differ
 from proxyuse.program import Frame
+from proxyuse.repairing.scoring import area_under_curve, log_losses, mean
 
 MOST_CLASSES = 32
-LEAST = float(np.finfo(np.float64).eps)  # probabilities are clipped here
 
 UtilityFunction = Callable[..., float]
 """Called as ``f(right, outputs, sample_weight=...)``. Returns a number; larger is better."""
@@ -81,20 +81,22 @@ class Utility:
 
     def better(self, value: float) -> float:
         """The value with its sign set so that larger is better. NaN is worst."""
-        if np.isnan(value):
-            return -np.inf
-        return -value if self.lower_is_better else value
+        return better(self.measure, value)
 
     def gains(self, outputs: Array, rows: Array | slice = slice(None)) -> Array:
         """The contribution of each of some rows with these outputs; larger is better.
 
         `worth` turns a sum of gains into a utility, or into its stand-in.
         """
-        right, shares = self.right[rows], self._shares[rows]
+        shares, losses = self._shares[rows], self.losses(outputs, rows)
+        return np.asarray(-shares * losses if self.squares else shares * (1.0 - losses))
+
+    def losses(self, outputs: Array, rows: Array | slice = slice(None)) -> Array:
+        """The loss of each of some rows, regardless of its weight: 0 or 1, or a squared error."""
+        right = self.right[rows]
         if self.squares:
-            error = outputs.astype(np.float64) - right
-            return np.asarray(-shares * error * error)
-        return np.where(differ(outputs, right), 0.0, shares)
+            return np.asarray(np.square(outputs.astype(np.float64) - right))
+        return differ(outputs, right).astype(np.float64)
 
     @cached_property
     def squares(self) -> bool:
@@ -125,6 +127,12 @@ class Utility:
             case Measure.LOG_LOSS:
                 shares = self._scores(term, outputs, shares=True)
                 return _log_loss(shares, self.right, self.weights)
+            case _:
+                return self.of_outputs(outputs)
+
+    def of_outputs(self, outputs: Array) -> float:
+        """The utility of outputs, in its own unit, if it does not depend on scores."""
+        match self.measure:
             case Measure.SQUARED_ERROR:
                 return 0.0 - self.worth(self.gains(outputs).sum())
             case Measure():
@@ -145,6 +153,13 @@ class Utility:
 
     def _decoded(self, values: Array) -> Array:
         return self.frame.vocabulary.decode(values) if values.dtype == np.int32 else values
+
+
+def better(measure: Measure | UtilityFunction, value: float) -> float:
+    """A utility with its sign set so that larger is better. NaN is worst."""
+    if np.isnan(value):
+        return -np.inf
+    return -value if measure in _LOWER_IS_BETTER else value
 
 
 def continuous(values: Array) -> bool:
@@ -184,8 +199,9 @@ def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> A
     """The scores behind a program's decisions, one per row or one per class; None without scores.
 
     The score of ``argmax(v)`` is v, that of ``ite(s > c, yes, no)`` is s - c, that of a number is
-    the number. With `shares`, scores become probabilities: by the logistic function, or by softmax
-    for vectors that do not add up to 1.
+    the number. With `shares`, scores become probabilities. They stay unchanged if they already are
+    probabilities: if they add up to 1, or are compared with a threshold between 0 and 1 and lie
+    there themselves. Otherwise, they pass through the logistic function, or softmax.
     """
 
     def values(part: Term) -> Array:
@@ -199,11 +215,13 @@ def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> A
             if scores.shape[1] == 2 and not shares:
                 scores = scores[:, 1] - scores[:, 0]
         case Ite(Compare(relation, score, Const(float() as limit)), Const(), Const()):
-            scores = values(score) - limit
-            if relation in (Relation.LT, Relation.LE):
-                scores = -scores
-            if shares:
-                scores = 1.0 / (1.0 + np.exp(-scores))
+            scores, up = values(score), relation not in (Relation.LT, Relation.LE)
+            if shares and 0 < limit < 1 and np.all((scores >= 0) & (scores <= 1)):
+                scores = scores if up else 1.0 - scores  # a threshold on a probability
+            else:
+                scores = scores - limit if up else limit - scores
+                if shares:
+                    scores = 1.0 / (1.0 + np.exp(-scores))
         case _:
             scores = values(term)
     if scores.dtype == np.int32:
@@ -213,16 +231,10 @@ def scores_of(term: Term, frame: Frame, rows: int, *, shares: bool = False) -> A
 
 
 def _auc(scores: Array, right: Array, weights: Array) -> float:
-    """The probability that a row of the second class scores above a row of the first."""
     classes = np.unique(right)
     if len(classes) != 2 or scores.ndim == 2:
         raise DataError("the area under the curve needs two classes and one score per row")
-    second = right == classes[1]
-    _, ranks = np.unique(scores, return_inverse=True)
-    of_first = np.bincount(ranks, np.where(second, 0.0, weights))
-    of_second = np.bincount(ranks, np.where(second, weights, 0.0))
-    below = np.cumsum(of_first) - of_first / 2  # ties count half
-    return float(np.dot(of_second, below) / (of_first.sum() * of_second.sum()))
+    return area_under_curve(scores, right == classes[1], weights)
 
 
 def _log_loss(shares: Array, right: Array, weights: Array) -> float:
@@ -234,5 +246,4 @@ def _log_loss(shares: Array, right: Array, weights: Array) -> float:
             f"log loss needs a probability for each of the {len(classes)} classes of y; the "
             f"program computes {shares.shape[1]}"
         )
-    own = np.clip(shares[np.arange(len(codes)), codes], LEAST, 1 - LEAST)
-    return float(-np.dot(weights, np.log(own)) / weights.sum())
+    return mean(log_losses(shares, codes), weights)

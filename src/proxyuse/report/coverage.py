@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from proxyuse.notes import (
+    CollectionsNotMeasured,
     OperandsSearched,
     PositionsSearched,
     SumsInTestsNotSearched,
@@ -26,6 +27,8 @@ def coverage_of(audit: Audited) -> Coverage:
                 not_searched.append("trees")
             case SumsInTestsNotSearched():
                 not_searched.append("terms of tests")
+            case CollectionsNotMeasured():
+                not_searched.append("collections")
     return Coverage(
         audit.bounded is not None,
         tuple(dict.fromkeys(searched)),

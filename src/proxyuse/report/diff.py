@@ -19,16 +19,26 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from proxyuse.errors import DataError
-from proxyuse.report.diff_result import ComparedWitness, DiffResult, NewGroup, Pair, Side
+from proxyuse.report.diff_result import (
+    ComparedWitness,
+    DiffResult,
+    NewCollection,
+    NewExplicitUse,
+    NewGroup,
+    Pair,
+    Side,
+)
 from proxyuse.report.document import installed_version
 from proxyuse.report.findings.diff import differences
-from proxyuse.report.result import AuditResult, Witness
-from proxyuse.report.standing import exit_code_of
-from proxyuse.verdict import VerdictCounts
+from proxyuse.report.result import AuditResult, Protected, Witness
+from proxyuse.settings import FailOn
+from proxyuse.verdict import InfluenceUnbounded, TooFewPermutations, Verdict
 from proxyuse.words import listed
 
 TOLERANCE = 0.01
@@ -39,7 +49,13 @@ Change = Literal["new", "around", "gone", "stronger", "weaker", "same"]
 Matched = tuple[Witness | None, Witness | None, How | None]
 
 
-def compare(old: AuditResult, new: AuditResult, *, tolerance: float = TOLERANCE) -> DiffResult:
+def compare(
+    old: AuditResult,
+    new: AuditResult,
+    *,
+    tolerance: float = TOLERANCE,
+    fail_on: FailOn | None = None,
+) -> DiffResult:
     """Compare two results.
 
     Parameters
@@ -47,9 +63,17 @@ def compare(old: AuditResult, new: AuditResult, *, tolerance: float = TOLERANCE)
     old, new : the earlier and the later result.
     tolerance : a witness is stronger if its association or its influence rose by more than this;
         weaker if one fell by more than this and none rose.
+    fail_on : whether only confirmed new witnesses count, or also possible ones; by default as in
+        the later result.
     """
     if not tolerance >= 0:
         raise DataError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
+    fail_on = fail_on or new.fail_on
+    if fail_on == "confirmed" and new.validity is None:
+        raise DataError(
+            "only confirmed witnesses should count, but the later result was not tested; audit "
+            "with --validity, or pass --fail-on possible"
+        )
     _check_attributes(old, new)
     pairs = _matched(old.witnesses, new.witnesses)
     changes: dict[Change, list[Pair]] = {
@@ -62,9 +86,10 @@ def compare(old: AuditResult, new: AuditResult, *, tolerance: float = TOLERANCE)
             change = "around"
         changes[change].append(_pair(before, after, how))
     matched = [*changes["stronger"], *changes["weaker"], *changes["same"]]
-    return DiffResult(
+    diff = DiffResult(
         proxyuse=installed_version(),
-        result=_answer(bool(changes["new"]), new.complete),
+        result="no new witnesses",
+        fail_on=fail_on,
         tolerance=float(tolerance),
         before=_side(old),
         after=_side(new),
@@ -77,7 +102,55 @@ def compare(old: AuditResult, new: AuditResult, *, tolerance: float = TOLERANCE)
         stronger=tuple(changes["stronger"]),
         weaker=tuple(changes["weaker"]),
         same=tuple(changes["same"]),
+        new_explicit=_new_explicit(old, new),
+        new_collections=tuple(_new_collections(old, new, tolerance)),
     )
+    return replace(diff, result=_ANSWERS[diff_exit_code(diff)])
+
+
+def _new_explicit(old: AuditResult, new: AuditResult) -> tuple[NewExplicitUse, ...]:
+    """The columns that determine an attribute, count, and were not influential before."""
+    known = {
+        (z.name, use.column)
+        for z in old.protected
+        for use in z.explicit
+        if use.verdict is not Verdict.NOT_FOUND
+    }
+    return tuple(
+        NewExplicitUse(z.name, use.column, use.how, use.influence, use.verdict)
+        for z in new.protected
+        for use in z.explicit
+        if use.counts and (z.name, use.column) not in known
+    )
+
+
+def _new_collections(
+    old: AuditResult, new: AuditResult, tolerance: float
+) -> Iterator[NewCollection]:
+    """The collections that count, and were not known or clearly have more influence than before.
+
+    Stronger singles are reported as such, so a collection that repeats a witness is left out.
+    """
+    known = {z.name: z.collection for z in old.protected if z.collection is not None}
+    for z in new.protected:
+        found, before = z.collection, known.get(z.name)
+        if found is None or not found.counts:
+            continue
+        highest = None
+        if before is not None and before.verdict is not Verdict.NOT_FOUND:
+            highest = before.influence_high
+            if found.influence_low <= highest + tolerance + ROUNDING:
+                continue
+        yield NewCollection(
+            z.name,
+            found.id,
+            found.members,
+            found.variables,
+            found.influence_low,
+            found.influence_high,
+            highest,
+            found.verdict,
+        )
 
 
 def _check_attributes(old: AuditResult, new: AuditResult) -> None:
@@ -89,38 +162,39 @@ def _check_attributes(old: AuditResult, new: AuditResult) -> None:
         )
 
 
-def diff_exit_code(diff: DiffResult, *, confirmed_only: bool = False) -> int:
-    """1 if there are new witnesses, 3 if the later search is incomplete, else 0.
-
-    With `confirmed_only`, new witnesses count if they are confirmed, and make the search incomplete
-    if they could not be decided.
-    """
-    if confirmed_only and not diff.after.validity:
-        raise DataError(
-            "only confirmed witnesses should count, but the later result was not tested; audit "
-            "with --validity"
-        )
-    verdicts = VerdictCounts.of(pair.shown.verdict or "" for pair in diff.new)
-    return exit_code_of(len(diff.new), diff.after.complete, verdicts if confirmed_only else None)
+def diff_exit_code(diff: DiffResult) -> int:
+    """1 if new findings count; 3 if the later result is undecided; else 0."""
+    if diff.counted or diff.counted_explicit or diff.counted_collections:
+        return 1
+    undecided = any(pair.shown.verdict is Verdict.UNDECIDED for pair in diff.new)
+    return 3 if undecided or diff.after.undecided or not diff.after.complete else 0
 
 
-def _answer(
-    any_new: bool, complete: bool
-) -> Literal["new witnesses", "no new witnesses", "not settled"]:
-    if any_new:
-        return "new witnesses"
-    return "no new witnesses" if complete else "not settled"
+_ANSWERS: dict[int, Literal["new witnesses", "no new witnesses", "cannot be decided"]] = {
+    0: "no new witnesses",
+    1: "new witnesses",
+    3: "cannot be decided",
+}
 
 
 def _side(result: AuditResult) -> Side:
     return Side(
         result.rows,
-        result.result,
+        result.verdict,
+        tuple(z.name for z in result.protected if _undecided(z)),
         result.complete,
         result.thresholds,
         result.about,
         len(result.witnesses),
         () if result.validity is None else result.validity.methods,
+    )
+
+
+def _undecided(protected: Protected) -> bool:
+    """Whether the rows decide nothing, whatever witnesses there are."""
+    about_witnesses = InfluenceUnbounded | TooFewPermutations
+    return protected.verdict is Verdict.UNDECIDED and not all(
+        isinstance(reason, about_witnesses) for reason in protected.reasons
     )
 
 
@@ -282,7 +356,8 @@ def _compared(witness: Witness | None) -> ComparedWitness | None:
         witness.association,
         witness.ceiling,
         witness.influence,
-        witness.verdict,
+        None if witness.validity is None else witness.verdict,
+        witness.association_range,
     )
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from proxyuse.report.other_findings import AssociationRange
 from proxyuse.report.result import (
     About,
-    Answer,
     Association,
     Ceiling,
     Count,
@@ -17,6 +17,7 @@ from proxyuse.report.result import (
     Thresholds,
     Version,
 )
+from proxyuse.settings import FailOn
 from proxyuse.verdict import Verdict
 
 
@@ -24,7 +25,11 @@ class Side(Struct, frozen=True):
     """One of two compared results."""
 
     rows: Annotated[int, Meta(ge=1)]
-    result: Answer
+    verdict: Verdict
+    undecided: Annotated[
+        tuple[str, ...],
+        Meta(description="Protected attributes about which nothing can be decided."),
+    ]
     complete: bool
     thresholds: Thresholds
     about: About
@@ -45,7 +50,13 @@ class ComparedWitness(Struct, frozen=True):
     association: Association
     ceiling: Ceiling
     influence: Influence
-    verdict: Verdict | None
+    verdict: Annotated[Verdict | None, Meta(description="Null if it was not tested.")]
+    association_range: AssociationRange = None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is confirmed."""
+        return self.verdict is Verdict.CONFIRMED
 
 
 class Pair(Struct, frozen=True):
@@ -81,13 +92,39 @@ class NewGroup(Struct, frozen=True):
     witnesses: Annotated[int, Meta(ge=1)]
 
 
+class NewExplicitUse(Struct, frozen=True):
+    """A column that determines a protected attribute and was not used before."""
+
+    protected: str
+    column: str
+    how: Literal["declared", "predicts"]
+    influence: Influence | None
+    verdict: Verdict
+
+
+class NewCollection(Struct, frozen=True):
+    """A collective witness where there was none, or only a weaker one."""
+
+    protected: str
+    id: str
+    members: Count
+    variables: tuple[str, ...]
+    influence_low: Influence
+    influence_high: Influence
+    influence_before: Annotated[
+        Influence | None, Meta(description="The highest it could be before; null without one.")
+    ]
+    verdict: Verdict
+
+
 class DiffResult(Struct, frozen=True, kw_only=True):
     """The result of `proxyuse diff`: which witnesses are new, gone, stronger or weaker."""
 
     format: Literal["proxyuse diff"] = "proxyuse diff"
     version: Literal[1] = 1
     proxyuse: Version
-    result: Literal["new witnesses", "no new witnesses", "not settled"]
+    result: Literal["new witnesses", "no new witnesses", "cannot be decided"]
+    fail_on: Annotated[FailOn, Meta(description="Which new witnesses give exit code 1.")]
     tolerance: Annotated[float, Meta(ge=0)]
     before: Side
     after: Side
@@ -105,3 +142,33 @@ class DiffResult(Struct, frozen=True, kw_only=True):
     weaker: tuple[Pair, ...]
     same: tuple[Pair, ...]
     verdict_changed: tuple[Pair, ...]
+    new_explicit: Annotated[
+        tuple[NewExplicitUse, ...],
+        Meta(description="Columns that determine an attribute and were not used before."),
+    ]
+
+    new_collections: Annotated[
+        tuple[NewCollection, ...],
+        Meta(description="Collective witnesses that are new, or stronger by the tolerance."),
+    ] = ()
+
+    @property
+    def counted_collections(self) -> tuple[NewCollection, ...]:
+        """The new or stronger collections that give exit code 1."""
+        if self.fail_on == "possible":
+            return self.new_collections
+        return tuple(c for c in self.new_collections if c.verdict is Verdict.CONFIRMED)
+
+    @property
+    def counted_explicit(self) -> tuple[NewExplicitUse, ...]:
+        """The new explicit uses that give exit code 1."""
+        if self.fail_on == "possible":
+            return self.new_explicit
+        return tuple(use for use in self.new_explicit if use.verdict is Verdict.CONFIRMED)
+
+    @property
+    def counted(self) -> tuple[Pair, ...]:
+        """The new witnesses that give exit code 1."""
+        if self.fail_on == "possible":
+            return self.new
+        return tuple(pair for pair in self.new if pair.shown.confirmed)

@@ -29,14 +29,15 @@ opposite corner can lose v and gain m - 1 - v. If all cells are withheld, a cell
 that its totals allow. Those are more than m values, since each line and the other lines together
 hold m or more.
 
-The invariant covers one table. It does not prevent a reader from comparing the tables of two
-computations that differ for a few rows, or from solving for a count with the measures, which are
-computed from all rows. With a few hundred rows, either may succeed. This module knows nothing
-about audits.
+The invariant covers one table on its own. In an audit, the counts could also follow from
+associations, rates, and the tables of other computations. There, `release` gives the ranges, which
+hold for all of them together; the rules above are for tables that stand alone, such as the changes
+of a repair. This module knows nothing about audits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,6 +48,7 @@ from proxyuse.report.result import Cell, Commonest, Table
 
 MOST_LINES = 20
 WITHHELD = "withheld"
+STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 _SHOWN, _SMALL, _WITHHELD = range(3)
 
 
@@ -88,7 +90,7 @@ def joined_labels(labels: Sequence[str], lines: Sequence[Sequence[int]]) -> list
     """
     other = "other " if len(lines) > 1 else ""
     return [
-        labels[line[0]] if len(line) == 1 else f"{len(line)} {other}values together"
+        labels[line[0]] if len(line) == 1 else f"{len(line):,} {other}values together"
         for line in lines
     ]
 
@@ -111,16 +113,103 @@ def printed_cells(counts: Array, min_cell: int) -> list[list[Cell]]:
 
 def _texts(marks: Array, low: Array, high: Array, min_cell: int) -> list[list[Cell]]:
     def text(mark: int, least: int, most: int) -> Cell:
-        if mark == _SHOWN:
-            return least
-        if mark == _SMALL:
+        if mark == _SMALL and most < min_cell:
             return f"<{min_cell}"
-        return f"{least:,} to {most:,}" if 2 * least >= most else WITHHELD
+        return range_cell(least, most, min_cell)
 
     return [
         [text(*cell) for cell in zip(*line, strict=True)]
         for line in zip(marks.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
+
+
+def implied_ranges(counts: Array, min_cell: int) -> tuple[Array, Array]:
+    """The least and the largest value of each cell that a printed table implies.
+
+    The columns are groups of `min_cell` rows or more, whose totals are known. A line with fewer
+    rows is known to have fewer, and no more.
+
+    Examples
+    --------
+    >>> low, high = implied_ranges(np.array([[3, 90], [60, 70], [80, 50]]), min_cell=5)
+    >>> low.tolist(), high.tolist()
+    ([[0, 89], [59, 67], [80, 50]], [[4, 93], [63, 71], [80, 50]])
+    >>> low, high = implied_ranges(np.array([[2, 0], [60, 70]]), min_cell=5)
+    >>> low.tolist(), high.tolist()
+    ([[0, 0], [58, 66]], [[4, 4], [62, 70]])
+    """
+    totals = counts.sum(axis=0)
+    small = counts.sum(axis=1) < min_cell
+    if min_cell <= 1:
+        return counts, counts
+    if not small.any():
+        marks = _marks(counts, min_cell)
+        return _ranges(counts, marks, min_cell)
+    low, high = np.zeros_like(counts), np.broadcast_to(totals, counts.shape).copy()
+    high[small] = np.minimum(min_cell - 1, totals)
+    if np.count_nonzero(~small) == 1:
+        low[~small] = np.maximum(0, totals - np.count_nonzero(small) * (min_cell - 1))
+    return low, high
+
+
+def range_cell(least: int, most: int, min_cell: int) -> Cell:
+    """A count that is known to lie in a range.
+
+    Examples
+    --------
+    >>> range_cell(7, 7, 5), range_cell(0, 4, 5), range_cell(90, 94, 5), range_cell(2, 90, 5)
+    (7, '<5', '90 to 94', 'withheld')
+    """
+    if least == most:
+        return least
+    if least == 0 and most < min_cell:
+        return f"<{min_cell}"
+    return f"{least:,} to {most:,}" if 2 * least >= most else WITHHELD
+
+
+def share_step(rows: float, min_cell: int) -> float | None:
+    """The step to which shares of some rows are rounded: no finer than `min_cell` of them.
+
+    0 if all counts may be printed, None if the share is withheld.
+
+    Examples
+    --------
+    >>> share_step(4000, 5), share_step(40, 5), share_step(12, 5), share_step(12, 1)
+    (0.002, 0.2, None, 0.0)
+    """
+    if min_cell == 1:
+        return 0.0
+    return next((step for step in STEPS if step >= min_cell / rows), None)
+
+
+def number_step(span: float, rows: float, min_cell: int) -> float:
+    """The step to which the mean of some rows is rounded, for outputs that differ by up to `span`.
+
+    If fewer than `min_cell` rows have another output, the mean moves by less than a step. 0 if all
+    counts may be printed.
+
+    Examples
+    --------
+    >>> number_step(4900, 10_000, 5), number_step(1, 400, 5), number_step(1, 400, 1)
+    (5.0, 0.02, 0.0)
+    """
+    if min_cell == 1 or not span > 0:
+        return 0.0
+    least = span * min_cell / rows
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(float(f"{power * digit:.6g}") for digit in (1, 2, 5, 10) if power * digit >= least)
+
+
+def next_step(step: float) -> float:
+    """The next larger one of the steps 1, 2, 5, 10, 20, ...
+
+    Examples
+    --------
+    >>> next_step(0.02), next_step(0.05), next_step(1.0)
+    (0.05, 0.1, 2.0)
+    """
+    power = 10.0 ** math.floor(math.log10(step * 1.01))
+    return float(f"{next(power * n for n in (2, 5, 10) if power * n > step * 1.01):.6g}")
 
 
 def least_count(cell: Cell) -> int:
@@ -201,10 +290,31 @@ def _hide_rectangle(
     return True
 
 
+def index_of(lines: Sequence[Sequence[int]], size: int) -> Array:
+    """The line of each of the original lines that were merged.
+
+    Examples
+    --------
+    >>> index_of([[1], [0, 2]], 3).tolist()
+    [1, 0, 1]
+    """
+    index = np.empty(size, dtype=np.intp)
+    for number, line in enumerate(lines):
+        index[list(line)] = number
+    return index
+
+
 def printed_table(
-    counts: Array, rows: Sequence[str], columns: Sequence[str], min_cell: int
+    counts: Array,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    min_cell: int,
+    possible: tuple[Array, Array] | None = None,
 ) -> Table:
     """A table of counts fit to print, with its totals and the most frequent column of each row.
+
+    `possible` has the least and the largest value of each merged cell that a reader must consider
+    possible, if that is known from all tables together; see `possible_tables`.
 
     Examples
     --------
@@ -218,6 +328,9 @@ def printed_table(
     joined = np.array([lines[:, line].sum(axis=1) for line in down], dtype=np.int64).T
     marks = _marks(joined, min_cell)
     low, high = _ranges(joined, marks, min_cell)
+    if possible is not None:
+        low, high = possible
+        marks = np.where(low == high, _SHOWN, np.where(joined < min_cell, _SMALL, _WITHHELD))
     labels = joined_labels(columns, down)
     totals = joined.sum(axis=1).tolist()
     return Table(

@@ -1,6 +1,6 @@
 """The typed result of an audit; see `report.result`.
 
-Counts of rows are printed as `disclosure` allows, measures with four decimals, and reach no finer
+Counts of rows are printed as `disclosure` allows, measures as `release` does, and reach no finer
 than `min_cell` rows.
 """
 
@@ -12,35 +12,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Literal
 
-import numpy as np
+from msgspec.structs import astuple
 
 from proxyuse.detect import results as detected
 from proxyuse.detect import witnesses as detected_witnesses
 from proxyuse.detect.decompositions import Decomposition
-from proxyuse.detect.witnesses import groups_of
 from proxyuse.errors import DataError
 from proxyuse.judge.judgment import Judgment as Judged
 from proxyuse.judge.judgment import Oracle, judgment_of
-from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var, variables
 from proxyuse.lang.positions import Site
 from proxyuse.lang.text import beginning
-from proxyuse.measure.association.information import entropy
+from proxyuse.measure import guessing
+from proxyuse.measure.association.ceilings import ceiling
 from proxyuse.measure.association.joint_table import JointTable
 from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
 )
+from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
+from proxyuse.measure.association.noisy_copy import NoisyCopy, noisy_copy
 from proxyuse.notes import Note, NoteKind
-from proxyuse.program import Program
+from proxyuse.report.collections import collection_of
 from proxyuse.report.coverage import coverage_of
+from proxyuse.report.direction import Directions
 from proxyuse.report.disclosure import check_min_cell
+from proxyuse.report.explicit import explicit_of
+from proxyuse.report.findings.headline import precision_sentences
 from proxyuse.report.findings.notes import note_sentence
 from proxyuse.report.findings.remarks import remark_sentence
 from proxyuse.report.inputs import Audited
+from proxyuse.report.nearest import nearest_decompositions
 from proxyuse.report.reading import shown_text
+from proxyuse.report.release import DECIMALS, Figure, figure, release_of
 from proxyuse.report.result import (
     MIN_CELL,
     AuditResult,
+    Cut,
     Group,
     Guess,
     Judgment,
@@ -57,17 +64,14 @@ from proxyuse.report.result import (
     ValiditySummary,
     Witness,
     WitnessValidity,
-    answer_of,
 )
-from proxyuse.report.tables import RowTables
+from proxyuse.report.tables import short_threshold
 from proxyuse.validity.content import method_options, validity_content
-from proxyuse.verdict import VerdictCounts
+from proxyuse.verdict import AttributeVerdict, VerdictCounts, overall
 
 MOST_TEXT = 4000  # characters of a computation
 MOST_POSITIONS = 50
 MOST_UNSETTLED = 100
-NEAREST = 5
-DECIMALS = 4
 
 
 def document(
@@ -76,8 +80,8 @@ def document(
     about: Mapping[str, object] | None = None,
     min_cell: int = MIN_CELL,
     oracle: Oracle | None = None,
-    confirmed_only: bool = False,
     most_groups: int | None = None,
+    thresholds: bool = False,
 ) -> AuditResult:
     """Return the result of an audit, which every format is rendered from.
 
@@ -88,61 +92,84 @@ def document(
         that JSON can hold.
     min_cell : withhold counts of rows below this, and counts that would reveal them; 1 prints all.
     oracle : judges whether a witness is appropriate; see `Audit.violations`.
-    confirmed_only : whether only confirmed violations count for the exit code.
-    most_groups : list only the representative and the strongest witness of this many groups, which
-        is faster. By default every witness is listed. Counts always cover all witnesses.
+    most_groups : list only the representative, the leading and the strongest witness of this many
+        groups, confirmed ones first, which is faster. By default every witness is listed. Counts
+        always cover all witnesses.
+    thresholds : whether to count witnesses at other pairs of thresholds, which takes a few passes
+        over the rows for each of at most 1,000 computations.
 
     Examples
     --------
     >>> import proxyuse as pu
-    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> data = {"vitamins": [1, 1, 0, 0] * 50, "pregnant": [1, 1, 0, 0] * 50}
     >>> program = pu.Program.parse("ite(vitamins == 1, 'a', 'b')")
     >>> result = document(pu.audit(program, data, protected="pregnant"))
-    >>> result.result, result.complete, len(result.witnesses)
-    ('proxy use', True, 3)
+    >>> result.verdict.value, result.complete, len(result.witnesses)
+    ('confirmed', True, 3)
     >>> result.groups[0].representative == result.witnesses[0].id
     True
     >>> result.witnesses[0].reading, result.witnesses[0].association
-    ('vitamins', 1.0)
+    ('vitamins', 0.8)
     """
     check_min_cell(min_cell)
     writer = _Writer(audit, int(min_cell))
-    judgments = [judgment_of(oracle, witness) for witness in audit.witnesses]
-    violations = sum(judgment is None or not judgment.appropriate for judgment in judgments)
+    groups = writer.release.groups(audit.witnesses)
+    witnesses = [witness for group in groups for witness in group.witnesses]
+    judgments = [judgment_of(oracle, witness) for witness in witnesses]
+    violations = [
+        witness
+        for witness, judgment in zip(witnesses, judgments, strict=True)
+        if judgment is None or not judgment.appropriate
+    ]
+    verdicts = audit.verdicts_with(oracle)
     association, influence = audit.measures
     listed = None
     if most_groups is not None:
-        groups = groups_of(audit.witnesses)[:most_groups]
-        listed = {w.key for group in groups for w in (group.representative, group.strongest)}
+        shown = sorted(groups, key=lambda group: not group.leading.confirmed)[:most_groups]
+        listed = {w.key for g in shown for w in (g.representative, g.leading, g.strongest)}
+    writer.directions.compute(listed)
+    precision = writer.release.precision()
     return AuditResult(
         proxyuse=installed_version(),
         about=_about(about),
-        result=answer_of(violations, len(audit.witnesses), audit.complete),
-        violations=violations,
+        verdict=overall(known.verdict for known in verdicts.values()),
+        fail_on=audit.fail_on,
+        violations=len(violations),
         complete=audit.complete,
+        strict=audit.strict,
         coverage=coverage_of(audit),
-        thresholds=Thresholds(float(audit.epsilon), float(audit.delta)),
+        thresholds=Thresholds(float(audit.epsilon), float(audit.delta), audit.requested_epsilon),
         measures=Measures(
             association, influence, any(note.kind is NoteKind.SAMPLED for note in audit.notes)
         ),
         min_cell=int(min_cell),
+        precision=precision,
         rows=audit.population.n_rows,
         total_weight=_plain(audit.population.total),
         weighted=bool((audit.population.weights != 1).any()),
         program=ProgramSize(audit.program.size, tuple(audit.program.variables)),
         decompositions=len(audit.decompositions),
-        validity=_validity(audit, judgments, confirmed_only, int(min_cell)),
-        protected=writer.protected(),
+        validity=_validity(audit, violations, int(min_cell)),
+        protected=writer.protected(verdicts, violations, oracle),
+        outcomes=writer.directions.outcomes(),
         groups=writer.groups(),
         witnesses=tuple(
             writer.witness(witness, judgment)
-            for witness, judgment in zip(audit.witnesses, judgments, strict=True)
+            for witness, judgment in zip(witnesses, judgments, strict=True)
             if listed is None or witness.key in listed
         ),
         references=writer.references(),
         nearest=writer.nearest(),
-        notes=note_texts(audit.notes, int(min_cell)),
+        notes=(
+            *note_texts(audit.notes, int(min_cell)),
+            *(NoteText("withheld", text) for text in precision_sentences(precision, int(min_cell))),
+        ),
         unsettled=unsettled_texts(audit.unsettled),
+        threshold_table=tuple(
+            writer.release.threshold_table(table, witnesses) for table in audit.threshold_tables()
+        )
+        if thresholds
+        else (),
     )
 
 
@@ -159,40 +186,6 @@ def unsettled_texts(unsettled: Sequence[detected.Unsettled]) -> Unsettled:
     """What was not settled: how many, and the first of them."""
     first = unsettled[:MOST_UNSETTLED]
     return Unsettled(len(unsettled), tuple(note_sentence(item.note) for item in first))
-
-
-def ceiling(masses: Array) -> float:
-    """The highest normalized mutual information that two marginal distributions allow.
-
-    ``I(X; Z) <= min(H(X), H(Z))`` and ``H(X, Z) >= max(H(X), H(Z))``, so
-    ``min(H(X), H(Z)) / max(H(X), H(Z))`` is an upper bound.
-
-    Examples
-    --------
-    >>> ceiling(np.array([[5.0, 0.0], [0.0, 5.0]])), ceiling(np.array([[3.0, 4.0]]))
-    (1.0, 0.0)
-    >>> round(ceiling(np.array([[1.0, 0.0], [1.0, 2.0]])), 4)
-    0.8113
-    """
-    ends = entropy(masses.sum(axis=1)), entropy(masses.sum(axis=0))
-    if min(ends) == 0:
-        return 0.0
-    ratio = min(ends) / max(ends)
-    return 1.0 if ratio > 1 - 1e-12 else ratio  # entropies of equal masses in another order
-
-
-def figure(value: float, decimals: int = DECIMALS) -> float:
-    """A measure as it is printed; 0 and 1 only if it is exactly that.
-
-    Examples
-    --------
-    >>> figure(0.20751874), figure(0.9999999), figure(1e-9), figure(1.0)
-    (0.2075, 0.9999, 0.0001, 1.0)
-    """
-    step = 10.0**-decimals
-    if 0 < value < 1:
-        return round(min(max(value, step), 1 - step), decimals)
-    return round(value, decimals) + 0.0
 
 
 def reach_decimals(min_cell: int, rows: int) -> int:
@@ -220,26 +213,53 @@ class _Writer:
 
     def __init__(self, audit: Audited, min_cell: int) -> None:
         self.audit = audit
-        self.tables = RowTables(audit, min_cell)
+        self.release = release_of(audit, min_cell)
+        self.tables = self.release.tables
+        self.by_values = audit.measures[0] == SquaredCorrelation().name
         self.informative = audit.measures[0] == NormalizedMutualInformation().name
         self.reach_decimals = reach_decimals(min_cell, audit.population.n_rows)
         self._described: dict[bytes, dict[str, Any]] = {}
         self._joint: dict[tuple[bytes, str], JointTable] = {}
         self._printed: dict[tuple[bytes, str], Table] = {}
+        self.directions = Directions(audit, min_cell)
+        self._guesses: dict[bytes, dict[str, guessing.Guess]] = {}
 
-    def protected(self) -> tuple[Protected, ...]:
-        """The protected attributes and their values."""
+    def protected(
+        self,
+        verdicts: Mapping[str, AttributeVerdict],
+        violations: Iterable[detected_witnesses.Witness],
+        oracle: Oracle | None,
+    ) -> tuple[Protected, ...]:
+        """The protected attributes, their values and their verdicts."""
+        violations = list(violations)
         witnesses = self.audit.witnesses
         return tuple(
             Protected(
                 z.name,
-                z.name in self.audit.explicit_use,
+                z.source in self.audit.program.variables,
                 sum(w.protected == z.name for w in witnesses),
                 len({w.group for w in witnesses if w.protected == z.name}),
                 self.tables.values(z.name),
+                verdicts[z.name].verdict,
+                verdicts[z.name].reasons,
+                VerdictCounts.of(w.verdict for w in violations if w.protected == z.name),
+                () if z.derivation is None else z.derivation.columns,
+                None if z.derivation is None else z.derivation.expression,
+                explicit_of(self.audit, z.name, oracle, self.release),
+                self._at_epsilon(z.name),
+                collection_of(self.audit, z.name, oracle, self.release, self.directions),
             )
             for z in self.audit.population.protected
         )
+
+    def _at_epsilon(self, protected: str) -> NoisyCopy | None:
+        """What epsilon means for an attribute."""
+        measured = self.audit.decompositions
+        if not self.informative or not len(measured):
+            return None
+        masses = measured[0].tables[protected].masses.sum(axis=0)
+        copy = noisy_copy(masses, self.audit.epsilon)
+        return None if copy is None else NoisyCopy(*map(figure, astuple(copy)))
 
     def groups(self) -> tuple[Group, ...]:
         """Groups of nested witnesses; the group of the strongest witness comes first."""
@@ -251,8 +271,9 @@ class _Writer:
                 group.strongest.id,
                 len(group.witnesses),
                 self._verdicts(group.witnesses),
+                group.leading.id,
             )
-            for group in groups_of(self.audit.witnesses)
+            for group in self.release.groups(self.audit.witnesses)
         )
 
     def _verdicts(self, witnesses: Iterable[detected_witnesses.Witness]) -> VerdictCounts | None:
@@ -266,7 +287,8 @@ class _Writer:
     def witness(self, witness: detected_witnesses.Witness, judgment: Judged | None) -> Witness:
         """One witness with its judgment and its table."""
         decomposition, name = witness.decomposition, witness.protected
-        masses = self._table(decomposition, name).masses
+        guess = self._guess(decomposition, name)
+        informed = self.release.guess(decomposition.expression, name, guess.informed)
         validity, influence = self.audit.validity, decomposition.influence
         assert influence is not None
         return Witness(
@@ -277,17 +299,35 @@ class _Writer:
             influence=figure(influence),
             explicit=witness.explicit,
             group=witness.group,
-            guess=Guess(
-                figure(float(masses.max(axis=1).sum() / masses.sum())),
-                figure(float(masses.sum(axis=0).max() / masses.sum())),
-            ),
+            guess=Guess(informed.value, figure(guess.blind), informed.range),
+            cut=self._cut(decomposition, name),
             validity=None
             if validity is None
-            else WitnessValidity(**validity_content(validity, witness)),
+            else WitnessValidity(
+                **self.release.validity(validity_content(validity, witness), witness)
+            ),
             judgment=None
             if judgment is None
             else Judgment(judgment.appropriate, judgment.reason, judgment.by),
             table=self._printed_table(decomposition, name),
+            direction=self.directions.known.get(witness.key),
+        )
+
+    def _cut(self, decomposition: Decomposition, protected: str) -> Cut | None:
+        """The best cut, at the shortest number that divides the rows in the same way."""
+        table = self._table(decomposition, protected)
+        cut = table.cut
+        if cut is None:
+            return None
+        association = self._association(decomposition, protected)
+        exact = association.range is None
+        shown = figure(cut.association) if exact else association.value if table.divided else None
+        return Cut(
+            short_threshold(cut),
+            None if self.by_values else shown,
+            table.divided and not self.by_values,
+            cut.candidates,
+            None if cut.coordinate is None else cut.coordinate + 1,
         )
 
     def references(self) -> tuple[Reference, ...]:
@@ -330,8 +370,17 @@ class _Writer:
             (protected, decomposition.id) in witnesses,
             decomposition.occurrences,
             influence=_figure(decomposition.influence),
-            **self._figures(decomposition, protected),
+            **{
+                **self._figures(decomposition, protected),
+                **self._withheld(decomposition, protected),
+            },
         )
+
+    def _withheld(self, decomposition: Decomposition, protected: str) -> dict[str, Any]:
+        """A reference without its association, if that would reveal a withheld count."""
+        if not self.release.is_withheld(decomposition.expression, protected):
+            return {}
+        return {"association": None, "association_range": None}
 
     def nearest(self) -> tuple[Near, ...]:
         """For attributes without witnesses, the computations that come closest to being one."""
@@ -339,29 +388,14 @@ class _Writer:
         return tuple(
             self._near(decomposition, z.name)
             for z in self.audit.population.protected
-            if z.name not in with_witness
-            for decomposition in self._nearest(z.name)
+            if z.name not in with_witness and not z.column.constant
+            for decomposition in nearest_decompositions(self.audit, z.name)
         )
-
-    def _nearest(self, protected: str) -> list[Decomposition]:
-        """The computations that are closest to the threshold they are further from."""
-        measured = self.audit.decompositions
-        associations = measured.associations[:, measured.protected.index(protected)]
-        to_go = _to_go(associations, self.audit.epsilon)
-        influence_to_go = np.nan_to_num(_to_go(measured.influences, self.audit.delta))
-        order = np.lexsort(
-            (-associations, to_go + influence_to_go, np.fmax(to_go, influence_to_go))
-        )
-        nearest: dict[bytes, Decomposition] = {}
-        for index in order.tolist():
-            decomposition = measured[index]
-            nearest.setdefault(decomposition.expression.digest, decomposition)
-            if len(nearest) == NEAREST:
-                break
-        return list(nearest.values())
 
     def _near(self, decomposition: Decomposition, protected: str) -> Near:
-        short = max(0.0, self.audit.epsilon - decomposition.associations[protected])
+        association = self._association(decomposition, protected)
+        lowest = association.value if association.range is None else association.range[0]
+        short = max(0.0, self.audit.epsilon - lowest)
         influence, delta = decomposition.influence, self.audit.delta
         return Near(
             id=decomposition.id,
@@ -377,20 +411,20 @@ class _Writer:
         term = decomposition.expression
         if term.digest not in self._described:
             self._described[term.digest] = self._text(term)
-        sites = decomposition.sites[:MOST_POSITIONS]
-        points = self.audit.program.points
-        origins = (_origin(self.audit.program, site) for site in sites)
+        program = self.audit.program
+        positions = [program.points.position(s) for s in decomposition.sites[:MOST_POSITIONS]]
+        origins = [str(o) for o in map(program.origin, positions) if o is not None]
         return {
             **self._described[term.digest],
             "occurrences": decomposition.occurrences,
-            "positions": tuple(str(points.position(site)) for site in sites),
-            "origins": tuple(dict.fromkeys(filter(None, origins))),
+            "positions": tuple(map(str, positions)),
+            "origins": tuple(dict.fromkeys(origins)),
         }
 
     def _text(self, term: Term) -> dict[str, Any]:
         longer = beginning(term, self.audit.program.precision, MOST_TEXT + 1)
         text = longer[:MOST_TEXT]
-        reading, rounded = shown_text(term, text, self.audit.population.columns)
+        reading, rounded = shown_text(term, self.audit.population.columns)
         return {
             "reading": reading,
             "rounded": rounded,
@@ -405,11 +439,17 @@ class _Writer:
         highest = (
             ceiling(self._table(decomposition, protected).masses) if self.informative else None
         )
+        association = self._association(decomposition, protected)
         return {
-            "association": figure(decomposition.associations[protected]),
+            "association": association.value,
+            "association_range": association.range,
             "ceiling": _figure(highest),
             "reach": figure(decomposition.reach, self.reach_decimals),
         }
+
+    def _association(self, decomposition: Decomposition, protected: str) -> Figure:
+        exact = decomposition.associations[protected]
+        return self.release.association(decomposition.expression, protected, exact)
 
     def _table(self, decomposition: Decomposition, protected: str) -> JointTable:
         key = decomposition.expression.digest
@@ -418,11 +458,16 @@ class _Writer:
                 self._joint[key, name] = table
         return self._joint[key, protected]
 
+    def _guess(self, decomposition: Decomposition, protected: str) -> guessing.Guess:
+        key = decomposition.expression.digest
+        if key not in self._guesses:
+            self._guesses[key] = decomposition.guesses
+        return self._guesses[key][protected]
+
     def _printed_table(self, decomposition: Decomposition, protected: str) -> Table:
         key = decomposition.expression.digest, protected
         if key not in self._printed:
-            table = self._table(decomposition, protected)
-            self._printed[key] = self.tables.printed(decomposition.expression, table)
+            self._printed[key] = self.release.table(decomposition, protected)
         return self._printed[key]
 
 
@@ -431,51 +476,21 @@ def _figure(value: float | None) -> float | None:
 
 
 def _validity(
-    audit: Audited, judgments: Sequence[Judged | None], confirmed_only: bool, min_cell: int
+    audit: Audited, violations: Iterable[detected_witnesses.Witness], min_cell: int
 ) -> ValiditySummary | None:
     """How the witnesses were tested, and how many violations are confirmed."""
     validity = audit.validity
     if validity is None:
-        if confirmed_only:
-            raise DataError(
-                "confirmed_only needs a method that confirms witnesses; audit with "
-                'validity="confirm", "permutation" or "cross-validation"'
-            )
         return None
-    verdicts = [validity.of(witness).verdict for witness in audit.witnesses]
-    violations = [
-        verdict
-        for verdict, judgment in zip(verdicts, judgments, strict=True)
-        if judgment is None or not judgment.appropriate
-    ]
     return ValiditySummary(
         tuple(
             Method(method.name, tested, method_options(method))
             for method, tested in zip(validity.methods, validity.tested, strict=True)
         ),
-        VerdictCounts.of(verdicts),
-        VerdictCounts.of(violations),
+        VerdictCounts.of(w.verdict for w in audit.witnesses),
+        VerdictCounts.of(w.verdict for w in violations),
         tuple(remark_sentence(remark, min_cell) for remark in validity.remarks),
-        bool(confirmed_only),
     )
-
-
-def _to_go(values: Array, threshold: float) -> Array:
-    """The share of the distance to a threshold that remains; for a threshold of 0, all or none."""
-    if threshold > 0:
-        return np.maximum(0.0, 1 - values / threshold)
-    return np.where(values > 0, 0.0, 1.0)
-
-
-def _origin(program: Program, site: Site) -> str | None:
-    """The origin of the part at a site, or of the nearest point above it."""
-    point = site.point
-    while point >= 0:
-        origin = program.origins.get(program.points.written[point])
-        if origin is not None:
-            return str(origin)
-        point = program.points.parents[point]
-    return None
 
 
 def _plain(number: float) -> float | int:

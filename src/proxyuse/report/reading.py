@@ -11,8 +11,9 @@ The text of a program or a witness stays exact and can be parsed.
 from __future__ import annotations
 
 import math
-import sys
+from bisect import bisect_left
 from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +37,10 @@ from proxyuse.lang.nodes import (
     is_missing,
 )
 from proxyuse.lang.rewrite import rewritten
-from proxyuse.lang.text import term_text
+from proxyuse.lang.text import beginning
 from proxyuse.words import one_line, shortened
 
 MOST_DECIMALS = 17
-MOST_NODES = 200
-"""A larger computation is shown by the start of its exact text."""
 MOST_TEXT = 200
 WEIGHT_DIGITS = 3
 
@@ -60,26 +59,31 @@ def reading(term: Term, columns: Mapping[str, Column]) -> Term:
     return rewritten(term, lambda node: _read(node, columns))
 
 
-def reading_text(term: Term, columns: Mapping[str, Column]) -> tuple[str, bool]:
-    """Return a computation on one line for display, and whether weights were rounded."""
-    exact = reading(term, columns)
-    shown = rewritten(exact, _with_short_weights)
-    return term_text(shown, width=sys.maxsize), shown != exact
+def shown_text(
+    term: Term, columns: Mapping[str, Column], most: int = MOST_TEXT
+) -> tuple[str, bool]:
+    """Return a computation on one line for display, and whether weights were rounded.
 
-
-def shown_text(term: Term, text: str, columns: Mapping[str, Column]) -> tuple[str, bool]:
-    """Return a computation for display, and whether weights were rounded; `text` is the exact text.
+    Only the text that is shown is generated, so the cost does not depend on the term's size. Each
+    threshold takes O(log n) for n rows; a column is sorted once.
 
     Examples
     --------
     >>> from proxyuse.lang import parse_term
-    >>> shown_text(parse_term("0.123456 * age + 1"), "0.123456 * age + 1", {})
+    >>> shown_text(parse_term("0.123456 * age + 1"), {})
     ('0.123 * age + 1', True)
     """
-    if term.size > MOST_NODES:
-        return shortened(one_line(text), MOST_TEXT), False
-    shown, rounded = reading_text(term, columns)
-    return shortened(shown, MOST_TEXT), rounded
+    rounded = False
+
+    def shown(node: Term) -> Term:
+        nonlocal rounded
+        exact = _read(node, columns)
+        short = _with_short_weights(exact)
+        rounded = rounded or short != exact
+        return short
+
+    text = beginning(term, Precision.FLOAT64, most + 1, shown)
+    return shortened(one_line(text), most), rounded
 
 
 def shortest_between(value: float, low: float, high: float) -> float:
@@ -106,13 +110,21 @@ def shortest_between(value: float, low: float, high: float) -> float:
 
 def _read(node: Term, columns: Mapping[str, Column]) -> Term:
     match node:
+        case Compare(relation, Call(Function.FILL, (Var(name), _)), right, precision, missing) if (
+            _complete(name, columns)
+        ):
+            return _read(Compare(relation, Var(name), right, precision, missing), columns)
+        case Compare(relation, Var(name) as left, Const(value) as right, precision, True) if (
+            _complete(name, columns) and not is_missing(value)
+        ):
+            return _read(Compare(relation, left, right, precision), columns)
         case Compare(relation, Var(name), Const(float() as limit)) if name in columns:
             column = columns[name]
             if column.kind is Kind.BOOLEAN and limit == 0.5 and not node.missing:
                 return Not(Var(name)) if relation in (Relation.LE, Relation.LT) else Var(name)
             if column.kind is not Kind.NUMBER or relation not in _ORDERED or is_missing(limit):
                 return node
-            return _with_short_threshold(node, relation, limit, column.values)
+            return _with_short_threshold(node, relation, limit, column)
         case Call(Function.FILL, (Var(name), _)) if _complete(name, columns):
             return Var(name)
         case Lookup(Var(name) as operand, entries, default) if _complete(name, columns):
@@ -125,21 +137,34 @@ def _read(node: Term, columns: Mapping[str, Column]) -> Term:
 _ORDERED = (Relation.LE, Relation.LT, Relation.GE, Relation.GT)
 
 
+_SORTED: WeakKeyDictionary[Column, npt.NDArray[np.float64]] = WeakKeyDictionary()
+"""The numbers of each column in ascending order, without missing values."""
+
+
+def _in_order(column: Column) -> npt.NDArray[np.float64]:
+    if column not in _SORTED:
+        _SORTED[column] = np.sort(column.values[~np.isnan(column.values)])
+    return _SORTED[column]
+
+
 def _complete(name: str, columns: Mapping[str, Column]) -> bool:
     return name in columns and not columns[name].any_missing
 
 
-def _with_short_threshold(
-    node: Compare, relation: Relation, limit: float, values: npt.NDArray[np.float64]
-) -> Term:
+def _with_short_threshold(node: Compare, relation: Relation, limit: float, column: Column) -> Term:
     """Simplify a comparison: `float32(x) <= 37.500002` becomes `x <= 37`."""
-    known = values[~np.isnan(values)]
-    with np.errstate(over="ignore"):
-        compared = known.astype(node.precision.value).astype(np.float64)
+    numbers = _in_order(column)
     to_the_low_side = relation in (Relation.LE, Relation.GT)
-    below = compared <= limit if to_the_low_side else compared < limit
-    low = known[below].max(initial=-math.inf)
-    high = known[~below].min(initial=math.inf)
+    rounding = np.dtype(node.precision.value).type
+
+    def above(number: np.float64) -> bool:
+        compared = float(rounding(number))
+        return compared > limit if to_the_low_side else compared >= limit
+
+    with np.errstate(over="ignore"):
+        first = bisect_left(numbers, True, key=above)
+    low = float(numbers[first - 1]) if first else -math.inf
+    high = float(numbers[first]) if first < len(numbers) else math.inf
     if to_the_low_side:
         short = shortest_between(limit, low, high)
         fits = low <= short < high
@@ -152,10 +177,19 @@ def _with_short_threshold(
 
 
 def _with_short_weights(node: Term) -> Term:
-    """Round factors, summands, and entries of vectors and lookups to few digits."""
+    """Round factors, summands, and entries of vectors and lookups to few digits.
+
+    A sum is rounded, so the number that it is compared with is too. The text of a sum writes the
+    negative factors of its operands itself, so they are rounded with the sum.
+    """
     match node:
-        case Add(operands) | Mul(operands):
-            return type(node)(tuple(_short_constant(part) for part in operands))
+        case Compare(relation, Add() | Mul() as left, Const(float()) as right):
+            limit = _short_constant(right)
+            return Compare(relation, left, limit, node.precision, node.missing)
+        case Add(operands):
+            return Add(tuple(map(_short_operand, operands)))
+        case Mul(operands):
+            return Mul(tuple(map(_short_constant, operands)))
         case Vector(items):
             return Vector(tuple(_short_constant(item) for item in items))
         case Const(tuple()):
@@ -165,6 +199,12 @@ def _with_short_weights(node: Term) -> Term:
             return Lookup(operand, short, _short_weight(default))
         case _:
             return node
+
+
+def _short_operand(term: Term) -> Term:
+    if isinstance(term, Mul):
+        return Mul(tuple(map(_short_constant, term.operands)))
+    return _short_constant(term)
 
 
 def _short_constant(term: Term) -> Term:

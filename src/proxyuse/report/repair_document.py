@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from proxyuse.data.columns import Column
+from proxyuse.detect.collections import Curve
 from proxyuse.hashes import program_hash
 from proxyuse.program import Program
 from proxyuse.report import inputs
@@ -14,14 +17,19 @@ from proxyuse.report.disclosure import check_min_cell
 from proxyuse.report.document import (
     MOST_POSITIONS,
     MOST_TEXT,
-    figure,
     installed_version,
     note_texts,
     unsettled_texts,
 )
 from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.report.reading import shown_text
+from proxyuse.report.release import Figure, Release, figure, release_of
+from proxyuse.report.repair_changes import repair_changes
 from proxyuse.report.repair_result import (
+    CandidateResult,
     Change,
+    CollectionChange,
+    CollectivePoint,
     HashedProgram,
     Loss,
     ProgramChange,
@@ -58,7 +66,8 @@ def repair_document(
     >>> pregnant = [1, 1, 0, 0, 0, 0]
     >>> data = {"vitamins": pregnant, "income": [1, 2, 1, 2, 1, 2], "pregnant": pregnant}
     >>> program = pu.Program.parse("ite(vitamins == 1, 'a', ite(income >= 2, 'a', 'b'))")
-    >>> repair = pu.repair(program, data, protected="pregnant", epsilon=0.5, delta=0)
+    >>> options = {"epsilon": 0.5, "delta": 0, "unconfirmed": True}
+    >>> repair = pu.repair(program, data, protected="pregnant", **options)
     >>> result = repair_document(repair)
     >>> result.result, len(result.steps), result.utility.used.after
     ('repaired', 1, 0.8333)
@@ -68,7 +77,7 @@ def repair_document(
     return RepairResult(
         proxyuse=installed_version(),
         about={"notes": [], **(about or {})},
-        result="repaired" if repair.replaced else "nothing to repair",
+        result="repaired" if repair.candidates else "nothing to repair",
         complete=after.complete,
         thresholds=Thresholds(float(after.epsilon), float(after.delta)),
         measures=RepairMeasures(*after.measures),
@@ -76,20 +85,93 @@ def repair_document(
         rows=after.population.n_rows,
         min_cell=int(min_cell),
         violations=repair.violations,
+        targets=repair.targets,
+        indistinct=repair.indistinct,
         witnesses_left=len(after.witnesses),
+        judged_appropriate=len(after.witnesses) - len(repair.violations_in(after)),
         detections=repair.detections,
         program=ProgramChange(_hashed(repair.original), _hashed(repair.program)),
         utility=UtilityChange(
             repair.utility,
             _loss(repair.used),
-            None if repair.holdout is None else _loss(repair.holdout),
+            None if repair.selection is None else _loss(repair.selection),
+            repair.folds,
         ),
+        candidates=tuple(_candidate(known) for known in repair.candidates),
+        refusal=repair.refusal,
+        interrupted=repair.interrupted,
         changed=_changed(repair, min_cell),
-        steps=tuple(map(step_result, repair.steps)),
-        constant=None if repair.steps else next(iter(repair.replaced.values()), None),
+        changes=repair_changes(repair, int(min_cell)),
+        steps=tuple(
+            step_result(
+                step, repair.before.population.columns, release_of(repair.before, int(min_cell))
+            )
+            for step in repair.steps
+        ),
+        collections=tuple(collection_result(known, repair.utility) for known in repair.collections),
+        constant=_constant(repair),
         written=dict(written or {}),
         notes=note_texts(after.notes, int(min_cell)),
         unsettled=unsettled_texts(after.unsettled),
+    )
+
+
+def _candidate(known: inputs.Candidate) -> CandidateResult:
+    quality = known.quality
+    return CandidateResult(
+        methods=known.methods,
+        columns=known.columns,
+        replaced=known.replaced,
+        remaining=known.remaining,
+        changed=round(known.changed, 3),
+        utility=None if quality is None else _rounded(quality.utility),
+        error=None if quality is None else _rounded(quality.error),
+        auc=None if quality is None else _rounded(quality.auc),
+        log_loss=None if quality is None else _rounded(quality.log_loss),
+        calibration=None if quality is None else _rounded(quality.calibration),
+        seconds=round(known.seconds, 1),
+        chosen=known.chosen,
+        rejected=known.rejected,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else round(value, 4)
+
+
+def _constant(repair: Repaired) -> str | None:
+    """The constant that replaced the whole program, if one did."""
+    values = [value for position, value in repair.replaced.items() if str(position) == "root"]
+    return values[0] if values and not repair.steps else None
+
+
+def collection_result(known: inputs.RepairedCollection, utility: str) -> CollectionChange:
+    """What a repair did to one collection."""
+    before, after = known.utility
+    return CollectionChange(
+        known.protected,
+        known.kind,
+        known.members,
+        known.positions,
+        known.replaced_members,
+        known.replaced_positions,
+        tuple(known.variables),
+        _curve(known.before),
+        _curve(known.after),
+        utility,
+        round(before, 4),
+        round(after, 4),
+    )
+
+
+def _curve(curve: Curve) -> tuple[CollectivePoint, ...]:
+    return tuple(
+        CollectivePoint(
+            figure(point.level),
+            point.members,
+            *map(figure, (point.influence.influence, point.influence.low, point.influence.high)),
+        )
+        for point in curve.points
     )
 
 
@@ -107,29 +189,44 @@ def _changed(repair: Repaired, min_cell: int) -> int | str:
     return number if number == 0 or number >= min_cell else f"<{min_cell}"
 
 
-def step_result(step: inputs.Step) -> Step:
-    """One step of a repair."""
-    removed = step.removed
+def step_result(
+    step: inputs.Step,
+    columns: Mapping[str, Column] | None = None,
+    release: Release | None = None,
+) -> Step:
+    """One step of a repair.
+
+    `columns` are the audited rows, which shorten its thresholds; `release` says how precisely its
+    association may be printed, by default exactly.
+    """
+    removed, columns = step.removed, columns or {}
+    known = Figure(figure(removed.association))
+    if release is not None:
+        exact = removed.association
+        known = release.association(removed.expression, removed.protected, exact)
     return Step(
         Removed(
             removed.id,
             removed.term[:MOST_TEXT],
+            shown_text(removed.expression, columns)[0],
             removed.protected,
-            figure(removed.association),
+            known.value,
             figure(removed.influence),
             removed.reason,
             removed.by,
+            known.range,
         ),
-        tuple(map(_change, step.changes[:MOST_POSITIONS])),
+        tuple(_change(change, columns) for change in step.changes[:MOST_POSITIONS]),
         len(step.changes),
         round(step.utility, 4),
     )
 
 
-def _change(change: inputs.Change) -> Change:
+def _change(change: inputs.Change, columns: Mapping[str, Column]) -> Change:
     return Change(
         str(change.position),
         change.term[:MOST_TEXT],
+        shown_text(change.expression, columns)[0],
         change.value[:MOST_TEXT],
         change.origin or None,
     )

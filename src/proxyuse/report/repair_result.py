@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from proxyuse.report.other_findings import AssociationRange
+from proxyuse.report.outcome_result import Labels, Output
 from proxyuse.report.result import (
     About,
     Association,
@@ -51,11 +53,50 @@ class Loss(Struct, frozen=True):
 
 
 class UtilityChange(Struct, frozen=True):
-    """The utility of the repair, on the rows used and on the hold-out set."""
+    """The utility of the repair, on the rows used and on rows that trained nothing."""
 
     name: str
     used: Loss
-    holdout: Loss | None
+    selection: Annotated[
+        Loss | None, Meta(description="On the rows that compared the candidates; null if none did.")
+    ]
+    folds: Annotated[
+        int | None,
+        Meta(description="The number of folds that compared the candidates; null: other rows did."),
+    ]
+
+
+class CandidateResult(Struct, frozen=True):
+    """A model that the repair considered, measured on rows that did not train it."""
+
+    methods: Annotated[
+        tuple[str, ...], Meta(description="How it was made; empty for the original model.")
+    ]
+    columns: Annotated[
+        tuple[str, ...], Meta(description="The columns that the training was about.")
+    ]
+    replaced: Annotated[Count, Meta(description="Positions with a constant.")]
+    remaining: Annotated[Count, Meta(description="Violations that are left.")]
+    changed: Annotated[float, Meta(description="Share of rows with another prediction.")]
+    utility: float | None
+    error: Annotated[float | None, Meta(description="Standard error of the utility.")]
+    auc: float | None
+    log_loss: float | None
+    calibration: Annotated[float | None, Meta(description="Expected calibration error.")]
+    seconds: float
+    chosen: bool
+    rejected: Annotated[str, Meta(description="Why it was not chosen; may be empty.")]
+
+
+class Refusal(Struct, frozen=True):
+    """A repair that costs more than a user would expect."""
+
+    kind: Literal["constant", "loss"]
+    utility: float
+    limit: Annotated[
+        float,
+        Meta(description="The utility of the best constant prediction, or the largest loss."),
+    ]
 
 
 class Removed(Struct, frozen=True):
@@ -63,11 +104,13 @@ class Removed(Struct, frozen=True):
 
     id: str
     term: str
+    reading: Annotated[str, Meta(description="The computation with short numbers.")]
     protected: str
     association: Association
     influence: Influence
     reason: Annotated[str, Meta(description="Why it was judged inappropriate; may be empty.")]
     by: str
+    association_range: AssociationRange = None
 
 
 class Change(Struct, frozen=True):
@@ -75,6 +118,7 @@ class Change(Struct, frozen=True):
 
     position: str
     term: str
+    reading: Annotated[str, Meta(description="The computation with short numbers.")]
     value: str
     origin: str | None
 
@@ -86,6 +130,77 @@ class Step(Struct, frozen=True):
     changes: Annotated[tuple[Change, ...], Meta(min_length=1, description="The first fifty.")]
     number_of_changes: Annotated[int, Meta(ge=1)]
     utility: Annotated[float, Meta(description="After the step.")]
+
+
+class CollectivePoint(Struct, frozen=True):
+    """The collection of one level of association, before or after a repair."""
+
+    level: float
+    members: Count
+    influence: float
+    at_least: float
+    at_most: float
+
+
+class CollectionChange(Struct, frozen=True):
+    """What a repair did to the weakly associated computations of one protected attribute."""
+
+    protected: str
+    kind: Literal["operands", "tests"]
+    members: Count
+    positions: Count
+    replaced_members: Annotated[Count, Meta(description="With a constant at some position.")]
+    replaced_positions: Count
+    variables: tuple[str, ...]
+    before: Annotated[
+        tuple[CollectivePoint, ...], Meta(description="From the highest level to epsilon.")
+    ]
+    after: tuple[CollectivePoint, ...]
+    utility: str
+    utility_before: float
+    utility_after: float
+
+
+class FigureRange(Struct, frozen=True):
+    """A selection rate or a mean output, as far as the printed counts imply it."""
+
+    at_least: Annotated[float | None, Meta(description="Null if it is withheld.")]
+    at_most: float | None
+
+
+class GroupChange(Struct, frozen=True):
+    """How the predictions for one group changed."""
+
+    value: Annotated[str, Meta(description="The value of the protected attribute.")]
+    rows: Rows
+    changed: Annotated[Cell, Meta(description="Rows whose prediction changed.")]
+    up: Annotated[
+        Cell | None,
+        Meta(
+            description="Rows that went to the positive decision, or to a larger number; null "
+            "without a direction."
+        ),
+    ]
+    down: Annotated[Cell | None, Meta(description="Rows that went the other way.")]
+    before: Annotated[
+        tuple[FigureRange, ...], Meta(description="One for each of `labels` of the changes.")
+    ]
+    after: tuple[FigureRange, ...]
+
+
+class AttributeChanges(Struct, frozen=True):
+    """How the predictions for the groups of one protected attribute changed."""
+
+    protected: str
+    groups: tuple[GroupChange, ...]
+
+
+class OutcomeChanges(Struct, frozen=True):
+    """Who gains and who loses by a repair."""
+
+    output: Output
+    labels: Labels
+    attributes: tuple[AttributeChanges, ...]
 
 
 class RepairResult(Struct, frozen=True, kw_only=True):
@@ -103,12 +218,28 @@ class RepairResult(Struct, frozen=True, kw_only=True):
     rows: Annotated[int, Meta(ge=1)]
     min_cell: MinCell
     violations: Annotated[Count, Meta(description="Before the repair.")]
-    witnesses_left: Annotated[Count, Meta(description="After it, all judged appropriate.")]
+    targets: Annotated[Count, Meta(description="Violations that had to be repaired.")]
+    indistinct: Annotated[
+        Count,
+        Meta(description="Violations after the repair that cannot be distinguished from chance."),
+    ]
+    witnesses_left: Annotated[Count, Meta(description="After the repair.")]
+    judged_appropriate: Annotated[Count, Meta(description="Witnesses after the repair.")]
     detections: Count
     program: ProgramChange
     utility: UtilityChange
+    candidates: Annotated[
+        tuple[CandidateResult, ...],
+        Meta(description="The original model first. Empty if nothing had to be repaired."),
+    ]
+    refusal: Annotated[
+        Refusal | None, Meta(description="Why the repaired model should not be used.")
+    ]
+    interrupted: bool
     changed: Annotated[Cell, Meta(description="Rows whose prediction changed.")]
+    changes: OutcomeChanges
     steps: tuple[Step, ...]
+    collections: tuple[CollectionChange, ...]
     constant: Annotated[
         str | None, Meta(description="The constant that replaced the whole program, if one did.")
     ]

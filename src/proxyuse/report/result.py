@@ -12,18 +12,22 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from proxyuse.verdict import Verdict, VerdictCounts
+from proxyuse.measure.association.noisy_copy import NoisyCopy
+from proxyuse.report.other_findings import Association as Association
+from proxyuse.report.other_findings import AssociationRange, Collection, ExplicitUse, Range
+from proxyuse.report.other_findings import Count as Count
+from proxyuse.report.other_findings import Influence as Influence
+from proxyuse.report.other_findings import Judgment as Judgment
+from proxyuse.report.outcome_result import Direction, Outcomes
+from proxyuse.report.outcome_result import Rows as Rows
+from proxyuse.report.outcome_result import Share as Share
+from proxyuse.settings import FailOn
+from proxyuse.validity.threshold_tables import ThresholdTable
+from proxyuse.verdict import Reason, Verdict, VerdictCounts
 
 MIN_CELL = 5
 """By default, smaller counts of rows are withheld."""
 
-Count = Annotated[int, Meta(ge=0)]
-Rows = Annotated[int, Meta(ge=0, description="A number of rows, regardless of their weights.")]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Influence = Annotated[float, Meta(ge=0, description="The influence on decisions, four decimals.")]
-Association = Annotated[
-    float, Meta(ge=0, le=1, description="With the protected attribute, four decimals.")
-]
 Ceiling = Annotated[
     Share | None,
     Meta(
@@ -49,7 +53,6 @@ About = Annotated[
     Meta(description="What the caller knows about model and data; `notes` is a list of texts."),
 ]
 Option = bool | int | float | str | None
-Answer = Literal["proxy use", "judged appropriate", "none found", "not settled"]
 
 
 class Thresholds(Struct, frozen=True):
@@ -57,6 +60,13 @@ class Thresholds(Struct, frozen=True):
 
     epsilon: Share
     delta: Annotated[float, Meta(ge=0)]
+    requested_epsilon: Annotated[
+        str | None,
+        Meta(
+            description="The percentage that epsilon was computed from, as a share of the highest "
+            "association that a two-valued computation can have; null if it was a number."
+        ),
+    ] = None
 
 
 class Measures(Struct, frozen=True):
@@ -93,9 +103,6 @@ class ValiditySummary(Struct, frozen=True):
         VerdictCounts, Meta(description="The verdicts of witnesses not judged appropriate.")
     ]
     remarks: tuple[str, ...]
-    confirmed_only: Annotated[
-        bool, Meta(description="Whether only confirmed violations count for the exit code.")
-    ]
 
 
 class WitnessValidity(Struct, frozen=True):
@@ -130,6 +137,42 @@ class Protected(Struct, frozen=True):
     witnesses: Count
     groups: Count
     values: tuple[ProtectedValue, ...]
+    verdict: Annotated[
+        Verdict, Meta(description="Witnesses that were judged appropriate do not count.")
+    ]
+    reasons: Annotated[tuple[Reason, ...], Meta(description="Why the verdict is what it is.")]
+    violations: Annotated[
+        VerdictCounts, Meta(description="The verdicts of witnesses not judged appropriate.")
+    ]
+    derived_from: Annotated[
+        tuple[str, ...], Meta(description="The columns that it is derived from, if it is derived.")
+    ]
+    expression: Annotated[str | None, Meta(description="The expression that derives it.")]
+    explicit: Annotated[
+        tuple[ExplicitUse, ...],
+        Meta(description="Columns that the model reads and that determine the attribute."),
+    ]
+    at_epsilon: Annotated[
+        NoisyCopy | None,
+        Meta(description="Null if epsilon is 0 or the measure is not normalized information."),
+    ] = None
+    collection: Annotated[
+        Collection | None,
+        Meta(
+            description="All tests, or terms of sums, with an association of at least epsilon, "
+            "changed together; null if there are fewer than two, or they were not measured."
+        ),
+    ] = None
+
+    @property
+    def explicit_violations(self) -> int:
+        """How many explicit uses count, confirmed or possible."""
+        return sum(use.counts for use in self.explicit)
+
+    @property
+    def collective_violations(self) -> int:
+        """1 if the collection counts, confirmed or possible."""
+        return int(self.collection is not None and self.collection.counts)
 
 
 class Group(Struct, frozen=True):
@@ -147,21 +190,45 @@ class Group(Struct, frozen=True):
     verdicts: Annotated[
         VerdictCounts | None, Meta(description="The verdicts of its witnesses, if tested.")
     ]
+    leading: Annotated[
+        str, Meta(description="The id of its smallest confirmed witness, or the representative.")
+    ]
 
 
 class Guess(Struct, frozen=True):
-    """How often the protected value can be guessed, with the computation and without it."""
+    """The share of rows whose protected value is guessed right, learned from other rows."""
 
-    informed: Share
-    blind: Share
+    informed: Annotated[Share, Meta(description="With the value of the computation.")]
+    blind: Annotated[Share, Meta(description="Without it.")]
+    informed_range: Annotated[
+        Range | None,
+        Meta(
+            description="The range of `informed`, if its four decimals would reveal a withheld "
+            "count; null if it is exact."
+        ),
+    ] = None
 
 
-class Judgment(Struct, frozen=True):
-    """Whether someone judged the use appropriate."""
+class Cut(Struct, frozen=True):
+    """The best cut of a number: the threshold that tells the protected attribute best."""
 
-    appropriate: bool
-    reason: str
-    by: Annotated[str, Meta(description="A rule, a person or a function.")]
+    threshold: Annotated[
+        float, Meta(description="A short number that divides the audited rows in the same way.")
+    ]
+    association: Annotated[
+        Association | None,
+        Meta(
+            description="Of the two sides; null if the measure needs the values themselves, or if "
+            "it would reveal a withheld count."
+        ),
+    ]
+    measured: Annotated[
+        bool, Meta(description="Whether the association of the witness is that of this cut.")
+    ]
+    candidates: Annotated[int, Meta(ge=1, description="How many cuts it was chosen from.")]
+    score: Annotated[
+        int | None, Meta(description="Which score is cut, counted from 1, if there are several.")
+    ]
 
 
 class Commonest(Struct, frozen=True):
@@ -173,7 +240,10 @@ class Commonest(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """Numbers of rows by value of a computation and value of a protected attribute."""
+    """Numbers of rows by value of a computation and value of a protected attribute.
+
+    A table without rows is withheld.
+    """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -209,6 +279,7 @@ class Computation(Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="The parts of the model they come from, where known.")
     ]
     association: Association
+    association_range: AssociationRange = None
     ceiling: Ceiling
     reach: Reach
 
@@ -220,9 +291,16 @@ class Witness(Computation, frozen=True, kw_only=True):
     explicit: Annotated[bool, Meta(description="Whether it is the protected attribute itself.")]
     group: Annotated[Count, Meta(description="Its group among those of the attribute.")]
     guess: Guess
+    cut: Annotated[
+        Cut | None, Meta(description="The best cut of a number with more than two values.")
+    ] = None
     validity: WitnessValidity | None
     judgment: Judgment | None
     table: Table
+    direction: Annotated[
+        Direction | None,
+        Meta(description="Who gains and who loses; null beyond the first fifty witnesses."),
+    ]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -235,16 +313,18 @@ class Witness(Computation, frozen=True, kw_only=True):
         return self.judgment is not None and self.judgment.appropriate
 
     @property
-    def verdict(self) -> Verdict | None:
-        """The statistical verdict; None if it was not tested."""
-        return None if self.validity is None else self.validity.verdict
+    def verdict(self) -> Verdict:
+        """The statistical verdict; possible if it was not tested."""
+        return Verdict.POSSIBLE if self.validity is None else self.validity.verdict
 
 
 class Near(Computation, frozen=True, kw_only=True):
     """A computation that comes close to being a witness."""
 
     influence: Influence | None
-    association_short_by: Share
+    association_short_by: Annotated[
+        Share, Meta(description="At most, if only the range of the association is stated.")
+    ]
     influence_short_by: Influence | None
 
 
@@ -261,6 +341,7 @@ class Reference(Struct, frozen=True):
     ceiling: Ceiling
     influence: Influence | None
     reach: Reach | None
+    association_range: AssociationRange = None
 
 
 class NoteText(Struct, frozen=True):
@@ -270,7 +351,9 @@ class NoteText(Struct, frozen=True):
     text: str
 
 
-Space = Literal["positions", "terms", "factors", "conditions", "trees", "terms of tests"]
+Space = Literal[
+    "positions", "terms", "factors", "conditions", "trees", "terms of tests", "collections"
+]
 
 
 class Coverage(Struct, frozen=True):
@@ -294,6 +377,24 @@ class Unsettled(Struct, frozen=True):
     listed: Annotated[tuple[str, ...], Meta(description="The first hundred.")]
 
 
+class Precision(Struct, frozen=True):
+    """What figures about one protected attribute lost, so that withheld counts stay withheld."""
+
+    protected: str
+    tables: Annotated[Count, Meta(description="Tables that have withheld counts.")]
+    withheld: Annotated[Count, Meta(description="Tables that are withheld as a whole.")]
+    values: Annotated[
+        int | None,
+        Meta(
+            description="Each withheld count of the other tables has at least this many values "
+            "that agree with everything in the result. Null if there are none."
+        ),
+    ]
+    association_within: Annotated[
+        Share, Meta(description="The width of the widest range of an association.")
+    ]
+
+
 class AuditResult(Struct, frozen=True, kw_only=True):
     """The result of `proxyuse audit`: which computations are proxies and used."""
 
@@ -301,25 +402,25 @@ class AuditResult(Struct, frozen=True, kw_only=True):
     version: Literal[1] = 1
     proxyuse: Version
     about: About
-    result: Annotated[
-        Answer,
-        Meta(
-            description="Whether there are violations; if not, whether there are witnesses, and "
-            "whether everything was settled."
-        ),
-    ]
+    verdict: Annotated[Verdict, Meta(description="The worst verdict on a protected attribute.")]
+    fail_on: Annotated[FailOn, Meta(description="Which violations give exit code 1.")]
     violations: Annotated[Count, Meta(description="Witnesses not judged appropriate.")]
     complete: Annotated[
         bool,
         Meta(
             description="Whether every computation written in the program is settled: measured, "
-            "or excluded by a bound."
+            "or excluded by a bound. With strict, every other space must be exhausted as well."
         ),
     ]
+    strict: bool
     coverage: Coverage
     thresholds: Thresholds
     measures: Measures
     min_cell: MinCell
+    precision: Annotated[
+        tuple[Precision, ...],
+        Meta(description="For each attribute with withheld counts, what its figures lost."),
+    ] = ()
     rows: Annotated[int, Meta(ge=1)]
     total_weight: Count | Annotated[float, Meta(ge=0)]
     weighted: Annotated[bool, Meta(description="Whether weights other than 1 were used.")]
@@ -327,6 +428,7 @@ class AuditResult(Struct, frozen=True, kw_only=True):
     decompositions: Annotated[Count, Meta(description="How many were measured.")]
     validity: ValiditySummary | None
     protected: Annotated[tuple[Protected, ...], Meta(min_length=1)]
+    outcomes: Outcomes
     groups: tuple[Group, ...]
     witnesses: tuple[Witness, ...]
     references: tuple[Reference, ...]
@@ -335,6 +437,27 @@ class AuditResult(Struct, frozen=True, kw_only=True):
     ]
     notes: tuple[NoteText, ...]
     unsettled: Unsettled
+    threshold_table: Annotated[
+        tuple[ThresholdTable, ...],
+        Meta(description="For each attribute, if requested: witnesses at other thresholds."),
+    ] = ()
+
+    @property
+    def explicit_violations(self) -> int:
+        """How many explicit uses count, confirmed or possible."""
+        return sum(z.explicit_violations for z in self.protected)
+
+    @property
+    def collections(self) -> list[Collection]:
+        """The collections that reports show, those that count first."""
+        known = [z.collection for z in self.protected if z.collection is not None]
+        shown = [collection for collection in known if collection.shown]
+        return sorted(shown, key=lambda known: (not known.counts, not known.confirmed))
+
+    @property
+    def beyond_witnesses(self) -> int:
+        """How many explicit uses and collections count, confirmed or possible."""
+        return sum(z.explicit_violations + z.collective_violations for z in self.protected)
 
     @property
     def found(self) -> int:
@@ -357,12 +480,3 @@ class AuditResult(Struct, frozen=True, kw_only=True):
         for witness in self.witnesses:
             groups.setdefault((witness.protected, witness.group), []).append(witness)
         return groups
-
-
-def answer_of(violations: int, witnesses: int, complete: bool) -> Answer:
-    """The result in two words."""
-    if violations:
-        return "proxy use"
-    if witnesses:
-        return "judged appropriate"
-    return "none found" if complete else "not settled"

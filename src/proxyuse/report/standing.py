@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from proxyuse.report.repair_result import RepairResult
-from proxyuse.report.result import AuditResult, Witness
-from proxyuse.verdict import Verdict, VerdictCounts
+from proxyuse.report.result import AuditResult, Group, Witness
+from proxyuse.verdict import Verdict, exit_code_of
 
 
 class Standing(StrEnum):
@@ -21,44 +21,32 @@ class Standing(StrEnum):
 def standing(result: AuditResult, witness: Witness) -> Standing:
     """Whether a witness fails a build, and why not; agrees with the exit code of the result.
 
-    A witness that nobody judged appropriate fails, unless only confirmed ones count.
+    A witness that nobody judged appropriate fails if it is confirmed, or if possible ones count.
     """
     if witness.appropriate:
         return Standing.APPROPRIATE
-    if result.validity is None or not result.validity.confirmed_only or witness.verdict is None:
+    if witness.verdict is Verdict.CONFIRMED or result.fail_on == "possible":
         return Standing.FAILS
-    return {
-        Verdict.CONFIRMED: Standing.FAILS,
-        Verdict.POSSIBLE: Standing.NOT_COUNTED,
-        Verdict.UNDECIDED: Standing.UNDECIDED,
-    }[Verdict(witness.verdict)]
+    return Standing.UNDECIDED if witness.verdict is Verdict.UNDECIDED else Standing.NOT_COUNTED
+
+
+def presented(result: AuditResult) -> list[Group]:
+    """The groups in the order in which a report shows them: those with confirmed witnesses first.
+
+    Otherwise the order is that of the result, strongest first.
+    """
+    return sorted(result.groups, key=lambda group: not is_confirmed(group))
+
+
+def is_confirmed(group: Group) -> bool:
+    """Whether a group has a confirmed witness."""
+    return group.verdicts is not None and group.verdicts.confirmed > 0
 
 
 def exit_code(result: AuditResult) -> int:
     """The exit code of a result; see `exit_code_of`."""
-    validity = result.validity
-    among = validity.violations if validity is not None and validity.confirmed_only else None
-    return exit_code_of(result.violations, result.complete, among)
-
-
-def exit_code_of(violations: int, complete: bool, confirmed: VerdictCounts | None = None) -> int:
-    """1 for violations, 3 without violations if the search is incomplete, else 0.
-
-    With `confirmed`, the verdicts of the violations, only confirmed ones count, and undecided ones
-    make the search incomplete.
-
-    Examples
-    --------
-    >>> exit_code_of(2, True), exit_code_of(0, False), exit_code_of(0, True)
-    (1, 3, 0)
-    >>> exit_code_of(2, True, VerdictCounts(confirmed=0, possible=1, undecided=1))
-    3
-    """
-    if confirmed is not None:
-        violations, complete = confirmed.confirmed, complete and not confirmed.undecided
-    if violations:
-        return 1
-    return 0 if complete else 3
+    violations = result.violations + result.beyond_witnesses
+    return exit_code_of(result.verdict, violations, result.fail_on)
 
 
 def repair_exit_code(result: RepairResult) -> int:

@@ -16,14 +16,19 @@ import numpy as np
 
 from proxyuse.data.population import Protected
 from proxyuse.lang.evaluate import Array, evaluate
-from proxyuse.lang.nodes import Term
+from proxyuse.lang.nodes import Term, variables
+from proxyuse.measure.association.best_cut import Cut
 from proxyuse.measure.association.joint_table import JointTable, Labels, labels_of
 from proxyuse.measure.association.support import support_of
 from proxyuse.program import Frame
-from proxyuse.report.disclosure import joined_labels, joined_lines, printed_table
+from proxyuse.report.disclosure import index_of, joined_labels, joined_lines, printed_table
 from proxyuse.report.inputs import Audited
-from proxyuse.report.reading import shortest_between
+from proxyuse.report.reading import MOST_DECIMALS, shortest_between
 from proxyuse.report.result import ProtectedValue, Table
+from proxyuse.words import short_number
+
+MOST_BYTES = 1 << 28
+"""The memory for table rows of the population that are kept."""
 
 
 class RowTables:
@@ -35,37 +40,70 @@ class RowTables:
         self._weights = audit.population.weights
         self._same = bool(self._weights.min() == self._weights.max())
         self._counts: dict[bytes, dict[str, Array]] = {}
+        self._codes: dict[tuple[bytes, str], Array] = {}
+        self._bytes = 0
         self._sides = {z.name: _Side(z, audit) for z in audit.population.protected}
 
     @cached_property
     def _frame(self) -> Frame:
         return Frame(self._audit.population.columns[name] for name in self._audit.program.variables)
 
-    def printed(self, term: Term, table: JointTable) -> Table:
-        """The table of a computation and a protected attribute."""
+    def printed(
+        self, term: Term, table: JointTable, possible: tuple[Array, Array] | None = None
+    ) -> Table:
+        """The table of a computation and a protected attribute.
+
+        `possible` has the least and the largest value of each cell that a reader must consider.
+        """
         side = self._sides[table.protected]
         labels = Labels(table.support, table.vocabulary)
-        rows = bin_labels(labels) if table.binned else labels
-        return printed_table(self.counts(term, table), rows, side.labels, self._min_cell)
+        if table.cut is not None and table.divided:
+            rows: Sequence[str] = cut_labels(table.cut, len(labels) > 2)
+        else:
+            rows = bin_labels(labels) if table.binned else labels
+        counts = self.counts(term, table)
+        return printed_table(counts, rows, side.labels, self._min_cell, possible)
 
     def counts(self, term: Term, table: JointTable) -> Array:
         """The number of rows in each cell."""
         if self._same:
             return np.asarray(np.rint(table.masses / self._weights[0]), dtype=np.int64)
+        if table.divided:  # each attribute has its own cut
+            codes = self.codes(term, table)
+            return _counted(codes, len(table.masses), self._sides[table.protected])
         if term.digest not in self._counts:
-            codes = self._codes(term, table)
+            codes = self.codes(term, table)
             self._counts[term.digest] = {
                 name: _counted(codes, len(table.masses), side) for name, side in self._sides.items()
             }
         return self._counts[term.digest][table.protected]
 
-    def _codes(self, term: Term, table: JointTable) -> Array:
-        """The table row of each row of the population."""
+    def codes(self, term: Term, table: JointTable, people: Array | None = None) -> Array:
+        """The table row of each row of the population, or of some of its rows."""
+        key = term.digest, table.protected if table.divided else ""
+        if key in self._codes:
+            codes = self._codes[key]
+            return codes if people is None else codes[people]
+        codes = self._coded(term, table, people)
+        if people is None and self._bytes < MOST_BYTES:
+            kept = codes.astype(np.int16 if len(table.masses) < 1 << 15 else np.int32)
+            self._codes[key] = kept
+            self._bytes += kept.nbytes
+        return codes
+
+    def _coded(self, term: Term, table: JointTable, people: Array | None) -> Array:
         frame, n_rows = self._frame, self._audit.population.n_rows
+        arrays = frame.arrays
+        if people is not None:
+            arrays = {name: arrays[name][people] for name in variables(term)}
+            n_rows = len(people)
         with np.errstate(all="ignore"):
-            values = evaluate(term, frame.arrays, frame.vocabulary)
+            values = evaluate(term, arrays, frame.vocabulary)
+        values = np.broadcast_to(values, (n_rows, *values.shape[1:]))
+        if table.cut is not None and table.cut.coordinate is not None:
+            values = values[:, table.cut.coordinate]
         if table.binned:
-            return _bins(np.broadcast_to(values, (n_rows,)), table.rows)
+            return _bins(values, table.rows)
         support = support_of(values, n_rows)
         index = {label: row for row, label in enumerate(table.rows)}
         labels = labels_of(support, frame.vocabulary)
@@ -87,14 +125,19 @@ class RowTables:
             for label, line in zip(joined_labels(side.labels, lines), lines, strict=True)
         )
 
-    def groups(self, protected: str) -> Array:
-        """The index in `values` of each row's value of a protected attribute."""
+    def labels(self, protected: str) -> Array:
+        """The value of a protected attribute of each row, as the column of a table of masses."""
+        return self._sides[protected].codes
+
+    def columns(self, protected: str) -> Array:
+        """The index in `values` of each value of a protected attribute."""
         side = self._sides[protected]
         rows = np.bincount(side.codes, minlength=len(side.labels))
-        index = np.empty(len(rows), dtype=np.intp)
-        for number, line in enumerate(joined_lines(rows.tolist(), self._min_cell)):
-            index[line] = number
-        return np.asarray(index[side.codes])
+        return index_of(joined_lines(rows.tolist(), self._min_cell), len(rows))
+
+    def groups(self, protected: str) -> Array:
+        """The index in `values` of each row's value of a protected attribute."""
+        return np.asarray(self.columns(protected)[self._sides[protected].codes])
 
 
 class _Side:
@@ -148,8 +191,7 @@ def bin_labels(labels: Sequence[str]) -> tuple[str, ...]:
     """
     ends = [_ends(label) for label in labels if label != "missing"]
     cuts = [
-        repr(shortest_between(high, high, low)).removesuffix(".0")
-        for (_, high), (low, _) in pairwise(ends)
+        short_number(shortest_between(high, high, low)) for (_, high), (low, _) in pairwise(ends)
     ]
     if not cuts:
         named = ["any number"] * len(ends)
@@ -157,3 +199,37 @@ def bin_labels(labels: Sequence[str]) -> tuple[str, ...]:
         inner = [f"above {a}, at most {b}" for a, b in pairwise(cuts)]
         named = [f"at most {cuts[0]}", *inner, f"above {cuts[-1]}"]
     return (*named, *(label for label in labels if label == "missing"))
+
+
+def cut_labels(cut: Cut, missing: bool) -> tuple[str, ...]:
+    """Label the two sides of a cut, and missing values if there are any."""
+    threshold = short_number(short_threshold(cut))
+    return (f"at most {threshold}", f"above {threshold}", *(["missing"] if missing else []))
+
+
+def short_threshold(cut: Cut) -> float:
+    """The number with the fewest digits that divides the audited rows like the cut.
+
+    Examples
+    --------
+    >>> short_threshold(Cut(41299.7, 41300.2, 0.2, 255)), short_threshold(Cut(0.12, 0.1234, 0.2, 9))
+    (41300.0, 0.12)
+    >>> short_threshold(Cut(-0.7, 12.0, 0.2, 255)), short_threshold(Cut(2.0, 3.0, 0.2, 255))
+    (0.0, 2.0)
+    >>> short_threshold(Cut(-math.inf, -5.5, 0.2, 255))
+    -7.0
+    """
+    low, high = cut.threshold, cut.above
+    if low <= 0 < high:
+        return 0.0
+    if math.isinf(low):
+        return min(math.floor(high) - 1.0, math.nextafter(high, low))
+    if math.isinf(high):
+        return low
+    largest = math.floor(math.log10(max(abs(low), abs(high))))
+    for decimals in range(-largest, MOST_DECIMALS + 1):
+        step = 10.0**-decimals
+        number = round(math.ceil(low / step) * step, decimals)
+        if low <= number < high:
+            return number
+    return low

@@ -2,8 +2,7 @@
 
 The page shows what the witness computes and where, its figures and its table, whose decisions
 depend on it, the smaller computations inside it, computations that just miss a threshold, and
-earlier judgments on similar computations. `disclosure` and `influence_by_group` withhold small
-counts.
+earlier judgments on similar computations. `disclosure` withholds small counts.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ from functools import cached_property
 from textwrap import wrap
 
 import numpy as np
+from msgspec import structs
 
+from proxyuse.detect.collective_witness import Collection, CollectionMember
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Witness
 from proxyuse.judge.judgment import Judgment, Oracle
@@ -24,15 +25,15 @@ from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Site
 from proxyuse.lang.text import term_text
 from proxyuse.measure.influence import QuantitativeInputInfluence
-from proxyuse.report.document import figure
-from proxyuse.report.findings import judging
-from proxyuse.report.findings.witness import decision, measured, shortfall
-from proxyuse.report.influence_by_group import GroupInfluence, coarse, influence_by_group
+from proxyuse.report.collections import collection_of
+from proxyuse.report.direction import Directions
+from proxyuse.report.findings import direction, explicit, judging
+from proxyuse.report.findings.witness import associated, decision, measured, shortfall
 from proxyuse.report.inputs import Audited
-from proxyuse.report.reading import MOST_NODES, shown_text
-from proxyuse.report.render.text import text_table, witness_text
+from proxyuse.report.reading import shown_text
+from proxyuse.report.release import Figure, figure, release_of
+from proxyuse.report.render.text import collection_text, text_table, witness_text
 from proxyuse.report.result import AuditResult
-from proxyuse.report.tables import RowTables
 from proxyuse.words import one_line, shortened
 
 MOST_TERM = 300
@@ -75,86 +76,112 @@ class Pages:
         self._result = result
         self._min_cell = result.min_cell
         self._entries = result.by_key()
-        self._tables = RowTables(audit, self._min_cell)
+        self._directions = Directions(audit, self._min_cell)
         self._near: dict[str, list[Decomposition]] = {}
 
     def page(
         self,
-        witness: Witness,
+        witness: Witness | Collection,
         head: str,
         similar: Sequence[Record] = (),
         oracle: Oracle | None = None,
     ) -> str:
-        """The page of one witness.
+        """The page of one witness or collection.
 
         Parameters
         ----------
-        witness : a witness of the audit.
+        witness : a witness or a collection of the audit.
         head : the heading.
         similar : judgments of similar computations; they are shown, never applied.
         oracle : judges the witnesses inside it.
         """
+        if isinstance(witness, Collection):
+            parts = [[_RULE, head, ""], self._collection(witness, oracle)]
+            lowest = self._member(witness, witness.members[-1])
+            parts.append(_similar(witness, lowest, similar))
+            return "\n".join("\n".join(part) for part in parts if part)
         parts = [
             [_RULE, head, ""],
             [self._itself(witness)],
             self._affected(witness),
             self._inside(witness, oracle),
             self._near_misses(witness.protected),
-            _similar(witness, similar),
+            _similar(witness, self._released(witness.decomposition, witness.protected), similar),
         ]
         return "\n".join("\n".join(part) for part in parts if part)
 
-    def line(self, witness: Witness) -> str:
+    def in_order(self, witnesses: Iterable[Witness]) -> list[Witness]:
+        """The witnesses in the order of the result."""
+        place = {key: index for index, key in enumerate(self._entries)}
+        return sorted(witnesses, key=lambda witness: place[witness.key])
+
+    def line(self, witness: Witness | Collection) -> str:
         """The computation of a witness, shortened to one line."""
+        if isinstance(witness, Collection):
+            return shortened(one_line(witness.term), MOST_TEXT)
         return self._brief(witness.expression)
 
-    def whole_term(self, witness: Witness) -> str:
-        """The computation of a witness in full, on several lines."""
-        return term_text(witness.expression, self._audit.program.precision)
+    def association(self, witness: Witness | Collection) -> float:
+        """The association of a witness, as a result has it; the lowest of a collection."""
+        if isinstance(witness, Collection):
+            return self._member(witness, witness.members[-1]).value
+        return self._released(witness.decomposition, witness.protected).value
+
+    def whole_term(self, witness: Witness | Collection) -> str:
+        """The computation of a witness in full, on several lines; for a collection, its members."""
+        precision = self._audit.program.precision
+        if isinstance(witness, Collection):
+            return "\n".join(term_text(m.expression, precision) for m in witness.members)
+        return term_text(witness.expression, precision)
+
+    # A collection
+
+    def _collection(self, known: Collection, oracle: Oracle | None) -> list[str]:
+        """What a collection is, who is affected, and its most associated members."""
+        name = known.protected
+        release = release_of(self._audit, self._min_cell)
+        entry = collection_of(self._audit, name, oracle, release, self._directions)
+        assert entry is not None
+        return [collection_text(self._result, entry, WIDTH)]
+
+    def _member(self, known: Collection, member: CollectionMember) -> Figure:
+        release = release_of(self._audit, self._min_cell)
+        return release.association(member.expression, known.protected, member.association)
 
     # The witness itself
 
     def _itself(self, witness: Witness) -> str:
+        if witness.key not in self._entries:
+            return self._explicit(witness)
         entry = self._entries[witness.key]
         text = witness_text(self._result, entry, MOST_TERM)
         more = [judging.LONG_TERM] if entry.term_cut or len(entry.term) > MOST_TERM else []
         return "\n".join([text, *more])
 
-    def affected(self, witness: Witness) -> tuple[list[list[str]], GroupInfluence]:
-        """The name, the rows and the share of changed decisions of each group, as text."""
-        groups = self._tables.groups(witness.protected)
-        by_group = influence_by_group(self._audit, witness.decomposition, groups)
-        rows = [
-            [one_line(value.value), f"{value.rows:,}", coarse(share, room, self._min_cell)]
-            for value, share, room in zip(
-                self._tables.values(witness.protected),
-                by_group.shares.tolist(),
-                self._effective_rows(groups),
-                strict=True,
-            )
-        ]
-        return rows, by_group
+    def _explicit(self, witness: Witness) -> str:
+        """A column that determines the attribute, but is not a witness."""
+        z, use = next(
+            (z, use) for z, use in explicit.all_of(self._result) if (z.name, use.id) == witness.key
+        )
+        text = " ".join(explicit.sentences(self._result, z, use))
+        return "\n".join([*wrap(one_line(text), WIDTH), "", *wrap(explicit.WHAT_COUNTS, WIDTH)])
 
     def _affected(self, witness: Witness) -> list[str]:
-        name = one_line(witness.protected)
-        entry = self._entries[witness.key]
-        rows, by_group = self.affected(witness)
+        entry = self._entries.get(witness.key)
+        if entry is None:
+            return []
+        if entry.direction is None:
+            known = self._directions.direction(witness.decomposition, witness.protected)
+            entry = structs.replace(entry, direction=known)
         counted = self._result.measures.influence == QuantitativeInputInfluence().name
+        remarks = direction.direction_remarks(self._result, entry)
         return [
             "",
             "Who is affected",
             *_indented(judging.affected(entry, counted, self._result.weighted)),
-            *text_table([name, "rows", "decisions that change"], rows),
-            *_indented(judging.estimated(by_group.pairs, by_group.within)),
-            *_indented(judging.DIRECTION),
+            *text_table(*direction.direction_table(self._result, entry)),
+            *(line for remark in remarks for line in _indented(remark)),
         ]
-
-    def _effective_rows(self, groups: Array) -> list[float]:
-        """The weight of each group over that of its heaviest row: its rows, if all are equal."""
-        weights = self._audit.population.weights
-        heaviest = np.zeros(int(groups.max()) + 1)
-        np.maximum.at(heaviest, groups, weights)
-        return list((np.bincount(groups, weights) / heaviest).tolist())
 
     # Other computations
 
@@ -219,17 +246,16 @@ class Pages:
         found, audit = self._near[protected], self._audit
         if not found:
             return []
-        rows = [
-            [
-                *self._figures(near, protected),
-                shortfall(
-                    max(0.0, audit.epsilon - near.associations[protected]),
-                    max(0.0, audit.delta - (near.influence or 0)),
-                ),
-                self._brief(near.expression),
-            ]
-            for near in found[:MOST_NEAR]
-        ]
+        rows = []
+        for near in found[:MOST_NEAR]:
+            known = self._released(near, protected)
+            lowest = known.value if known.range is None else known.range[0]
+            lacking = shortfall(
+                max(0.0, audit.epsilon - lowest),
+                max(0.0, audit.delta - (near.influence or 0)),
+                ranged=known.range is not None,
+            )
+            rows.append([*self._figures(near, protected), lacking, self._brief(near.expression)])
         heads = ["association", "influence", "short by", "computation"]
         return [
             "",
@@ -256,7 +282,12 @@ class Pages:
 
     def _figures(self, found: Decomposition, protected: str) -> list[str]:
         influence = None if found.influence is None else figure(found.influence)
-        return [measured(figure(found.associations[protected])), measured(influence)]
+        known = self._released(found, protected)
+        return [associated(known.value, known.range), measured(influence)]
+
+    def _released(self, found: Decomposition, protected: str) -> Figure:
+        exact, release = found.associations[protected], release_of(self._audit, self._min_cell)
+        return release.association(found.expression, protected, exact)
 
     def _standing(self, found: Decomposition, protected: str, judgment: Judgment | None) -> str:
         if found.associations[protected] < self._audit.epsilon:
@@ -268,10 +299,7 @@ class Pages:
         return f"yes, {decision(judgment.appropriate)}"
 
     def _brief(self, term: Term) -> str:
-        program = self._audit.program
-        text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
-        reading, _ = shown_text(term, text, self._audit.population.columns)
-        return shortened(one_line(reading), MOST_TEXT)
+        return shown_text(term, self._audit.population.columns, MOST_TEXT)[0]
 
 
 def _strength(found: Decomposition, protected: str) -> tuple[float, float, int, Site]:
@@ -287,7 +315,9 @@ def _indented(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
-def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
+def _similar(
+    witness: Witness | Collection, association: Figure, records: Sequence[Record]
+) -> list[str]:
     """Earlier judgments of similar computations, and what has changed since."""
     if not records:
         return []
@@ -296,17 +326,16 @@ def _similar(witness: Witness, records: Sequence[Record]) -> list[str]:
         by = f"{one_line(record.by)} on {record.at:%Y-%m-%d at %H:%M} UTC"
         lines += [
             f"  {judging.decided(record.appropriate, by, one_line(record.reason))}",
-            *(f"    {text}" for text in what_moved(record, witness)),
+            *(f"    {text}" for text in what_moved(record, witness, association)),
         ]
     return [*lines, *_more(records, MOST_SIMILAR)]
 
 
-def what_moved(record: Record, witness: Witness) -> list[str]:
-    """How a witness differs from the judged computation."""
+def what_moved(record: Record, witness: Witness | Collection, association: Figure) -> list[str]:
+    """How a witness differs from the judged computation; `association` is what may be printed."""
+    influences = record.influence, witness.influence
     lines = [
-        judging.then_and_now(
-            record.association, witness.association, record.influence, witness.influence
-        )
+        judging.then_and_now(record.association, association.value, association.range, influences)
     ]
     if record.term == witness.term:
         return [*lines, judging.SAME]

@@ -4,7 +4,7 @@ Three methods, requested by ``audit(..., validity=...)`` or ``Audit.validated``:
 (`confirmation`), permutation tests (`permutations`) and cross-validation (`cross_validation`).
 """
 
-from proxyuse.settings import Confirmation, CrossValidation, Permutation
+from proxyuse.methods import Confirmation, CrossValidation, Permutation
 from proxyuse.verdict import Validity, Verdict
 
 __all__ = ["Confirmation", "CrossValidation", "Permutation", "Validity", "Verdict"]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from proxyuse.detect.witnesses import Witness
-from proxyuse.settings import Confirmation, CrossValidation, Method, Permutation
+from proxyuse.methods import Confirmation, CrossValidation, Method, Permutation
 from proxyuse.validity.confirmation import confirm
 from proxyuse.validity.cross_validation import cross_validate
 from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.permutations.test import permute
 from proxyuse.validity.remarks import ChosenByRows, Remark
-from proxyuse.verdict import Validity, Verdict
+from proxyuse.verdict import Reason, Validity, Verdict
 
 
 def _answer(evidence: Evidence, method: Method) -> Answer:
@@ -36,6 +36,7 @@ class Assessment:
     tested : for each method, the number of hypotheses it corrects for; None without correction.
     remarks : on each method and its limits.
     verdicts : for each method, its verdict on each witness.
+    undecidable : the attributes about which these rows can say nothing, by name, with the reason.
     """
 
     methods: tuple[Method, ...]
@@ -43,6 +44,7 @@ class Assessment:
     tested: tuple[int | None, ...]
     remarks: tuple[Remark, ...]
     verdicts: tuple[Mapping[Key, Verdict], ...]
+    undecidable: Mapping[str, Reason] = field(default_factory=dict)
 
     def of(self, witness: Witness) -> Validity:
         """The validity of one witness."""
@@ -59,15 +61,18 @@ def assess(evidence: Evidence, methods: Sequence[Method]) -> Assessment:
             for key in (witness.key for witness in evidence.witnesses)
         },
         tuple(answer.tested for answer in answers),
-        tuple(_remarks(evidence, answers)),
+        tuple(_remarks(evidence, methods, answers)),
         tuple({key: v.verdict for key, v in answer.validities.items()} for answer in answers),
+        {name: reason for answer in answers for name, reason in answer.undecidable.items()},
     )
 
 
-def _remarks(evidence: Evidence, answers: Sequence[Answer]) -> Iterator[Remark]:
+def _remarks(
+    evidence: Evidence, methods: Sequence[Method], answers: Sequence[Answer]
+) -> Iterator[Remark]:
     for answer in answers:
         yield from answer.remarks
-    if evidence.searched and any(answer.tested is not None for answer in answers):
+    if evidence.searched and any(isinstance(method, Permutation) for method in methods):
         yield ChosenByRows()
 
 

@@ -20,11 +20,15 @@ event of probability q with probability ``exp(-q n)``. Before anything else, hal
 in proportion to that expectation. With the variance that they add, zero exceptions become about
 the ``log(1 / level)`` that could have been missed, at the tested levels 0.05, 0.001 and 0.00005.
 
-*Unseen values.* The joint entropy grows without limit with the number of values, and values seen
-once indicate that there are more. Their number follows the estimates of Good and Turing and of
-Chao, taken at the level: with f values seen once and s seen twice, a mass of ``f / n`` is spread
-over ``f (f - 1) / 2 s`` values. Where s could be 0, it is spread over ten billion values, more than
-there are people.
+*Rare values.* The joint entropy grows without limit with the number of values, and values seen once
+indicate that there are more, on either side. By Good and Turing, the mass of the values that n rows
+miss is about the share of rows whose value no other row has. At the level, it is at most
+``M = u / n``, where u bounds the Poisson mean of the number of these rows. Nothing in the sample
+shows over how many values this mass is spread. There are at most as many as people, ten billion,
+so these rows add ``M log(10^10 / M)`` to the joint entropy instead of their own part. The
+information of a value seen once is all chance, and permutations remove it only if the rest of the
+sample has the same mix of values. So all values seen once are first merged into one, on each side.
+Merging never adds information.
 
 The upper bound does not correct for bias and unseen cells, which is conservative, and adds the
 ``z^2 / (2 n H)`` that a small noncentrality could hide.
@@ -56,9 +60,9 @@ from proxyuse.validity.permutations.random_tables import random_tables
 from proxyuse.validity.sample import Sample
 
 LEAST_LEVEL = 1e-300
-"""Smaller levels are raised to this one, near the smallest float."""
+"""At smaller levels, near the smallest float, the bounds are 0 and 1."""
 MOST_VALUES = 1e10
-"""The largest number of values that is considered possible."""
+"""The largest number of values that is considered possible: more than there are people."""
 RESAMPLED = 200
 """Random tables used to estimate the bias and the variance of other measures."""
 
@@ -86,26 +90,42 @@ def information_bounds(sample: Sample, level: float) -> Bounds:
     >>> [round(bound, 3) for bound in information_bounds(Sample(mirror, mirror), level=0.05)]
     [0.582, 1.0, 0.972]
     """
-    level = max(level, LEAST_LEVEL)
-    n, z = sample.size, -NormalDist().inv_cdf(level)
-    rows, columns = sample.counts.sum(axis=1), sample.counts.sum(axis=0)
-    values = np.count_nonzero(rows), np.count_nonzero(columns)
+    n, values = sample.size, [np.count_nonzero(margin) for margin in sample.margins]
     if min(values) < 2:
         return Bounds(0.0, 1.0, 0.0)
-    chance = expected_information(rows, columns, effective=n)
+    chance = expected_information(*sample.margins, effective=n)
     surplus = chance + (sum(values) - 2) / (2 * n)
-    added = unseen(sample.counts, -math.log(level) / 2 * sample.heaviest)
-
     seen = _information(sample.counts)
-    smoothed = _information(sample.counts + added)
-    entropy = smoothed.entropy + surplus + unseen_entropy(rows, level)
-    variances = sample.variances + sample.heaviest * added
-    lower = (smoothed.information - chance) / entropy
-    lower -= z * _deviation(smoothed.gradient, variances, n)
-    upper = seen.information / seen.entropy + z * _deviation(seen.gradient, sample.variances, n)
+    corrected = _within((seen.information - chance) / (seen.entropy + surplus))
+    if level < LEAST_LEVEL:
+        return Bounds(0.0, 1.0, corrected)
+    z = -NormalDist().inv_cdf(level)
+    upper = seen.information / seen.entropy
+    upper += z * sample.deviation(seen.gradient(seen.entropy)) / n
     upper += z * z / (2 * n * seen.entropy)
-    corrected = (seen.information - chance) / (seen.entropy + surplus)
-    return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in (lower, upper, corrected)))
+    lower = _lower_bound(sample, level, z, chance, surplus)
+    return Bounds(_within(lower), _within(upper), corrected)
+
+
+def _lower_bound(sample: Sample, level: float, z: float, chance: float, surplus: float) -> float:
+    """The lower bound; `chance` and `surplus` are those of the table before values are merged."""
+    rare = sample.rare_mass
+    if rare:
+        sample = sample.merged()
+        if min(sample.counts.shape) < 2:
+            return 0.0
+        chance = expected_information(*sample.margins, effective=sample.size)
+    added = unseen(sample.counts, -math.log(level) / 2 * sample.heaviest)
+    smoothed = _information(sample.counts + added)
+    entropy = smoothed.entropy
+    if rare:
+        entropy += rare_entropy(rare, sample.size, sample.heaviest, level)
+    deviation = sample.deviation(smoothed.gradient(entropy), sample.heaviest * added)
+    return (smoothed.information - chance) / (entropy + surplus) - z * deviation / sample.size
+
+
+def _within(bound: float) -> float:
+    return float(np.clip(bound, 0.0, 1.0))
 
 
 def unseen(counts: Array, observations: float) -> Array:
@@ -124,56 +144,51 @@ def unseen(counts: Array, observations: float) -> Array:
     return below * (observations / total) if total > 0 else below
 
 
-def unseen_entropy(rows: Array, level: float) -> float:
-    """The additional entropy that values seen once or never may have.
+def rare_entropy(rare: float, n: float, heaviest: float, level: float) -> float:
+    """The entropy that values seen once or never may have in the population.
+
+    `rare` observations of n have a value that no other observation has.
 
     Examples
     --------
-    >>> unseen_entropy(np.array([60.0, 40.0]), 0.05)
-    0.0
-    >>> round(unseen_entropy(np.array([90.0, 5.0, 2.0, 2.0, 1.0]), 0.05), 3)
-    0.138
-    >>> round(unseen_entropy(np.ones(100), 0.05), 3)
-    18.421
+    >>> round(rare_entropy(1.0, 1000.0, 1.0, level=0.05), 3)
+    0.135
+    >>> round(rare_entropy(500.0, 1000.0, 1.0, level=0.05), 3)
+    12.73
     """
-    from scipy.special import gammaincinv  # slow to import
+    from scipy.special import gammainccinv  # slow to import
 
-    n = float(rows.sum())
-    once = int(np.count_nonzero((rows > 0) & (rows < 1.5)))
-    if once == 0:
-        return 0.0
-    twice = int(np.count_nonzero((rows >= 1.5) & (rows < 2.5)))
-    lower_twice = float(gammaincinv(twice, level)) if twice else 0.0  # bound on a Poisson mean
-    missed = -math.log(level)
-    pairs = once * (once - 1) / 2
-    estimate = pairs / lower_twice if lower_twice else math.inf
-    further = 0.0 if pairs == 0 else min(MOST_VALUES, estimate)
-    values = once + missed + further
-    mass = min(1.0, (once + missed) / n)
-    return max(0.0, mass * math.log(values / mass) - once / n * math.log(n))
+    most = float(gammainccinv(rare / heaviest + 1, level)) * heaviest
+    mass = min(1.0, most / n)
+    return mass * math.log(MOST_VALUES / mass)
 
 
 class _Information(NamedTuple):
+    """Mutual information and joint entropy of a table, with their logarithms by cell."""
+
     information: float
     entropy: float
-    gradient: Array
+    pointwise: Array
+    logs: Array
+
+    def gradient(self, entropy: float) -> Array:
+        """The gradient, with mean 0, of the information divided by an entropy.
+
+        The entropy is that of the table, or more by a constant.
+        """
+        ratio = self.information / entropy
+        gradient: Array = self.pointwise + ratio * self.logs
+        return (gradient - ratio * (entropy - self.entropy)) / entropy
 
 
 def _information(counts: Array) -> _Information:
-    """Mutual information and joint entropy of a table, and the gradient of their ratio."""
     shares = counts / counts.sum()
     nonzero = shares > 0
     logs = np.log(np.where(nonzero, shares, 1.0))
     expected = np.outer(shares.sum(axis=1), shares.sum(axis=0))
     pointwise = np.where(nonzero, logs - np.log(np.where(nonzero, expected, 1.0)), 0.0)
     information, entropy = float((shares * pointwise).sum()), -float((shares * logs).sum())
-    gradient = np.where(nonzero, pointwise + information / entropy * logs, 0.0) / entropy
-    return _Information(information, entropy, gradient)
-
-
-def _deviation(gradient: Array, variances: Array, n: float) -> float:
-    """The standard deviation of a function of shares, whose gradient has mean 0."""
-    return float(np.sqrt((variances * gradient * gradient).sum())) / n
+    return _Information(information, entropy, pointwise, logs)
 
 
 class Values(NamedTuple):
@@ -203,7 +218,10 @@ def resampled_bounds(
     >>> bounds.lower < 0.5 < bounds.corrected < 0.6 < bounds.upper
     True
     """
-    level = max(level, LEAST_LEVEL)
+    if level < LEAST_LEVEL:
+        return Bounds(
+            0.0, 1.0, resampled_bounds(measure, sample, LEAST_LEVEL, rng, values).corrected
+        )
     n, z = max(1, round(sample.size)), -NormalDist().inv_cdf(level)
     added = unseen(sample.counts, -math.log(level) / 2 * sample.heaviest)
     measure = for_resampled(measure, sample.counts)
@@ -220,7 +238,7 @@ def resampled_bounds(
     )
     corrected, lower = ((value - chance) / max(1 - chance, chance) for value in (seen, smoothed))
     bounds = lower - z * smoothed_deviation, seen + z * seen_deviation, corrected
-    return Bounds(*(float(np.clip(bound, 0.0, 1.0)) for bound in bounds))
+    return Bounds(*map(_within, bounds))
 
 
 def _drawn(counts: Array, n: int, rng: np.random.Generator) -> Array:

@@ -4,42 +4,49 @@ H0 of a decomposition is "association < epsilon or influence <= delta". It is re
 bounds pass. Whichever half of H0 is true, its bound passes with probability at most its level, so
 the level is not split between the two.
 
-All sets of positions of a computation share one association. Let T be the number of pairs of a
-computation and a protected attribute. The association bound of a pair has level ``alpha / T``, and
-the influence bounds of all sets of positions of a computation together have the same level. If the
-association of a pair is below epsilon, it is confirmed with probability at most ``alpha / T``,
-through any set. If it is not, the same holds by the sum over the sets. So the probability of any
-false confirmation is at most alpha. Every measured computation counts as a test, because each
-could have been a witness.
+All sets of positions of a computation share one association. The level of an association is that of
+its computation and protected attribute (see `levels`), and the influence bounds of all sets of
+positions of a computation together have the same level. If the association of a pair is below
+epsilon, it is confirmed with probability at most this level, through any set. If it is not, the
+same holds by the sum over the sets. The levels of everything that could be confirmed sum to alpha,
+so the probability of any false confirmation is at most alpha.
 
-The measured sets of positions depend on the rows, because detection searches for the strongest. A
-computation at m positions has ``2^m - 1`` sets, so each needs its share of the level in advance:
-single positions and all positions together share one half, all other sets share the other half.
+The association of a number with many values is that of its best cut, and the cut was chosen on the
+same rows. Its bound is that of the table at the cut, and its level is divided by the number of
+candidate cuts.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
-import numpy as np
+from collections.abc import Callable, Iterator
 
 from proxyuse.detect.witnesses import Witness
-from proxyuse.measure.association.protocol import needs_values
-from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.measure.influence import SquaredChange, counts_pairs
 from proxyuse.measure.pair_sampling import drawn_error
-from proxyuse.settings import Confirmation
-from proxyuse.validity.association_bounds import Bounds, Values, association_bounds
+from proxyuse.methods import Confirmation
+from proxyuse.notes import RowCount
+from proxyuse.validity.association_bounds import Bounds
+from proxyuse.validity.chosen_sums import ChosenSums
 from proxyuse.validity.evidence import Answer, Evidence, Key
+from proxyuse.validity.fitted import Choices
 from proxyuse.validity.influence_bounds import influence_bounds
+from proxyuse.validity.levels import Levels
 from proxyuse.validity.remarks import (
+    AssumedHeldOut,
+    Clusters,
     ConfirmationLevel,
+    CopiedRows,
     NoBounds,
     Remark,
+    SquaredChangeBounds,
+    TrainingRows,
     UnequalWeights,
     WeightsAreCounts,
 )
-from proxyuse.validity.sample import Observed, Sample, sample_of
+from proxyuse.validity.sample import Observed
+from proxyuse.validity.squared_change_bounds import squared_change_bounds
+from proxyuse.validity.table_bounds import table_bounds
+from proxyuse.validity.undecidable import undecidable_attributes
 from proxyuse.verdict import Interval, Validity, Verdict
 
 
@@ -49,67 +56,82 @@ def confirm(evidence: Evidence, options: Confirmation) -> Answer:
     Takes a few passes over the rows per witness, for its joint table and the effect of each row.
     """
     observed = Observed.of(evidence, options.weights)
-    level = options.alpha / max(1, evidence.tested)
-    occurrences = evidence.decompositions.occurrences
+    training = evidence.matches_training if options.rows is None else options.rows == "training"
+    choices = None
+    if training:
+        choices = Choices.of(evidence.population, len(evidence.engine.program.inputs))
+    levels = Levels.of(evidence, options.alpha, choices)
+    chosen = None if training else ChosenSums(evidence, observed, levels.chosen, options)
     influences: dict[str, Interval | None] = {}
     validities: dict[Key, Validity] = {}
+    influence: Interval | None
     for witness in evidence.witnesses:
-        if witness.id not in influences:
-            index = evidence.decompositions.index_of(witness.expression)
-            share = share_of_level(witness.occurrences, int(occurrences[index]))
-            influences[witness.id] = _influence(evidence, witness, observed, level * share)
-        influence = influences[witness.id]
-        bounds = _association(evidence, witness, observed, level, options.seed)
-        passed = bounds.lower >= evidence.epsilon
-        passed = passed and influence is not None and influence[0] > evidence.delta
-        validities[witness.key] = Validity(
-            Verdict.CONFIRMED if passed else Verdict.POSSIBLE,
-            association_interval=(bounds.lower, bounds.upper),
-            influence_interval=influence,
-            corrected_association=bounds.corrected,
-        )
-    return Answer(validities, evidence.tested, tuple(_remarks(evidence, options, observed)))
+        if chosen is not None and chosen.includes(witness):
+            bounds, influence = chosen.bounds(witness)
+        else:
+            if witness.id not in influences:
+                level = levels.of_influence(witness.decomposition)
+                influences[witness.id] = influence_interval(evidence, witness, observed, level)
+            influence = influences[witness.id]
+            level = levels.of_association(witness.decomposition)
+            bounds = table_bounds(
+                evidence.engine, evidence.association, witness.expression, witness.table,
+                observed, level, options.seed,
+            )  # fmt: skip
+        validities[witness.key] = _validity(evidence, bounds, influence)
+    return Answer(
+        validities,
+        evidence.tested,
+        tuple(_remarks(evidence, options, observed, training)),
+        undecidable_attributes(evidence, observed, levels.written, options.seed),
+    )
 
 
-def share_of_level(chosen: int, positions: int) -> float:
-    """The share of a computation's level for a set of `chosen` of its `positions`.
+def corrections(evidence: Evidence, options: Confirmation) -> Callable[[Witness], float]:
+    """Return a function that computes the bias-corrected association of a witness.
 
-    Over all sets of positions, the shares sum to at most 1.
-
-    Examples
-    --------
-    >>> [share_of_level(chosen, 2) for chosen in (1, 2)]
-    [0.3333333333333333, 0.3333333333333333]
-    >>> from math import comb
-    >>> sum(comb(9, chosen) * share_of_level(chosen, 9) for chosen in range(1, 10)) <= 1
-    True
+    It needs no level, and so says nothing about confidence.
     """
-    if positions <= 2:
-        return 1 / (2**positions - 1) if positions else 1.0
-    if chosen in (1, positions):
-        return 1 / (2 * (positions + 1))
-    return math.ldexp(1.0, -positions - 1)
+    observed = Observed.of(evidence, options.weights)
+
+    def corrected(witness: Witness) -> float:
+        measure, term = evidence.association, witness.expression
+        bounds = table_bounds(
+            evidence.engine, measure, term, witness.table, observed, options.alpha, options.seed
+        )
+        return bounds.corrected
+
+    return corrected
 
 
-def _association(
-    evidence: Evidence, witness: Witness, observed: Observed, level: float, seed: int
-) -> Bounds:
-    measure, engine = evidence.association, evidence.engine
-    rng = np.random.default_rng([seed, *witness.expression.digest])
-    if not needs_values(measure):
-        return association_bounds(measure, sample_of(evidence, witness, observed), level, rng)
-    attribute = engine.protected_names.index(witness.protected)
-    values, tables = engine.joint.valued(witness.expression)
-    counts = observed.counts_of(tables[attribute])
-    table_values = Values(values, engine.sample.protected[attribute][1].middles)
-    return association_bounds(measure, Sample(counts, counts), level, rng, table_values)
+def _validity(evidence: Evidence, bounds: Bounds, influence: Interval | None) -> Validity:
+    verdict = Verdict.POSSIBLE
+    if bounds.lower >= evidence.epsilon:
+        verdict = _verdict(influence, evidence.delta)
+    return Validity(
+        verdict,
+        association_interval=(bounds.lower, bounds.upper),
+        influence_interval=influence,
+        corrected_association=bounds.corrected,
+    )
 
 
-def _influence(
+def _verdict(influence: Interval | None, delta: float) -> Verdict:
+    """The verdict on a witness whose association is confirmed."""
+    if influence is None:
+        return Verdict.UNDECIDED
+    return Verdict.CONFIRMED if influence[0] > delta else Verdict.POSSIBLE
+
+
+def influence_interval(
     evidence: Evidence, witness: Witness, observed: Observed, level: float
 ) -> Interval | None:
-    """Bounds for an influence; None for influence measures without bounds."""
-    if not isinstance(evidence.influence, QuantitativeInputInfluence):
+    """Bounds for an influence; None if there are none."""
+    if isinstance(evidence.influence, SquaredChange):
+        losses = evidence.engine.mean_losses(witness.decomposition.sites)
+        outputs = evidence.engine.sample.outputs()
+        return losses and squared_change_bounds(losses, outputs, observed, level)
+    if not counts_pairs(evidence.influence):
         return None
     drawn = witness.decomposition.error
     if evidence.sampling is None and drawn == 0:
@@ -124,12 +146,24 @@ def _influence(
     return max(0.0, low - error), min(1.0, high + error)
 
 
-def _remarks(evidence: Evidence, options: Confirmation, observed: Observed) -> Iterator[Remark]:
-    yield ConfirmationLevel(options.alpha, evidence.tests)
+def _remarks(
+    evidence: Evidence, options: Confirmation, observed: Observed, training: bool
+) -> Iterator[Remark]:
+    yield ConfirmationLevel(options.alpha, evidence.tests, evidence.decompositions.operators)
+    if training:
+        yield TrainingRows(detected=options.rows is None)
+    elif options.rows is None:
+        yield AssumedHeldOut()
     rows = evidence.population.n_rows
-    if options.weights == "sampling" and not observed.alike:
+    if observed.clusters is not None:
+        named = evidence.population.clusters is not None
+        copies = RowCount(rows - observed.observations)
+        yield Clusters(rows, observed.observations) if named else CopiedRows(copies)
+    elif options.weights == "sampling" and not observed.alike:
         yield UnequalWeights(rows, observed.size)
     if options.weights == "counts" and observed.size != rows:
         yield WeightsAreCounts(rows, observed.size)
-    if not isinstance(evidence.influence, QuantitativeInputInfluence):
+    if isinstance(evidence.influence, SquaredChange):
+        yield SquaredChangeBounds()
+    elif not counts_pairs(evidence.influence):
         yield NoBounds(evidence.influence.name)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from proxyuse.detect.witnesses import Witness
-from proxyuse.settings import Method
+from proxyuse.methods import Method
 from proxyuse.validity.assess import Assessment
 from proxyuse.verdict import Validity, Verdict
 
@@ -65,7 +65,7 @@ def numbers_of(validity: Validity) -> dict[str, float | None]:
         "association_low": association[0],
         "association_high": association[1],
         "influence_low": influence[0],
-        "influence_high": influence[1],
+        "influence_high": None if influence[1] == math.inf else influence[1],
         "corrected_association": validity.corrected_association,
         "confirmations": validity.confirmations,
         "splits": validity.splits,

@@ -23,8 +23,8 @@ from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.sample import Sample
+from proxyuse.methods import CrossValidation
 from proxyuse.notes import RowCount
-from proxyuse.settings import CrossValidation
 from proxyuse.validity.evidence import Answer, Evidence, Key
 from proxyuse.validity.remarks import (
     OtherWitnesses,

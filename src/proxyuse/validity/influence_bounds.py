@@ -1,9 +1,10 @@
 """Confidence bounds for an influence.
 
-Influence is the mean of a 0-1 kernel ``h(x, x')`` over all pairs of rows. To first order, its
-variance is that of the mean over rows of ``changed(x) + changing(x)``, the means of h over the
-other row (see `measure.row_effects`). If these are too expensive, Hoeffding's bound applies: the
-variance is at most that of a share among n / 2 independent pairs.
+Influence is the mean of a 0-1 kernel ``h(x, x')`` over all pairs of rows: whether the output
+changes, or moves by more than a threshold. (`squared_change_bounds` is for squared change.) To
+first order, its variance is that of the mean over rows of ``changed(x) + changing(x)``, the means
+of h over the other row (see `measure.row_effects`). If these are too expensive, Hoeffding's bound
+applies: the variance is at most that of a share among n / 2 independent pairs.
 
 A share near 0 or 1 is not normal, least of all at the levels that many tests require. So the
 variance only determines the number of independent trials with the same variance (never more than

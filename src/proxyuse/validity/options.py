@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proxyuse.errors import DataError
+from proxyuse.methods import METHODS, Confirmation, CrossValidation, Method, Permutation
 from proxyuse.options import listed, shown
-from proxyuse.settings import METHODS, Confirmation, CrossValidation, Method, Permutation
 
 
 def methods_of(option: object) -> tuple[Method, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from proxyuse.methods import Correction
 from proxyuse.notes import RowCount
-from proxyuse.settings import Correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,49 @@ class Hypotheses:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationLevel:
-    """The error probability of confirmation, for all tests together."""
+    """The error probability of confirmation, for all tests together.
+
+    Attributes
+    ----------
+    operators : the number of operators whose partial sums were searched; these count as well.
+    """
 
     alpha: float
     tests: Hypotheses
+    operators: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """The model was trained on these rows.
+
+    Attributes
+    ----------
+    detected : whether this follows from what the model stores about its training data. Otherwise
+        the caller said so.
+    """
+
+    detected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedHeldOut:
+    """The rows count as held out, although nobody said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedRows:
+    """Some rows are copies of others."""
+
+    rows: RowCount
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The rows of each cluster count as one observation."""
+
+    rows: int
+    clusters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +93,11 @@ class NoBounds:
     """An influence measure has no confidence bounds."""
 
     influence: str
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredChangeBounds:
+    """What the confidence bounds of squared change assume, and when there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +200,14 @@ class ChosenByRows:
 
 Remark = (
     ConfirmationLevel
+    | TrainingRows
+    | AssumedHeldOut
+    | CopiedRows
+    | Clusters
     | UnequalWeights
     | WeightsAreCounts
     | NoBounds
+    | SquaredChangeBounds
     | PermutationLevel
     | ExactPValues
     | WeightsKept

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
-from proxyuse.auditing import Audit
 from proxyuse.certificate.certificate import (
     ORIGINAL_HASH,
     Certificate,
     CertifiedJudgment,
+    CertifiedNote,
 )
+from proxyuse.certificate.claim import judged_findings
+from proxyuse.completed_audit import Audit
 from proxyuse.data.table import Table
+from proxyuse.detect.collective_witness import Collection as CollectiveWitness
 from proxyuse.detect.witnesses import Witness
 from proxyuse.errors import DataError, ProxyUseError
 from proxyuse.hashes import program_hash
@@ -23,21 +26,35 @@ from proxyuse.lang.nodes import Precision
 from proxyuse.lang.text import term_text
 from proxyuse.measure.association.protocol import Association, AssociationLike
 from proxyuse.measure.association.registry import association_from, built_in_association
-from proxyuse.measure.influence import INFLUENCES
-from proxyuse.models.audited_model import audited_model
+from proxyuse.measure.influence import influence_named
 from proxyuse.notes import NoteKind
 from proxyuse.program import Program
 from proxyuse.settings import Influence
+from proxyuse.verification.changes import original_rows
 from proxyuse.verification.compare import NOTHING, Difference
 
 _JUDGED = ("judged", "violations", "claim")
-_ELSEWHERE = ("program", "data", "protected", "front", "witnesses", *_JUDGED)
-_UNCHECKED = ("hash", "proxyuse", "date", "repaired")
+_ELSEWHERE = (
+    "program",
+    "data",
+    "protected",
+    "front",
+    "witnesses",
+    "explicit",
+    "collections",
+    *_JUDGED,
+)
+_UNCHECKED = ("hash", "proxyuse", "date", "repaired", "changes")
 
 
 def arguments(certificate: Certificate, *, program: bool) -> dict[str, Any]:
-    """Return the settings as keywords of `audit`. A program already includes its decision."""
+    """Return the settings as keywords of `audit`. A program already includes its decision.
+
+    An epsilon that was requested as a percentage is computed again.
+    """
     settings = msgspec.structs.asdict(certificate.settings)
+    if certificate.requested_epsilon is not None:
+        settings["epsilon"] = certificate.requested_epsilon
     return settings | {"decision": None} if program else settings
 
 
@@ -48,11 +65,10 @@ def measures(
     named = certificate.measures
     own = built_in_association(named.association)
     measure = association_from(own if association is None else association)
-    losses = INFLUENCES if influence is None else (influence,)
-    loss = next((loss for loss in losses if loss.name == named.influence), None)
+    loss = influence_named(named.influence) if influence is None else influence
     if measure.name != named.association:
         raise _not_built_in("association", named.association)
-    if loss is None:
+    if loss is None or loss.name != named.influence:
         raise _not_built_in("influence", named.influence)
     return measure, loss
 
@@ -64,14 +80,16 @@ def _not_built_in(kind: str, name: str) -> DataError:
 
 
 def protected_of(certificate: Certificate, X: object) -> dict[str, object]:
-    """Return the protected attributes as columns of the data.
+    """Return the protected attributes as columns of the data, or as expressions.
 
     An attribute whose values were passed separately is expected under its own name.
     """
     attributes: dict[str, object] = {}
     for attribute in certificate.protected:
         name, column = attribute.name, attribute.column
-        if column is None:
+        if attribute.expression is not None:
+            attributes[name] = attribute.expression
+        elif column is None:
             table = Table.of(X)
             if name not in table:
                 raise DataError(
@@ -99,6 +117,8 @@ def comparable(certificate: Certificate) -> dict[str, Any]:
     """
     content = certificate.content
     witnesses = {f"{w['protected']}/{w['id']}": w for w in content["witnesses"]}
+    explicit = {f"{use['protected']}/{use['column']}": use for use in content["explicit"]}
+    together = {f"{known['protected']}/{known['id']}": known for known in content["collections"]}
     front: dict[str, list[Any]] = {}
     for pair in content["front"]:
         front.setdefault(pair["protected"], []).append(pair)
@@ -118,10 +138,14 @@ def comparable(certificate: Certificate) -> dict[str, Any]:
         "witnesses": {
             "count": len(content["witnesses"]),
             "witnesses": {key: _without_judgment(w) for key, w in witnesses.items()},
+            "explicit": {key: _without_judgment(use) for key, use in explicit.items()},
+            "collections": {key: _without_judgment(c) for key, c in together.items()},
         },
         "judgments": {
             **{name: content[name] for name in _JUDGED},
             "witnesses": {key: w["judgment"] for key, w in witnesses.items()},
+            "explicit": {key: use["judgment"] for key, use in explicit.items()},
+            "collections": {key: known["judgment"] for key, known in together.items()},
         },
     }
 
@@ -156,12 +180,12 @@ class Recorded:
     """An oracle that repeats the judgments of a certificate."""
 
     def __init__(self, certificate: Certificate) -> None:
-        self._judgments: dict[tuple[str, str], CertifiedJudgment | None] = {
-            (witness.protected, witness.id): witness.judgment for witness in certificate.witnesses
+        self._judgments: dict[tuple[str, str | None], CertifiedJudgment | None] = {
+            (each.protected, each.id): each.judgment for each in judged_findings(certificate)
         }
 
-    def __call__(self, witness: Witness) -> Judgment | None:
-        """Return the recorded judgment of a witness."""
+    def __call__(self, witness: Witness | CollectiveWitness) -> Judgment | None:
+        """Return the recorded judgment of a witness or a collection."""
         entry = self._judgments.get(witness.key)
         if entry is None:
             return None
@@ -172,14 +196,8 @@ def original_difference(
     certificate: Certificate, original: object, X: object, audit: Audit
 ) -> Difference | None:
     """Return how the original program of a repair differs from the certified one, if it does."""
-    decision = None if isinstance(original, Program) else audit.settings.decision
-    protected = {z.name for z in audit.population.protected}
-    program = audited_model(original, X, protected, decision, opaque=audit.settings.opaque).program
-    kept = audit.population.kept
-    table = Table.of(X, program.inputs)
-    columns = [table.column(name) for name in program.variables]
-    present = [column if kept is None else column.take(kept) for column in columns]
-    complete = frozenset(column.name for column in present if not column.any_missing)
+    program, columns = original_rows(original, X, audit)
+    complete = frozenset(column.name for column in columns if not column.any_missing)
     actual = program_hash(program.without_missing(complete))
     stated = (certificate.repaired or {}).get(ORIGINAL_HASH, NOTHING)
     if stated in (actual, program_hash(program)):
@@ -187,30 +205,52 @@ def original_difference(
     return Difference(f"repaired.{ORIGINAL_HASH}", stated, actual)
 
 
-def stated_only(certificate: Certificate, model: object, original: object) -> tuple[str, ...]:
-    """Return the statements of a certificate that cannot be verified."""
+def author_statements(
+    certificate: Certificate, notes: Collection[CertifiedNote], original: object
+) -> tuple[str, ...]:
+    """Return what the author states and nobody can check.
+
+    Parameters
+    ----------
+    certificate : the certificate.
+    notes : those of the repeated audit.
+    original : the program or model before the repair, if it was passed.
+    """
     statements = [f"created with proxyuse {certificate.proxyuse}"]
     if certificate.date is not None:
         statements.append(f"dated {certificate.date}")
+    rounded = (note for note in certificate.notes if note.kind == NoteKind.ROUNDED)
+    statements += [note.text for note in rounded if note not in notes]
+    if certificate.changes is not None and original is None:
+        statements.append(
+            "who gains and who loses by the repair; to verify it, pass the original model"
+        )
+    elif certificate.changes is not None and isinstance(original, Program):
+        statements.append("the names of the classes in who gains and who loses by the repair")
+    if certificate.repaired is not None:
+        known = " except the hash of the original program" if original is not None else ""
+        statements.append(f"the entry 'repaired'{known}")
+    return tuple(statements)
+
+
+def limits(certificate: Certificate, model: object) -> tuple[str, ...]:
+    """Return what verification does not show, because of the measures or the program."""
+    statements = []
     decision = certificate.settings.decision
     if decision is not None and isinstance(model, Program):
         kind = type(decision).__struct_config__.tag
         statements.append(
             f"the program includes the decision ({kind}); it was not translated from the model"
         )
-    statements += [note.text for note in certificate.notes if note.kind == NoteKind.ROUNDED]
     if certificate.settings.sampling is not None:
         statements.append("influence is an estimate from sampled pairs of rows, not an exact value")
     if built_in_association(certificate.measures.association) is None:
         statements.append("the association is a custom measure; only its name was compared")
-    if certificate.measures.influence not in {measure.name for measure in INFLUENCES}:
+    if influence_named(certificate.measures.influence) is None:
         statements.append("the influence is a custom measure; only its name was compared")
     if certificate.without_influence:
         statements.append(
             f"the influence of {certificate.without_influence:,} decompositions was not measured, "
             "because they cannot be witnesses; the strongest pairs exclude them"
         )
-    if certificate.repaired is not None:
-        known = " except the hash of the original program" if original is not None else ""
-        statements.append(f"the entry 'repaired'{known}")
     return tuple(statements)

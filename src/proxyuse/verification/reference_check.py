@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from proxyuse.auditing import Audit
-from proxyuse.data.population import Population, Protected
+from proxyuse.completed_audit import Audit
+from proxyuse.data.population import Population
 from proxyuse.detect.decompositions import Decomposition
 from proxyuse.measure.association.measures.normalized_mutual_information import (
     NormalizedMutualInformation,
@@ -22,13 +22,15 @@ from proxyuse.measure.association.measures.normalized_mutual_information import 
 from proxyuse.measure.association.protocol import Association, for_weights
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.influence import (
+    Moved,
     QuantitativeInputInfluence,
     SquaredChange,
+    counts_pairs,
     draw_pairs,
 )
-from proxyuse.measure.reference import Reference
+from proxyuse.measure.reference import MovedBy, Reference
 from proxyuse.measure.sample import Sample
-from proxyuse.settings import Influence
+from proxyuse.settings import Influence, most_values
 from proxyuse.verification.compare import Difference, close
 
 SMALL = 2_000_000  # rows times decompositions up to which all are recomputed
@@ -95,9 +97,7 @@ def _taken(population: Population, rows: np.ndarray) -> Population:
         population,
         columns={name: column.take(rows) for name, column in population.columns.items()},
         weights=population.weights[rows],
-        protected=tuple(
-            Protected(z.name, z.column.take(rows), z.source) for z in population.protected
-        ),
+        protected=tuple(z.take(rows) for z in population.protected),
         kept=None,
     )
 
@@ -115,7 +115,8 @@ class _Check:
         self.association = for_weights(association, audit.population.weights)
         settings = audit.settings
         options: dict[str, Any] = {
-            "max_support": settings.max_support, "bins": settings.bins, "tick": tick,
+            "max_support": most_values(settings.max_support, audit.population.n_rows),
+            "bins": settings.bins, "tick": tick,
         }  # fmt: skip
         self.reference = Reference(
             audit.program,
@@ -137,7 +138,7 @@ class _Check:
             self.engines = Measurement(sample)
         self.tick = tick
         whole = population.whole_weights and population.total**2 < _COUNTABLE
-        exact = settings.sampling is None and isinstance(influence, QuantitativeInputInfluence)
+        exact = settings.sampling is None and counts_pairs(influence)
         self.pairs = population.total**2 if whole and exact else None
 
     def run(self, chosen: Sequence[Decomposition], most_cost: int | None) -> Remeasured:
@@ -155,7 +156,22 @@ class _Check:
             else:
                 self.tick(1)
                 wrong += self._influence(decomposition)
+        wrong += self._collections(most_cost)
         return Remeasured(len(chosen), skipped, self.population.n_rows, tuple(wrong))
+
+    def _collections(self, most_cost: int | None) -> list[Difference]:
+        """Recompute the influence of collections, if the audit and its rows are small enough."""
+        cost = self.population.n_rows**2 * self.audit.program.size
+        if self.engines is not None or (most_cost is not None and cost > most_cost):
+            return []
+        wrong = []
+        for known in self.audit.collections.values():
+            self.tick(1)
+            defined = self.reference.collective_influence([m.sites for m in known.members])
+            low, high = known.measured.low, known.measured.high
+            if not (low <= defined <= high or close(low, defined) or close(high, defined)):
+                wrong.append(Difference(f"influence of collection {known.id}", low, defined))
+        return wrong
 
     def _cost(self, decomposition: Decomposition) -> int:
         """Estimate how many values an influence takes."""
@@ -208,6 +224,8 @@ def _loss(influence: Influence) -> Any:
     """Return the name of a loss that the definition includes, otherwise the loss itself."""
     if isinstance(influence, QuantitativeInputInfluence):
         return "change"
+    if isinstance(influence, Moved):
+        return MovedBy(influence.by, influence.relative)
     return "squared change" if isinstance(influence, SquaredChange) else influence
 
 

@@ -8,7 +8,7 @@ import pytest
 import proxyuse as pu
 from proxyuse.measure.association.bit_counts import common
 from proxyuse.measure.association.row_sets import RowSets, packed
-from tests.measure.agreement import measured
+from tests.measure.agreement import NMI, measured
 from tests.small_programs import PROGRAMS, people
 
 
@@ -25,10 +25,11 @@ def test_tables_and_row_sets_agree(name, weights):
     population = pu.Population.build(data, protected=["z", "q"], weights=chosen)
     joint = measured(program, population, max_support=20, bins=4).joint
     terms = pu.audit(program, data, ["z", "q"]).decompositions.computations
-    expected = [in_some_order([t.masses for t in joint.tables(term)]) for term in terms]
-    assert [in_some_order(tables) for tables in joint.masses(terms)] == expected
+    expected = [in_some_order([t.masses for t in joint.tables(term, NMI)]) for term in terms]
+    assert [in_some_order(joint.parts(term)[0][1]) for term in terms] == expected
     seen = {}
     for index, sets in joint.row_sets(terms):
+        assert isinstance(sets, RowSets)
         codes = sets.codes_of(300)
         seen[index] = in_some_order(
             np.bincount(codes * len(z) + z.codes, population.weights, sets.size * len(z)).reshape(

@@ -50,9 +50,13 @@ from proxyuse.models.weighted_sums import weighted_sum, weighted_terms
 from proxyuse.program import Origin, Program
 from tests.faithful import DATA, predicts_the_same
 
+CROSS_VALIDATED = lm.LogisticRegressionCV(Cs=2, cv=2, max_iter=10)
+if "use_legacy_attributes" in CROSS_VALIDATED.get_params():  # its default warns in new versions
+    CROSS_VALIDATED.set_params(use_legacy_attributes=False)
+
 CLASSIFIERS = [
     LogisticRegression(max_iter=50),
-    lm.LogisticRegressionCV(Cs=2, cv=2, max_iter=10, use_legacy_attributes=False),
+    CROSS_VALIDATED,
     LinearDiscriminantAnalysis(),
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
     SGDClassifier(max_iter=5, random_state=0),

@@ -20,6 +20,7 @@ from sklearn.preprocessing import (  # noqa: E402
     StandardScaler,
 )
 
+import proxyuse as pu  # noqa: E402
 from proxyuse.datasets import load_adult  # noqa: E402
 from proxyuse.errors import TranslationError  # noqa: E402
 from proxyuse.lang.nodes import Argmax, Compare, Ite, Member  # noqa: E402
@@ -474,3 +475,25 @@ def test_pruned_nodes_are_omitted():
     trees = json.loads(stored)["learner"]["gradient_booster"]["model"]["trees"]
     assert any(int(tree["tree_param"]["num_deleted"]) > 0 for tree in trees)
     same_labels(model, X)
+
+
+@pytest.mark.parametrize("form", ["json", "ubj"])
+def test_xgboost_2_wrote_no_threshold_at_categorical_splits(tmp_path, form):
+    X = pd.DataFrame({"group": pd.Categorical(list("abcd") * 25), "hours": range(100)})
+    y = X["group"].isin(["b", "c"]).astype(int)
+    model = xgb.XGBClassifier(
+        n_estimators=2, max_depth=2, enable_categorical=True, max_cat_to_onehot=1, n_jobs=1
+    ).fit(X, y)
+    model.save_model(tmp_path / "new.json")
+    stored = json.loads((tmp_path / "new.json").read_text())
+    trees = stored["learner"]["gradient_booster"]["model"]["trees"]
+    assert any(tree["categories_nodes"] for tree in trees)
+    for tree in trees:
+        for node in tree["categories_nodes"]:
+            tree["split_conditions"][node] = float("nan")
+    (tmp_path / "old.json").write_text(json.dumps(stored))
+    old = xgb.XGBClassifier()
+    old.load_model(tmp_path / "old.json")
+    old.save_model(tmp_path / f"model.{form}")
+    loaded = pu.load_model(tmp_path / f"model.{form}").model
+    assert translate(loaded) == translate(model)

@@ -12,8 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import proxyuse as pu
+from proxyuse.report.document import document
 from proxyuse.report.render.figure import MOST_LABELS, MOST_VECTORS, save_figure
 from proxyuse.report.render.figure_labels import cut_lines, drawable
+from tests.constant_repairs import by_constants
 
 mpl.use("Agg")
 
@@ -41,8 +43,8 @@ def ax():
     return Figure(figsize=(6.8, 4.6), layout="constrained").subplots()
 
 
-def audited(protected="pregnant", **options):
-    return pu.audit(pu.Program.parse(PROGRAM), DATA, protected, **options)
+def audited(protected="pregnant", validity=None, **options):
+    return pu.audit(pu.Program.parse(PROGRAM), DATA, protected, validity=validity, **options)
 
 
 def clouds(ax):
@@ -60,7 +62,7 @@ def test_every_computation_is_a_point_at_its_measures(ax):
     drawn = clouds(audit.plot(ax=ax))
     assert len(drawn["witness"]) == len(audit.witnesses) > 0
     assert len(drawn["computation"]) + len(audit.witnesses) == len(audit.decompositions)
-    places = [(w.association, w.influence) for w in audit.witnesses]
+    places = [(w.association, w.influence) for w in document(audit).witnesses]
     assert np.allclose(np.asarray(drawn["witness"]), places, atol=1e-4)
 
 
@@ -114,10 +116,11 @@ def test_influence_that_was_not_needed_is_left_out(ax):
     assert sum(map(len, drawn.values())) == known < len(audit.decompositions)
 
 
-def test_the_attribute_is_the_first_or_the_one_that_is_named():
+def test_the_attribute_is_the_one_with_the_finding_or_the_one_that_is_named():
     audit = audited(["pregnant", "promised"])
-    names = [audit.plot(name, ax=Figure().subplots()).get_xlabel() for name in (None, "promised")]
-    assert names == ["association with pregnant", "association with promised"]
+    names = [audit.plot(name, ax=Figure().subplots()).get_xlabel() for name in (None, "pregnant")]
+    assert audit.witnesses[0].protected == "promised"
+    assert names == ["association with promised", "association with pregnant"]
     with pytest.raises(pu.DataError, match="pass one of pregnant, promised"):
         audit.plot("age")
 
@@ -128,9 +131,10 @@ def test_bounds_are_drawn_and_what_is_not_confirmed_is_hollow(ax):
     verdicts = [w.validity.confirmed for w in audit.witnesses]
     assert len(drawn["witness, confirmed"]) == sum(verdicts)
     bounds = [line for line in ax.lines if line.get_marker() in ("|", "_")]
-    first = min(audit.witnesses, key=lambda w: w.size).validity
+    first = min(document(audit).witnesses, key=lambda w: w.size).validity
     spans = [tuple(line.get_xdata()) for line in bounds if line.get_marker() == "|"]
-    low, high = first.association_interval
+    assert first is not None
+    low, high = first.association_low, first.association_high
     assert any(abs(a - low) < 2e-4 and abs(b - high) < 2e-4 for a, b in spans)
     few = {name: values[:16] for name, values in DATA.items()}
     weak = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", validity="confirm")
@@ -138,7 +142,7 @@ def test_bounds_are_drawn_and_what_is_not_confirmed_is_hollow(ax):
 
 
 def test_before_and_after_a_repair(ax):
-    done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant")
+    done = by_constants(pu.Program.parse(PROGRAM), DATA, protected="pregnant", unconfirmed=True)
     drawn = clouds(done.plot(ax=ax))
     assert len(drawn["after the repair"]) == len(done.after.decompositions)
     left = {d.expression.digest for d in done.after.decompositions}

@@ -95,22 +95,30 @@ def test_a_group_fails_if_one_of_its_witnesses_is_a_violation():
 
 
 @pytest.mark.parametrize("rows", [16, 120])
-@pytest.mark.parametrize("confirmed_only", [False, True])
-def test_where_only_confirmed_ones_count_others_are_skipped(rows, confirmed_only):
+@pytest.mark.parametrize("fail_on", ["confirmed", "possible"])
+def test_possible_witnesses_are_skipped_unless_they_count(rows, fail_on):
     few = pd.DataFrame(DATA).head(rows)
-    audit = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", validity="confirm")
-    suites = read(audit, confirmed_only=confirmed_only)
-    fails = rows == 120 or not confirmed_only
+    audit = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", fail_on=fail_on)
+    suites = read(audit)
+    fails = rows == 120 or fail_on == "possible"
     assert counted(suites[0])["failures"] == fails
     assert counted(suites[0])["skipped"] == (not fails)
     if not fails:
-        assert "only confirmed" in suites.find(".//skipped").get("message")
+        assert "Possible, but not confirmed" in suites.find(".//skipped").get("message")
 
 
-def test_what_cannot_be_decided_is_an_error_where_only_confirmed_ones_count():
-    audit = audited(validity=pu.Permutation(permutations=3))
-    suites = read(audit, confirmed_only=True)
+@pytest.mark.parametrize("fail_on", ["confirmed", "possible"])
+def test_what_cannot_be_decided_is_an_error(fail_on):
+    suites = read(audited(validity=pu.Permutation(permutations=3), fail_on=fail_on))
     assert suites.find(".//error").get("type") == "cannot be decided"
+    assert counted(suites)["failures"] == (fail_on == "possible")
+
+
+def test_an_attribute_that_cannot_be_decided_is_an_error():
+    suites = read(audited({"pregnant": DATA["pregnant"], "religion": ["a"] * 120}))
+    assert counted(suites[0])["errors"] == 0
+    assert counted(suites[1]) == {"tests": 1, "failures": 0, "errors": 1, "skipped": 0}
+    assert "religion has only one value" in suites[1].find(".//error").get("message")
 
 
 def test_what_is_not_settled_is_an_error():

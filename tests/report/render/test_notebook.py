@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import proxyuse as pu
 from proxyuse.report.render.notebook import MOST_GROUPS
+from tests.constant_repairs import by_constants
 
 PROGRAM = "ite(vitamins == 1, ite(engaged == 1, 'a', 'b'), ite(engaged == 1, 'b', 'a'))"
 DATA = {
@@ -69,27 +70,31 @@ def audited(protected="pregnant", **options):
 
 def test_the_answer_the_groups_and_the_thresholds():
     shown = read(audited(["pregnant", "promised"]))
-    assert "The model uses a proxy for pregnant and a proxy for promised." in shown.text
+    assert (
+        "The model uses a proxy for pregnant (2 confirmed witnesses) and a proxy for promised "
+        "(8 confirmed witnesses)." in shown.text
+    )
     heads, first, second = shown.rows
     assert heads == [
         "finding",
         "protected",
         "association",
         "influence",
+        "verdict",
         "related",
         "id",
     ]
     assert first[0].startswith("The model reads vitamins. Knowing this value, you can ")
-    assert first[1:4] == ["pregnant", "1.000", "0.500"]
+    assert first[1:4] == ["pregnant", "~0.7", "0.500"]
     assert second[1] == "promised"
     assert "association of at least 0.1 and an influence above 0.05" in shown.text
     assert "Not settled" not in shown.text
 
 
 def test_the_same_numbers_as_all_witnesses_give():
-    audit = audited(validity="confirm")
+    audit = audited()
     shown = read(audit)
-    assert f"all {len(audit.witnesses)} witnesses are confirmed" in shown.text
+    assert f"({len(audit.witnesses)} confirmed witnesses)" in shown.text
     assert shown.rows[1][4] == "confirmed"
     assert shown.rows[1][5] == str(len(audit.witnesses) - 1)
 
@@ -103,9 +108,17 @@ def test_where_nothing_is_found_the_nearest_are_shown():
 
 def test_what_is_not_settled_is_told():
     shown = read(audited(delta=0.9, variables=False))
-    assert "but the search is incomplete" in shown.text
+    assert "Proxy use of pregnant cannot be decided. The search is incomplete" in shown.text
     assert "Not settled:" in shown.text
     assert "not measured" in shown.text
+
+
+def test_what_is_only_possible_is_explained():
+    few = {name: values[:16] for name, values in DATA.items()}
+    shown = read(pu.audit(pu.Program.parse(PROGRAM), few, "pregnant"))
+    assert "The model uses" not in shown.text
+    assert "--fail-on possible" in shown.text
+    assert shown.rows[1][4] == "possible"
 
 
 def test_what_was_searched_and_not_exhausted_is_told():
@@ -131,16 +144,16 @@ def test_of_many_groups_the_first_are_shown():
 
 
 def test_a_repair():
-    done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant")
+    done = by_constants(pu.Program.parse(PROGRAM), DATA, protected="pregnant")
     shown = read(done)
-    assert "Repaired " in shown.text
+    assert "The repair for " in shown.text
     assert shown.rows[0][:2] == ["replacement", "reason"] or "whole program" in shown.text
     assert "agreement 1.0000 before" in shown.text
     assert "The model may still use computations below these thresholds." in shown.text
 
 
 def test_nothing_to_repair():
-    done = pu.repair(pu.Program.parse(PROGRAM), DATA, protected="pregnant", delta=0.9)
+    done = by_constants(pu.Program.parse(PROGRAM), DATA, protected="pregnant", delta=0.9)
     shown = read(done)
     assert "Nothing to repair" in shown.text
     assert shown.rows == []
@@ -163,6 +176,6 @@ def test_hostile_names(name):
     assert "<script" not in html
     assert "\u202e" not in html
     assert len(html) < 6_000
-    done = pu.repair(program, {"x": values}, protected={name: values})
+    done = by_constants(program, {"x": values}, protected={name: values}, unconfirmed=True)
     assert "<script" not in done._repr_html_()
     read(done)

@@ -65,8 +65,8 @@ LOCATION = shape(
 )
 RESULT = shape(
     "message ruleId",
-    ruleId={"enum": ["proxy-use", "not-settled"]},
-    ruleIndex={"enum": [0, 1]},
+    ruleId={"enum": ["proxy-use", "not-settled", "cannot-be-decided"]},
+    ruleIndex={"enum": [0, 1, 2]},
     kind={"enum": ["notApplicable", "pass", "fail", "review", "open", "informational"]},
     level={"enum": ["none", "note", "warning", "error"]},
     message=TEXT,
@@ -165,8 +165,10 @@ def test_each_witness_is_an_error_that_nobody_judged():
         "The model uses a proxy for pregnant. The model reads `vitamins`."
     )
     assert "Not judged yet." in first["message"]["text"]
-    assert first["properties"]["association"] == 1.0
-    assert first["properties"]["thresholds"] == {"epsilon": 0.1, "delta": 0.05}
+    assert first["properties"]["association"] == 0.7
+    assert first["properties"]["thresholds"] == {
+        "epsilon": 0.1, "delta": 0.05, "requested_epsilon": None,
+    }  # fmt: skip
 
 
 def test_a_witness_lies_in_the_model_file_at_its_positions():
@@ -227,26 +229,38 @@ def test_what_was_judged_appropriate_is_suppressed_with_the_reason():
     assert "Judged inappropriate: no" in finding["message"]["text"]
 
 
-def test_what_statistics_do_not_confirm_is_a_warning():
+@pytest.mark.parametrize(("fail_on", "level"), [("confirmed", "note"), ("possible", "warning")])
+def test_what_is_only_possible_is_a_note_or_a_warning_if_it_counts(fail_on, level):
     few = pd.DataFrame(DATA).head(16)
-    audit = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", validity="confirm")
-    results = checked(audit)["results"]
-    assert {r["level"] for r in results} == {"warning"}
-    assert results[0]["message"]["text"].startswith("In these rows, the model uses a proxy")
+    audit = pu.audit(pu.Program.parse(PROGRAM), few, "pregnant", fail_on=fail_on)
+    results = [r for r in checked(audit)["results"] if r["ruleId"] == "proxy-use"]
+    assert {r["level"] for r in results} == {level}
+    assert results[0]["message"]["text"].startswith("Possible use of a proxy for pregnant, not")
     assert results[0]["properties"]["validity"]["verdict"] == "possible"
-    sure = checked(audited(validity="confirm"))["results"]
+    sure = checked(audited(fail_on=fail_on))["results"]
     assert {r["level"] for r in sure} == {"error"}
+
+
+def test_an_attribute_that_cannot_be_decided_is_a_warning():
+    only = checked(audited({"religion": ["a"] * 120}))
+    (result,) = only["results"]
+    assert (result["ruleId"], result["level"]) == ("cannot-be-decided", "warning")
+    assert "religion has only one value in these 120 rows" in result["message"]["text"]
+    assert list(result["properties"]["reasons"]) == [{"kind": "constant", "rows": 120}]
+    assert only["invocations"][0]["exitCode"] == 3
 
 
 def test_what_is_not_settled_is_open():
     audit = audited(delta=0.9, variables=False)
     only = checked(audit)
     assert audit.unsettled
-    assert [(r["ruleId"], r["kind"], r["message"]["text"]) for r in only["results"]] == [
+    undecided, *results = only["results"]
+    assert undecided["message"]["text"].startswith("Proxy use of pregnant cannot be decided.")
+    assert [(r["ruleId"], r["kind"], r["message"]["text"]) for r in results] == [
         ("not-settled", "open", f"Not settled: {note_sentence(item.note)}")
         for item in audit.unsettled
     ]
-    assert "not measured" in only["results"][0]["message"]["text"]
+    assert "not measured" in results[0]["message"]["text"]
     assert only["invocations"][0]["exitCode"] == 3
 
 
@@ -267,7 +281,7 @@ def test_nothing_found_is_no_result():
     only = checked(audited(epsilon=1, delta=0.9))
     assert only["results"] == []
     assert only["invocations"][0]["exitCode"] == 0
-    assert only["properties"]["result"] == "none found"
+    assert only["properties"]["verdict"] == "not found"
 
 
 def test_notes_are_told():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array, Vocabulary, first_value
 from proxyuse.lang.nodes import value_text
+from proxyuse.measure.association.best_cut import Cut
 from proxyuse.measure.association.support import Support
 
 
@@ -24,6 +25,8 @@ class JointTable:
     columns : its values as text.
     support : the values of the computation, without codes.
     vocabulary : the codes of categories.
+    cut : the best cut of a number, if it is known.
+    divided : whether the rows of the table are the two sides of the cut, and missing.
     """
 
     masses: Array
@@ -31,6 +34,8 @@ class JointTable:
     columns: tuple[str, ...]
     support: Support
     vocabulary: Vocabulary
+    cut: Cut | None = None
+    divided: bool = False
 
     @property
     def binned(self) -> bool:
@@ -60,6 +65,10 @@ class Labels(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate by length: an IndexError from the vocabulary must not look like the end."""
+        return (self[index] for index in range(len(self)))
 
     @overload
     def __getitem__(self, index: int) -> str: ...

@@ -25,7 +25,11 @@ from proxyuse.measure.bounds.interval_analysis import (
     singleton,
     union,
 )
+from proxyuse.measure.influence import Moved
 from proxyuse.measure.sample import Sample
+
+ROUNDING = 1e-12
+"""More than the relative rounding error of a sum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +43,7 @@ class ChangeableRows:
     known : returns the known values of unchanged parts of a term.
     weights : the weight of each row.
     hole : a variable that the program does not use, and whose name starts no other name.
+    keeps : whether each row's loss is 0 for all outputs in a set.
     """
 
     points: Points
@@ -47,6 +52,7 @@ class ChangeableRows:
     known: Callable[[Term], Values]
     weights: Array
     hole: Var
+    keeps: Callable[[ValueSet], Array]
 
     def pairs(
         self,
@@ -78,6 +84,7 @@ class ChangeableRows:
         return cls(
             sample.points, sample.frame.arrays, sample.vocabulary, sample.inside, sample.weights,
             sample.hole,
+            _unchanged if not isinstance(sample.loss, Moved) else _within(sample.loss, sample),
         )  # fmt: skip
 
     def rows_at(self, sites: Sequence[Site], values: Array) -> float:
@@ -85,10 +92,17 @@ class ChangeableRows:
 
         Each position independently takes any observed value.
         """
+        return self.rows_at_each(sites, [values] * len(sites))
+
+    def rows_at_each(self, sites: Sequence[Site], values: Sequence[Array]) -> float:
+        """Return the mass of rows that other values at some positions can change.
+
+        Each position independently takes any of its own observed values, one array per position.
+        """
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(sites))]
         context = self.points.replace(dict(zip(sites, holes, strict=True)))
-        choice = _observed(values)
-        return self._moved(context, self.known(context), {hole.name: choice for hole in holes})
+        choices = {h.name: _observed(v) for h, v in zip(holes, values, strict=True)}
+        return self._moved(context, self.known(context), choices)
 
     def rows(self, operator: int, operands: Collection[int], values: Sequence[Array]) -> float:
         """Return the mass of rows that other values of some operands can change.
@@ -109,10 +123,35 @@ class ChangeableRows:
         return self._moved(context, self.known(context), {self.hole.name: outcome})
 
     def _moved(self, context: Term, known: Values, holes: dict[str, ValueSet]) -> float:
-        """Return the mass of rows with more than one possible output."""
+        """Return the mass of rows with a possible output whose loss is not 0."""
         outputs = possible_values(context, self.columns, self.vocabulary, holes, known)
-        fixed = np.broadcast_to(outputs.fixed, (len(self.weights),))
+        fixed = np.broadcast_to(self.keeps(outputs), (len(self.weights),))
         return float(np.dot(~fixed, self.weights))
+
+
+def _unchanged(outputs: ValueSet) -> Array:
+    """Return whether each row has one possible output, which is its own."""
+    return outputs.fixed
+
+
+def _within(moved: Moved, sample: Sample) -> Callable[[ValueSet], Array]:
+    """Return a function that marks the rows that all outputs of a set move too little to count.
+
+    A sum without some of its operands is added up in another order, so the limits are a little
+    closer than those of the measure.
+    """
+    low, high = moved.kept(sample.outputs())
+    with np.errstate(all="ignore"):
+        slack = ROUNDING * (np.abs(low) + np.abs(high))
+        low, high = low + slack, high - slack
+
+    def keeps(outputs: ValueSet) -> Array:
+        if not isinstance(outputs, Interval):
+            return outputs.fixed
+        near = (outputs.low >= low) & (outputs.high <= high) & ~outputs.missing
+        return outputs.fixed | near
+
+    return keeps
 
 
 def _observed(values: Array) -> ValueSet:

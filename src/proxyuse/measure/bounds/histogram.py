@@ -155,7 +155,7 @@ def _cut_bound(
 ) -> Any:
     """Return a bound for the best of the cuts between groups of equal mass.
 
-    Marks the pieces that contain, or follow, a cut that can reach `epsilon`.
+    Marks the pieces that can contain a cut that reaches `epsilon`.
     """
     size, width = counts.shape
     columns = _margins(counts)
@@ -180,10 +180,10 @@ def _cut_bound(
             continue
         after = before + mass
         first, last = _span(before, after, single[piece], groups, present, slack)
-        exact = single[piece] and first == last
+        exact = first == last  # all its values are in one group, so a cut can only precede it
         for column in range(width):
             above[column] -= counts[piece, column]
-        if last != group:
+        if last != group and (before > 0 or not exact):  # a cut has values on both sides
             # A cut leaves at least the entropy H(Z | part) of the parts below, above and missing.
             beyond = above + counts[piece] if exact else above
             uncertain = uncertain_missing - _entropy_terms(below) - _entropy_terms(beyond)
@@ -199,8 +199,8 @@ def _cut_bound(
                 values = min(values, (whole - terms) / total)
             bound = _ratio(protected - uncertain / total, max(values, 0.0), protected)
             best = max(best, bound)
-            mark[piece] = bound >= epsilon and not single[piece]
-            group = last
+            mark[piece] = bound >= epsilon and not exact and not single[piece]
+        group = last
         for column in range(width):
             below[column] += counts[piece, column]
         before = after

@@ -5,6 +5,9 @@ second pass counts distinct values and stops as soon as there are more than `max
 are no more, the masses by value are exact. Otherwise a bound follows from the histogram
 (`histogram`). If that bound reaches epsilon, another pass sorts the rows in the bins that contain a
 boundary, and the bound becomes exact.
+
+numba caches these loops by the date of this file. A change of `histogram` alone is not noticed:
+touch this file, too.
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ counts (costs are for n rows):
 ``SHIFT``  The output is a monotone function of the value (a regressor's sum). Values with the same
            output are neighbors in sorted order. Compare neighbors until the output differs:
            O(n log n) if few values share an output.
+``BAND``   The output is a monotone function of the value, and a pair counts if it leaves an
+           interval around the row's output (see `Moved`). The interval becomes two thresholds for
+           the value, as for SIDE: O(n log n).
 ``OTHER``  Anything else (``==``, categories, vectors). If all other operands on the path to the
            root are constants, the output is a function of the value, and counting equal outputs is
            enough: O(n). Otherwise the engine declines.
@@ -24,6 +27,9 @@ the values of its siblings. The branches of an `ite` inherit its form, for the r
 Its guard becomes a FLIP in the rows where the two branches lead to different outputs. An operand of
 ``and`` or ``or`` becomes a FLIP where the other operands do not decide. A comparison turns a FLIP
 into a SIDE. ``fill(x, c)`` keeps the form: a missing x acts like the number c.
+
+For `Moved`, the root has the form BAND instead of PASS, and a guard becomes a FLIP in the rows
+that its other branch moves far enough.
 
 **Rounding.** tau is computed by subtracting where the program adds, so the two can disagree in the
 last bits. A slack bounds the disagreement. If a value lies within the slack of tau, the program's

@@ -17,6 +17,7 @@ class Form(Enum):
     FLIP = "flip"
     SIDE = "side"
     SHIFT = "shift"
+    BAND = "band"
     OTHER = "other"
 
 
@@ -29,7 +30,8 @@ class Context:
     form : see `Form`.
     rows : the rows whose output can depend on it.
     judge : for SIDE, a point whose value shows which side of the threshold the position is on.
-    tau, slack : for SIDE, the threshold of each row and a bound on its rounding error.
+    tau, slack : for SIDE, the threshold of each row and a bound on its rounding error. For BAND,
+        the two thresholds between which the output is kept, in any order (2 x rows).
     missing : the number that a missing value at this position acts like, if any.
     filled : whether there is a `fill` between the position and the deciding point.
     """
@@ -41,6 +43,19 @@ class Context:
     slack: Array | None = None
     missing: float | None = None
     filled: bool = False
+
+    def band(self, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """For BAND, the lower threshold of some rows, its slack, and the upper ones."""
+        assert self.tau is not None
+        assert self.slack is not None
+        (tau, other), (slack, other_slack) = self.tau[:, rows], self.slack[:, rows]
+        swap = tau > other
+        return (
+            np.where(swap, other, tau),
+            np.where(swap, other_slack, slack),
+            np.where(swap, tau, other),
+            np.where(swap, slack, other_slack),
+        )
 
     def acting(self, values: Array) -> Array:
         """Replace missing values with the number they act like."""

@@ -31,10 +31,12 @@ from proxyuse.lang.positions import Site
 from proxyuse.measure.contexts.context import Context, Form
 from proxyuse.measure.contexts.path_evaluation import PathEvaluator
 from proxyuse.measure.counting import Rows
-from proxyuse.measure.influence import differ
+from proxyuse.measure.influence import Moved, differ
 
 _EPS = 2.0**-52
 _TINY = 2.0**-1000  # more than any error from underflow
+_THRESHOLDS = (Form.SIDE, Form.BAND)
+_MONOTONE = (*_THRESHOLDS, Form.PASS, Form.SHIFT)
 WIDE = 8  # the total of a sum with more operands is cached
 MAX_STRAIN = 2.0**300  # for larger or smaller products the program's own operations decide
 
@@ -55,6 +57,8 @@ class ContextAnalysis:
         self._path_evaluator = sample.shared(PathEvaluator)
         self._path: list[tuple[int, Context]] = []
         self._total: tuple[int, Array, Array] | None = None  # of the last wide sum
+        self._deciding: tuple[int, Array] | None = None  # of the last wide `and` or `or`
+        self._moved = sample.loss if isinstance(sample.loss, Moved) else None
 
     def context(self, site: Site) -> Context:
         """Return the context of a position."""
@@ -62,7 +66,7 @@ class ContextAnalysis:
         while path and not path[-1][0] <= site.point < points.end(path[-1][0]):
             path.pop()
         if not path:
-            path.append((0, Context(Form.PASS, np.ones(self.sample.n_rows, dtype=np.bool_))))
+            path.append((0, self._root()))
         below: list[int] = []
         point = site.point
         while point != path[-1][0]:
@@ -80,6 +84,19 @@ class ContextAnalysis:
                 return self._inside(site.point, context, chosen)
         return context
 
+    def _root(self) -> Context:
+        """Return the context of the whole program."""
+        every = np.ones(self.sample.n_rows, dtype=np.bool_)
+        if self._moved is None:
+            return Context(Form.PASS, every)
+        outputs = self.sample.values(self.sample.points.terms[0])
+        if outputs.dtype == np.bool_:
+            return Context(Form.FLIP, self._moved.loss(outputs, ~outputs))
+        tau = np.array(self._moved.kept(outputs))
+        with np.errstate(all="ignore"):
+            slack = 8.0 * _EPS * (np.abs(tau) + np.abs(outputs)) + _TINY
+        return Context(Form.BAND, every, 0, tau, slack)
+
     def _inside(self, point: int, context: Context, chosen: tuple[int, ...]) -> Context:
         """Return the context of a child, or of some operands, of the term at a point."""
         sample, term = self.sample, self.sample.points.terms[point]
@@ -92,6 +109,8 @@ class ContextAnalysis:
             inside = self._inside_wide_sum(point, parts, context, chosen)
             if inside is not None:
                 return inside
+        if isinstance(term, And | Or) and len(parts) > WIDE and context.form is Form.FLIP:
+            return replace(context, rows=context.rows & self._undecided(point, term, chosen))
         others = [sample.values(part) for i, part in enumerate(parts) if i not in chosen]
         match term:
             case Not() if context.form is Form.FLIP:
@@ -112,9 +131,10 @@ class ContextAnalysis:
                 return self._inside_arithmetic(term, context, others)
             case Call(Function.FILL, (_, Const(value))) if chosen == (0,):
                 return _inside_fill(context, value)
-            case Call(Function.EXP | Function.SIGMOID) if context.form is Form.SIDE:
-                unknown = np.full(sample.n_rows, np.inf)  # bisection decides everywhere
-                tau = np.zeros(sample.n_rows)
+            case Call(Function.EXP | Function.SIGMOID) if context.form in (Form.SIDE, Form.BAND):
+                assert context.tau is not None
+                unknown = np.full_like(context.tau, np.inf)  # bisection decides everywhere
+                tau = np.zeros_like(context.tau)
                 return replace(context, tau=tau, slack=unknown, missing=None)
             case Call(Function.EXP | Function.SIGMOID) if context.form in (Form.PASS, Form.SHIFT):
                 return replace(context, form=Form.SHIFT, missing=None)
@@ -141,15 +161,39 @@ class ContextAnalysis:
                 rows[at] = True
             case Form.FLIP:
                 rows[at] = truth_of(then[at]) != truth_of(otherwise[at])
-            case Form.SIDE | Form.SHIFT | Form.OTHER:
-                top = context.judge if context.form is Form.SIDE else 0
-                site = Site(point)
-                branches = (then[at], otherwise[at])
-                outcomes = [
-                    self._path_evaluator.up_to(top, site, at, values) for values in branches
-                ]
-                rows[at] = differ(outcomes[0], outcomes[1])
+            case Form.SIDE:
+                rows[at] = differ(*self._outcomes(context.judge, point, at, then, otherwise))
+            case Form.BAND:
+                rows[self._leaving_band(point, context, at, guard, then, otherwise)] = True
+            case Form.SHIFT | Form.OTHER:
+                own, other = (_chosen(guard, *ends) for ends in _both_ways(then, otherwise))
+                outcomes = self._outcomes(0, point, at, own, other)
+                rows[at] = self._changes(*outcomes)
         return Context(Form.FLIP, rows)
+
+    def _changes(self, actual: Array, changed: Array) -> Array:
+        return (differ if self._moved is None else self._moved.loss)(actual, changed)
+
+    def _outcomes(self, top: int, point: int, rows: Array, *values: Array) -> list[Array]:
+        """Return the values at a point above, for several columns of values at a point."""
+        evaluator, site = self._path_evaluator, Site(point)
+        return [evaluator.up_to(top, site, rows, column[rows]) for column in values]
+
+    def _leaving_band(
+        self, point: int, context: Context, rows: Array, guard: Array, then: Array, other: Array
+    ) -> Array:
+        """Return the rows that the other branch moves out of their band.
+
+        The program's own operations decide only where rounding matters.
+        """
+        own, new = (_chosen(guard, *ends) for ends in _both_ways(then, other))
+        value = new[rows]
+        low, low_slack, high, high_slack = context.band(rows)
+        outside = (value < low - low_slack) | (value > high + high_slack)
+        inside = (value > low + low_slack) & (value < high - high_slack)
+        unsure = rows[~(outside | inside)]
+        moved = self._changes(*self._outcomes(0, point, unsure, own, new))
+        return np.concatenate([rows[outside], unsure[moved]])
 
     def _inside_comparison(
         self, point: int, term: Compare, context: Context, index: int, other: Array
@@ -172,7 +216,8 @@ class ContextAnalysis:
         parent = points.parents[point]
         above = points.terms[parent] if parent >= 0 else None
         present = not any(_any_in(context.rows, np.isnan(other)) for other in others)
-        if isinstance(above, Argmax) and context.form is Form.OTHER and present and others:
+        decides = isinstance(above, Argmax) and context.form is Form.OTHER and self._moved is None
+        if decides and present and others:
             tau = np.max(others, axis=0)
             return Context(Form.SIDE, context.rows, 0, tau, np.zeros(self.sample.n_rows))
         return replace(context, form=Form.OTHER)
@@ -194,13 +239,34 @@ class ContextAnalysis:
         _, total, size = self._total
         if not np.isfinite(size).all():
             return None
-        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT):
+        if context.form not in _MONOTONE:
             return replace(context, form=Form.OTHER, missing=None)
         context = replace(context, missing=None)
-        if context.form is not Form.SIDE:
+        if context.form not in _THRESHOLDS:
             return replace(context, form=Form.SHIFT)
         own, _ = _sum((sample.values(parts[i]) for i in chosen), sample.n_rows)
         return _below_sum(context, total - own, size, len(parts))
+
+    def _undecided(self, point: int, term: And | Or, chosen: tuple[int, ...]) -> Array:
+        """Return the rows that no other operand of an ``and`` or an ``or`` decides.
+
+        Counts the operands that decide a row once, so each operand costs O(n) and not O(n k).
+        """
+
+        def decides(part: Term) -> Array:
+            truth = truth_of(self.sample.values(part))
+            return ~truth if isinstance(term, And) else truth
+
+        parts = term.operands
+        if self._deciding is None or self._deciding[0] != point:
+            count = np.zeros(self.sample.n_rows, dtype=np.int32)
+            for part in parts:
+                count += decides(part)
+            self._deciding = point, count
+        others = self._deciding[1].copy()
+        for index in chosen:
+            others -= decides(parts[index])
+        return np.asarray(others == 0)
 
     def _inside_arithmetic(
         self, term: Add | Mul | Call, context: Context, others: list[Array]
@@ -218,13 +284,13 @@ class ContextAnalysis:
             others = [np.where(rows, other, 1.0) for other in others]
             rest, size = _sum(others, n_rows)
             other_form = replace(other_form, rows=rows)
-        if context.form not in (Form.SIDE, Form.PASS, Form.SHIFT) or not np.isfinite(size).all():
+        if context.form not in _MONOTONE or not np.isfinite(size).all():
             return other_form
         factor, strain = _product(() if isinstance(term, Add) else others, n_rows)
         if _any_in(rows, ~np.isfinite(factor) | (factor == 0)):
             return other_form
         context = replace(context, rows=rows, missing=None)
-        if context.form is not Form.SIDE:
+        if context.form not in _THRESHOLDS:
             return replace(context, form=Form.SHIFT)
         assert context.tau is not None
         assert context.slack is not None
@@ -249,7 +315,7 @@ def _inside_fill(context: Context, value: object) -> Context:
 
 
 def _below_sum(context: Context, rest: Array, size: Array, count: int) -> Context:
-    """Handle a SIDE below a sum.
+    """Handle a SIDE or a BAND below a sum.
 
     `rest` is the sum of the other operands, `size` the sum of all magnitudes, and `count` the
     number of operands that are added.
@@ -260,6 +326,18 @@ def _below_sum(context: Context, rest: Array, size: Array, count: int) -> Contex
     tau = context.tau - rest
     slack = context.slack + rounding * (size + np.abs(context.tau) + np.abs(tau))
     return replace(context, tau=tau, slack=slack + _TINY)
+
+
+def _both_ways(first: Array, second: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    return (first, second), (second, first)
+
+
+def _chosen(guard: Array, then: Array, otherwise: Array) -> Array:
+    return (
+        np.where(guard, then, otherwise)
+        if then.ndim == 1
+        else np.where(guard[:, None], then, otherwise)
+    )
 
 
 def _any_in(rows: Array, marked: Array) -> bool:

@@ -3,8 +3,8 @@
 The first pass (`PositionPlan`) collects the distinct values at the position, with the mass of all
 rows and of the rows whose output depends on the position. This is enough if only equality of
 values matters (PASS, FLIP, and OTHER with only constants beside the position). If their order
-matters (SIDE, SHIFT), a second pass (`RangePlan`) knows all values. It finds the range of values
-that keep each row's output and adds up the mass outside. Both passes use `ranges_of` and
+matters (SIDE, SHIFT, BAND), a second pass (`RangePlan`) knows all values. It finds the range of
+values that keep each row's output and adds up the mass outside. Both passes use `ranges_of` and
 `ContextAnalysis` on one block at a time, so the program's own operations decide where rounding
 matters.
 
@@ -15,7 +15,7 @@ Blocks can have different forms: if the form is OTHER in one block, it is OTHER 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import starmap
 from operator import mul
 from typing import NamedTuple
@@ -32,7 +32,9 @@ from proxyuse.measure.contexts.context_analysis import ContextAnalysis
 from proxyuse.measure.contexts.path_evaluation import highest_equivalent, only_constants_beside
 from proxyuse.measure.contexts.unchanged_ranges import Ranges, ranges_of
 from proxyuse.measure.counting import Block, Measures, Rows, Variances, product
+from proxyuse.measure.influence import QuantitativeInputInfluence
 from proxyuse.program import Program
+from proxyuse.settings import Influence
 
 _MAGNITUDE = np.int64(2**63 - 1)
 
@@ -169,18 +171,20 @@ class PositionPlan:
     site : the position. If it has only constants beside it, the one above, which has the same
         influence (see `highest_equivalent`).
     variances : whether to compute the variances of the influence.
+    influence : quantitative input influence or `Moved`.
     """
 
     program: Program
     site: Site
     variances: bool = False
+    influence: Influence = field(default_factory=QuantitativeInputInfluence)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "site", highest_equivalent(self.program.points, self.site))
 
     def count(self, block: Block) -> Values:
         """Return the distinct values of some rows, with masses, in O(n log n)."""
-        rows = block.rows(self.program)
+        rows = block.rows(self.program, self.influence)
         values = rows.values(rows.points.term_at(self.site))
         return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
 
@@ -223,7 +227,8 @@ class PositionPlan:
         if not counts.depending.any():
             return EquivalentValues(counts, np.zeros(len(values), dtype=np.intp))
         if form is Form.OTHER:
-            if not only_constants_beside(self.program.points, self.site):
+            classes = isinstance(self.influence, QuantitativeInputInfluence)
+            if not classes or not only_constants_beside(self.program.points, self.site):
                 return None
             return EquivalentValues(counts, self._outputs(counts.keys))
         values = filled_in(values, counts.dependence.missing)
@@ -234,7 +239,8 @@ class PositionPlan:
             return EquivalentValues(counts, support.codes)
         if values.ndim == 2:
             return None  # vectors have no order
-        if form is Form.SHIFT and counts.dependence.filled and np.isnan(support.values).any():
+        filled = counts.dependence.filled and np.isnan(support.values).any()
+        if form in (Form.SHIFT, Form.BAND) and filled:
             return None  # a missing value that is filled in above has no neighbors
         masses = _summed(support.codes, counts.masses, len(support))
         return RangePlan(self, counts, support.codes, support.values, masses)
@@ -361,7 +367,7 @@ class RangePlan:
 
     def count(self, block: Block) -> Changes:
         """Return the changes in some rows, in O(n log n)."""
-        rows = block.rows(self.first.program)
+        rows = block.rows(self.first.program, self.first.influence)
         values = rows.values(rows.points.term_at(self.first.site))
         return self.count_rows(rows, block.masses, distinct(values, rows.vocabulary))
 

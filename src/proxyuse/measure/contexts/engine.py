@@ -44,7 +44,8 @@ class Contexts:
     numbers, at any number of levels.
 
     Declines several positions at once, most positions of the form OTHER, and every loss except
-    quantitative input influence over all pairs. `SquaredShifts` answers for squared change.
+    quantitative input influence and `Moved` over all pairs. `SquaredShifts` answers for squared
+    change.
 
     Examples
     --------
@@ -66,7 +67,7 @@ class Contexts:
     @classmethod
     def of(cls, sample: Sample) -> Contexts | SquaredShifts | None:
         """Return the engine for the sample's loss, or None for sampled influence."""
-        return cls(sample) if sample.counts_changes else SquaredShifts.of(sample)
+        return cls(sample) if sample.counts_pairs else SquaredShifts.of(sample)
 
     def influence(self, sites: Sequence[Site]) -> float | None:
         """Return the influence through one position, in O(n log n) for n rows."""
@@ -91,13 +92,17 @@ class Contexts:
     def _influence(self, site: Site, values: Array) -> float | None:
         sample = self.sample
         sample.tick(0)
+        sample.loss.scale(sample.outputs()[:1], sample.weights[:1])  # raises if it is undefined
         with np.errstate(all="ignore"):
             pairs = self._pairs_across(site, values)
             if pairs is not None:
                 return pairs / (sample.n_rows * sample.n_rows)
-            plan, own = PositionPlan(sample.program, site), self._distinct(values)
+            plan, own = self._plan(site), self._distinct(values)
             measures = followed(plan, lambda step: self._counts(step, own))
         return None if measures is None else measures.influence
+
+    def _plan(self, site: Site) -> PositionPlan:
+        return PositionPlan(self.sample.program, site, influence=self.sample.loss)
 
     def _pairs_across(self, site: Site, values: Array) -> int | None:
         """Return the number of pairs that change the output, or None if no shortcut applies."""
@@ -150,7 +155,7 @@ class Contexts:
         sample, site = self.sample, highest_equivalent(self.sample.points, sites[0])
         sample.tick(0)
         with np.errstate(all="ignore"):
-            plan = PositionPlan(sample.program, site)
+            plan = self._plan(site)
             own = self._distinct(sample.values(sample.points.term_at(site)))
             counts = reduce(add, self._counts(plan, own))
             settled = plan.settled(counts)

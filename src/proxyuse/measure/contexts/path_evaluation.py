@@ -75,18 +75,21 @@ def highest_equivalent(points: Points, site: Site) -> Site:
     """
     if site.operands:
         return site  # a changed subset is added last, which can round differently
-    point = site.point
-    while point:
+    point, path = site.point, []
+    highest = points.highest  # of the points that were asked about before
+    while point and point not in highest:
+        path.append(point)
         parent = points.parents[point]
         term = points.terms[parent]
         if isinstance(term, Ite):  # a branch already has the form of the whole term
             break
-        index = term._order[points.steps[point]]
-        beside = (part for i, part in enumerate(children(term)) if i != index)
-        if not all(isinstance(part, Const) for part in beside):
+        own = isinstance(points.terms[point], Const)
+        if points.constants_below(parent) - own < len(children(term)) - 1:
             break
         point = parent
-    return Site(point)
+    top = highest.get(point, point)
+    highest.update(dict.fromkeys(path, top))
+    return Site(top)
 
 
 def others_of(points: Points, site: Site) -> list[Term]:

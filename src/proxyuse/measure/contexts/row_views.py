@@ -11,6 +11,7 @@ from proxyuse.lang.evaluate import Array, Vocabulary
 from proxyuse.lang.nodes import Term
 from proxyuse.lang.positions import Points
 from proxyuse.measure.sample import Sample
+from proxyuse.settings import Influence
 
 MIN_ROWS = 1 << 14
 """The smallest number of rows for which a thread pays off."""
@@ -33,6 +34,11 @@ class RowView:
     def points(self) -> Points:
         """The program's points."""
         return self.sample.points
+
+    @property
+    def loss(self) -> Influence:
+        """The loss whose mean is the influence."""
+        return self.sample.loss
 
     @property
     def vocabulary(self) -> Vocabulary:

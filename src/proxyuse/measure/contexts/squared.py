@@ -82,17 +82,22 @@ class SquaredShifts:
         """Return the influence of other values, one per row, at a position."""
         sample = self.sample
         scale = sample.scale  # may raise, so it comes first
-        if len(sites) > 1 or scale == 0:
+        changed = self._changed(sites, values)
+        if changed is None or scale == 0:
+            return None
+        return float(np.dot(changed, sample.weights)) / sample.total / scale
+
+    def _changed(self, sites: Sequence[Site], values: Array) -> Array | None:
+        """Return the mean square of each row's change; None to decline."""
+        sample = self.sample
+        if len(sites) > 1 or values.ndim != 1 or values.dtype == np.int32:
             return None
         sample.tick(0)
         with np.errstate(all="ignore"):
-            if values.ndim != 1 or values.dtype == np.int32:
-                return None
             line = self._line(sites[0])
             if line is None:
                 return None
-            mean = _mean_square(values.astype(np.float64), line, sample.weights)
-        return None if mean is None else mean / scale
+            return _mean_squares(values.astype(np.float64), line, sample.weights)
 
     def influences(self, sites: Sequence[Site]) -> list[float | None]:
         """Return the influence through each position alone."""
@@ -143,8 +148,25 @@ class SquaredShifts:
                 return None
 
     def effects(self, sites: Sequence[Site]) -> RowEffects | None:
-        """Decline."""
-        return None
+        """Return the mean square through one position, row by row, at the cost of `influence`.
+
+        The value u changes the rows with slope s and value v by ``s (u - v)``. The mean square
+        over these rows follows from the mean and variance of v, weighted by ``s^2``.
+        """
+        sample, points = self.sample, self.sample.points
+        above = [highest_equivalent(points, site) for site in sites]
+        values = sample.values(points.term_at(above[0]))
+        changed = self._changed(above, values)
+        if changed is None:
+            return None
+        line = self._line(above[0])
+        assert line is not None
+        values, squares = values.astype(np.float64), line.slope**2 * sample.weights
+        total = squares.sum()
+        mean = np.dot(squares, values) / total
+        around = np.dot(squares, (values - mean) ** 2) / total
+        changing = total / sample.total * ((values - mean) ** 2 + around)
+        return RowEffects(changed, changing)
 
     def reach(self, sites: Sequence[Site]) -> float | None:
         """Decline."""
@@ -163,8 +185,8 @@ class SquaredShifts:
         return None
 
 
-def _mean_square(values: Array, line: _Line, weights: Array) -> float | None:
-    """Return the mean square of the change over all pairs; None if rounding could matter."""
+def _mean_squares(values: Array, line: _Line, weights: Array) -> Array | None:
+    """Return the mean square of each row's change; None if rounding could matter."""
     largest = float(np.max(np.abs(values)))
     size = float(np.max(line.size + np.abs(line.slope) * largest))
     if not (largest < MAX_NUMBER and size < MAX_NUMBER):  # or missing
@@ -172,5 +194,6 @@ def _mean_square(values: Array, line: _Line, weights: Array) -> float | None:
     total = weights.sum()
     squares = (values - np.dot(values, weights) / total) ** 2
     variance = np.dot(squares, weights) / total
-    mean = float(np.dot(line.slope**2 * weights, variance + squares) / total)
-    return mean if np.sqrt(mean) >= MIN_CHANGE * size and mean > 0 else None
+    means: Array = line.slope**2 * (variance + squares)
+    mean = float(np.dot(means, weights) / total)
+    return means if np.sqrt(mean) >= MIN_CHANGE * size and mean > 0 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,13 +38,15 @@ class Ranges:
 
 
 def ranges_of(sample: Rows, site: Site, context: Context, numbers: Array, codes: Array) -> Ranges:
-    """Return the range of numbers that keep each row's output, for the forms SIDE and SHIFT.
+    """Return the range of numbers that keep each row's output, for SIDE, SHIFT and BAND.
 
     `numbers` holds the distinct numbers at the position in the whole population, sorted, with a
     missing number last. `codes` holds the index in `numbers` of each of these rows.
     """
     if context.form is Form.SIDE:
         return _by_side(sample, site, context, numbers, codes)
+    if context.form is Form.BAND:
+        return _by_band(sample, site, context, numbers, codes)
     assert context.form is Form.SHIFT
     return _by_neighbors(sample, site, context, numbers, codes)
 
@@ -130,25 +133,83 @@ def _low_side(
     assert context.tau is not None
     assert context.slack is not None
     tau, slack = context.tau[rows], context.slack[rows]
-    unknown = ~np.isfinite(tau) | ~np.isfinite(slack)
-    start = np.where(unknown, 0, _positions(numbers, tau - slack))
-    # Usually no number lies within the slack: the next one is above it already.
-    end = start.copy()
-    near = np.flatnonzero(numbers[np.minimum(start, len(numbers) - 1)] <= tau + slack)
-    end[near] = np.searchsorted(numbers, (tau + slack)[near], side="right")
-    end[unknown] = len(numbers)
+    start, end = _around(numbers, tau, slack)
     # If the largest number is on the same side as the smallest, all of them are.
     high = path.up_to(context.judge, site, rows, np.full(len(rows), numbers[-1]))
     one_side = ~differ(low, high)
     start = np.where(one_side, len(numbers), np.maximum(start, 1))
     end = np.maximum(end, start)
+
+    def is_high(some: Array, index: Array) -> Array:
+        outcome = path.up_to(context.judge, site, rows[some], numbers[index])
+        return differ(outcome, low[some])
+
+    return _bisected(start, end, is_high)
+
+
+def _by_band(
+    sample: Rows, site: Site, context: Context, numbers: Array, every_code: Array
+) -> Ranges:
+    """Handle BAND: each row keeps its output between two thresholds around its own number.
+
+    A number counts if the output is missing and the row's is not, or the other way around. Where
+    a number lies within the slack of a threshold, the program's own operations decide, by
+    bisection: O(log k) evaluations for k numbers.
+    """
+    path = sample.shared(PathEvaluator)
+    size = len(numbers) - int(np.isnan(numbers[-1]))
+    rows = np.flatnonzero(context.rows)
+    codes, present = every_code[rows], numbers[:size]
+    missing = codes == size
+    first, last = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows), dtype=np.intp)
+    some = np.flatnonzero(~missing)
+    if len(some):
+        at, own = rows[some], codes[some]
+
+        def moves(chosen: Array, index: Array) -> Array:
+            """Return whether some of these rows move with the numbers at these indices."""
+            chosen_rows = at[chosen]
+            outcomes = (
+                path.outcome(site, chosen_rows, present[indices])
+                for indices in (own[chosen], index)
+            )
+            return sample.loss.loss(*outcomes)
+
+        low, low_slack, high, high_slack = context.band(at)
+        start, end = _around(present, low, low_slack)
+        start = np.minimum(start, own)
+        first[some] = _bisected(start, np.clip(end, start, own), lambda c, i: ~moves(c, i))
+        start, end = _around(present, high, high_slack)
+        start = np.maximum(start, own + 1)
+        last[some] = _bisected(start, np.maximum(end, start), moves)
+    changes = ~missing if size < len(numbers) else None
+    return Ranges(rows, first, last, size, every_code, changes)
+
+
+def _around(numbers: Array, tau: Array, slack: Array) -> tuple[Array, Array]:
+    """Return where the sorted numbers that may lie on either side of a threshold begin and end."""
+    unknown = ~np.isfinite(tau) | ~np.isfinite(slack)
+    start = np.where(unknown, 0, _positions(numbers, tau - slack))
+    end = start.copy()
+    # Usually no number lies within the slack: the next one is above it already.
+    near = np.flatnonzero(numbers[np.minimum(start, len(numbers) - 1)] <= tau + slack)
+    end[near] = np.searchsorted(numbers, (tau + slack)[near], side="right")
+    end[unknown] = len(numbers)
+    return start, end
+
+
+def _bisected(start: Array, end: Array, holds: Callable[[Array, Array], Array]) -> Array:
+    """Return, for each row, the first index from `start` on at which a property holds, or `end`.
+
+    From that index on the property must hold up to `end`.
+    """
+    start, end = start.copy(), end.copy()
     open_rows = np.flatnonzero(start < end)
     while len(open_rows):
         middle = (start[open_rows] + end[open_rows]) // 2
-        outcome = path.up_to(context.judge, site, rows[open_rows], numbers[middle])
-        is_low = ~differ(outcome, low[open_rows])
-        start[open_rows] = np.where(is_low, middle + 1, start[open_rows])
-        end[open_rows] = np.where(is_low, end[open_rows], middle)
+        found = holds(open_rows, middle)
+        end[open_rows] = np.where(found, middle, end[open_rows])
+        start[open_rows] = np.where(found, start[open_rows], middle + 1)
         open_rows = open_rows[start[open_rows] < end[open_rows]]
     return start
 

@@ -157,6 +157,11 @@ class Intervention(NamedTuple):
     down: Array
     up: Array
 
+    @property
+    def bytes(self) -> int:
+        """The memory of the arrays."""
+        return sum(array.nbytes for array in self)
+
     @classmethod
     def at(cls, plan: ForestPlan, nodes: Array, *, opposite: bool = False) -> Intervention:
         """Intervene at some nodes; with `opposite`, all their tests give the opposite answer.

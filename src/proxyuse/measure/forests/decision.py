@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,7 @@ from proxyuse.lang.packed import Forest
 from proxyuse.lang.positions import Points, Site
 
 MAX_CLASSES = 256
+MAX_TOLERANCE = 2.0**61
 _HOLE = Var("sum of trees")
 
 
@@ -70,6 +71,9 @@ class Sums(NamedTuple):
     outputs : an output number for each class; classes with equal outputs share it. Empty if the
         output is the sum itself.
     values : the values of the leaves (leaves x entries).
+    by, share : if the output is a number, a pair counts if it moves the output by more than `by`,
+        or by more than this share of it; one of the two is 0.
+    tolerance : `by` in the unit of the leads.
     """
 
     operands: Array
@@ -80,6 +84,9 @@ class Sums(NamedTuple):
     threshold: float
     outputs: Array
     values: Array
+    by: float = 0.0
+    share: float = 0.0
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,12 +100,31 @@ class Decision:
         output is a number, what each leaf adds to it.
     base : the leads without any tree.
     slack : the largest difference to the program's own scores, in the same unit.
+    unit : what an output of 1 adds, before it is divided.
+    size : the largest sum of absolute values that the program adds, before it is divided.
     """
 
     sums: Sums
     scores: Array
     base: Array
     slack: int
+    unit: float = 1.0
+    size: float = 1.0
+
+    def moved(self, by: float, relative: bool) -> Decision:
+        """Return the decision of a number that counts only moves of more than a threshold.
+
+        The program divides and subtracts two sums of at most 2^58 units, and compares; each step
+        rounds once.
+        """
+        assert self.is_number
+        tolerance = 0.0 if relative else by * float(self.sums.divisors[0]) * self.unit
+        tolerance = min(tolerance, MAX_TOLERANCE)
+        share = by if relative else 0.0
+        limit = min(tolerance + share * 2.0**58, MAX_TOLERANCE)
+        slack = self.slack + math.ceil((2.0**58 + limit) * 2.0**-49)
+        sums = self.sums._replace(by=0.0 if relative else by, share=share, tolerance=tolerance)
+        return replace(self, sums=sums, slack=slack)
 
     @property
     def is_number(self) -> bool:
@@ -378,9 +404,8 @@ def _fixed_point(sums: Sums, forest: Forest) -> Decision | None:
             slack = 2 * slack + math.ceil(size * unit * 2.0**-50)
     else:
         scores, base = _leads(numbers, constants, sums, forest.first_leaf)
-    return Decision(
-        sums, np.ascontiguousarray(scores), np.asarray(base, dtype=np.int64), int(slack)
-    )
+    base = np.asarray(base, dtype=np.int64)
+    return Decision(sums, np.ascontiguousarray(scores), base, int(slack), unit, size)
 
 
 def _multiples(numbers: Array, digits: int) -> bool:

@@ -7,6 +7,9 @@ classes. Leads are integers (`decision`), so the effect of an intervention is an
 - for a variable at some nodes: the same for each cell of its values, all cells in one walk;
 - for a subtree at some nodes: the same for each value that the subtree takes on some row.
 
+If the output is a number, its lead is the number itself, and a row changes if its lead moves at
+all, or with `Moved`, by more than a threshold.
+
 **Bounds first.** A row can change only if some nodes can move its leads by at least its margin, and
 most nodes are reached by few rows. One pass bounds every single node (`passing`). Each question is
 then answered exactly, on the rows that can change.
@@ -36,6 +39,7 @@ from proxyuse.measure.association.protocol import Association, needs_values
 from proxyuse.measure.forests import counting
 from proxyuse.measure.forests.counting import Block, Intervention, RowOutcomes, SubtreeSwap
 from proxyuse.measure.forests.plan import ForestPlan, forest_plan
+from proxyuse.measure.forests.squares import Squares
 from proxyuse.measure.forests.subtrees import (
     batch_associations,
     batches,
@@ -48,6 +52,7 @@ from proxyuse.measure.forests.variable_values import (
     count_cells,
     count_value_classes,
 )
+from proxyuse.measure.influence import Moved, SquaredChange
 from proxyuse.measure.parallel import mapped
 from proxyuse.measure.row_effects import RowEffects
 from proxyuse.measure.sample import Sample
@@ -90,15 +95,25 @@ class ForestEngine:
         self.sample, self.plan = sample, plan
         self.masses, self.total = sample.masses, int(sample.masses.sum())
         self._counted: dict[tuple[str, bytes], Counted] = {}
+        self._last_test: tuple[int, Points, tuple[int, int]] | None = None
 
     @classmethod
     def of(cls, sample: Sample) -> ForestEngine | None:
-        """Return an engine if the program is made of trees, else None."""
-        if not sample.counts_changes:
+        """Return the engine of a sample if the program is made of trees, else None."""
+        return sample.shared(cls._of)
+
+    @classmethod
+    def _of(cls, sample: Sample) -> ForestEngine | None:
+        squared = type(sample.loss) is SquaredChange and sample.pairs is None
+        if not (sample.counts_pairs or squared):
             return None
         plan = forest_plan(sample.program)
         if plan is None:
             return None
+        if not sample.counts_changes and not plan.decision.is_number:
+            return None
+        if isinstance(sample.loss, Moved):
+            plan = plan.moved(sample.loss.by, sample.loss.relative)
         engine = cls(sample, plan)
         sample.supplies.update(engine.supplies())
         return engine
@@ -166,6 +181,11 @@ class ForestEngine:
         """The leaf of each row in each tree."""
         return np.concatenate([outcomes.ends for _, outcomes in self.blocks], axis=1)
 
+    @cached_property
+    def squares(self) -> Squares | None:
+        """The squared changes, if they are the influence; then masses are times squares."""
+        return Squares(self) if isinstance(self.sample.loss, SquaredChange) else None
+
     # Bounds
 
     @cached_property
@@ -175,6 +195,7 @@ class ForestEngine:
         by_leaf, near = (_added(column) for column in zip(*parts, strict=True))
         upto = np.concatenate([[0], np.cumsum(by_leaf)])
         spans = self.plan.forest.spans
+        near = near if self.squares is None else self.squares.singles()
         return upto[spans.last_leaf] - upto[spans.first_leaf], near
 
     def together(self, number: Array, count: int) -> tuple[Array, Array]:
@@ -182,6 +203,8 @@ class ForestEngine:
 
         `number` holds the index of the computation at each node, or -1.
         """
+        if self.squares is not None:
+            return self.squares.together(number, count)
         parts = self._map(lambda b, s: counting.count_meeting(self.plan, b, s, number, count))
         near, reach = (_added(column) for column in zip(*parts, strict=True))
         return near, reach
@@ -195,7 +218,8 @@ class ForestEngine:
             return int(block.masses[changeable].sum()), int(block.masses[met].sum())
 
         near, reach = (sum(column) for column in zip(*self._map(masses), strict=True))
-        return near / self.total, reach / self.total
+        bound = near if self.squares is None else self.squares.bound(nodes)
+        return bound / self.total, reach / self.total
 
     def bound_of(self, nodes: Array) -> float:
         """Return an upper bound on the influence through any subset of some nodes."""
@@ -207,6 +231,8 @@ class ForestEngine:
         The bound is the share of pairs of a row that the nodes might change and a row on which
         the computation has a different effect.
         """
+        if self.squares is not None:
+            return self.bound_of(target.nodes)
         intervention = Intervention.at(self.plan, target.nodes)
         parts = self._map(lambda b, s: counting.changeable_rows(s, intervention)[1])
         starts = np.arange(len(parts)) * counting.BLOCK
@@ -242,6 +268,8 @@ class ForestEngine:
 
     def min_margin(self, mass: float) -> int:
         """Return how far leads must move before rows of more than this mass can change."""
+        if self.squares is not None:
+            return 0
         margin = np.concatenate([outcomes.margin for _, outcomes in self.blocks])
         order = np.argsort(margin)
         upto = np.cumsum(self.masses[order])
@@ -254,6 +282,8 @@ class ForestEngine:
 
     def share_of(self, counted: Counted) -> float:
         """Return the share of pairs of rows that change the output."""
+        if self.squares is not None:
+            return float(np.dot(self.masses, counted.by_row)) / (self.total * self.total)
         return counting.product(self.masses, counted.by_row) / (self.total * self.total)
 
     @cached_property
@@ -284,8 +314,9 @@ class ForestEngine:
                 _added(parts) * unit,
                 measure,
                 sample.attributes,
-                bins=sample.bins,
+                groups=sample.groups,
                 max_support=sample.max_support,
+                best_cut=sample.best_cut,
                 epsilon=epsilon,
             )
             result |= dict(zip(batch.roots.tolist(), associations, strict=True))
@@ -295,6 +326,8 @@ class ForestEngine:
 
     def target(self, sites: Sequence[Site]) -> Target | None:
         """Return the test, variable or subtree at some sites, or None for anything else."""
+        if self.squares is not None and not self.squares.precise:
+            return None
         kinds, nodes = set(), []
         for site in sites:
             at = None if site.operands else self.plan.locate(site.point)
@@ -310,10 +343,15 @@ class ForestEngine:
             return "subtree"
         if inside == 1:
             return "test"
-        test = Points(self.plan.forest.tests.term(int(self.plan.forest.test[node])))
-        variables = (point for point, term in enumerate(test.terms) if isinstance(term, Var))
-        first, end = inside - 1, test.end(inside - 1)
-        return "variable" if all(first <= point < end for point in variables) else None
+        index = int(self.plan.forest.test[node])
+        if self._last_test is None or self._last_test[0] != index:  # sites come in preorder
+            points = Points(self.plan.forest.tests.term(index))
+            variables = [p for p, term in enumerate(points.terms) if isinstance(term, Var)]
+            ends = min(variables, default=len(points)), max(variables, default=-1)
+            self._last_test = index, points, ends
+        _, points, (first_variable, last_variable) = self._last_test
+        first, end = inside - 1, points.end(inside - 1)
+        return "variable" if first <= first_variable and last_variable < end else None
 
     def influence(self, sites: Sequence[Site]) -> float | None:
         """Return the influence of one computation through all the sites together."""
@@ -342,7 +380,8 @@ class ForestEngine:
         counted = self.counted(sites)
         if counted is None:
             return None
-        return RowEffects(counted.by_row / self.total, counted.by_value / self.total)
+        unit = self.total if self.squares is None else self.total / self.sample.scale
+        return RowEffects(counted.by_row / unit, counted.by_value / unit)
 
     def occurrence_bound(self, sites: Sequence[Site]) -> float | None:
         """Return an upper bound on the influence through every subset of the sites."""
@@ -357,6 +396,8 @@ class ForestEngine:
         trees = [tree_at.get(below[step], -1) for step in operands]
         if min(trees) < 0:
             return None
+        if self.squares is not None:
+            return self.squares.operands(trees) if self.squares.precise else None
         span = int(self.plan.extremes.tree_span[trees].sum())
         near = self._map(lambda b, s: int(b.masses[s.margin <= span].sum()))
         return sum(near) / self.total
@@ -366,9 +407,7 @@ class ForestEngine:
     def counted(self, sites: Sequence[Site]) -> Counted | None:
         """Count what the computation at some sites changes; None if it is not in a tree."""
         target = self.target(sites)
-        if target is None:
-            return None
-        return self.count(target)
+        return None if target is None else self.count(target)
 
     def count(self, target: Target) -> Counted:
         """Count what a computation at some nodes changes; recent results are cached."""
@@ -380,6 +419,8 @@ class ForestEngine:
         return self._counted[key]
 
     def _count(self, target: Target) -> Counted:
+        if self.squares is not None:
+            return Counted(*self.squares.of(target.kind, target.nodes))
         match target.kind:
             case "subtree":
                 return self._count_subtree(target.nodes)

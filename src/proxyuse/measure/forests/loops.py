@@ -74,6 +74,12 @@ def quotient_of(sums: Sums, ends: Array, index: int) -> float:
 
 
 @called
+def edge_of(sums: Sums, lead: int) -> int:
+    """Return how far the lead of a number can move without counting; 0 if every change counts."""
+    return int(min(sums.tolerance + sums.share * abs(lead), 2.0**61))
+
+
+@called
 def exact_class(sums: Sums, ends: Array) -> int:
     """Return the class that the program's own sums choose."""
     if len(sums.columns) == 0:
@@ -124,7 +130,7 @@ def decide_rows(
 ) -> None:  # fmt: skip
     """Compute the leads, class, sums and margin (at least 1) of each row.
 
-    If the output is a number, the class is 0 and the margin 1.
+    If the output is a number, the class is 0, and the margin is the largest move that is too small.
     """
     rows = ends.shape[1]
     for index in range(len(base)):
@@ -147,6 +153,7 @@ def decide_rows(
         margin[row] = 1
         if len(sums.outputs) == 0:
             classes[row] = 0
+            margin[row] = max(1, edge_of(sums, leads[row, 0]) - slack)
             continue
         if len(sums.columns) == 0:
             best = int(sums.values[ends[0, row], 0])
@@ -248,8 +255,10 @@ def bound_together(
 def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, actual: int) -> int:
     """Return 1 if other leads change the output, 0 if not, UNSURE if rounding decides."""
     if len(sums.outputs) == 0:
-        step = moved[0] - leads[0]
-        return 1 if step > slack or -step > slack else UNSURE
+        step, edge = abs(moved[0] - leads[0]), edge_of(sums, leads[0])
+        if step > edge + slack:
+            return 1
+        return 0 if step < edge - slack else UNSURE
     best = sure_class(moved, slack)
     if best == UNSURE:
         return UNSURE
@@ -260,7 +269,8 @@ def changes(sums: Sums, scores: Array, slack: int, leads: Array, moved: Array, a
 def exactly_changes(sums: Sums, new: Array, actual: int, total: float) -> bool:
     """Return whether the output changes, by the program's own sums at these leaves."""
     if len(sums.outputs) == 0:
-        return bool(quotient_of(sums, new, 0) != total / sums.divisors[0])
+        old = total / sums.divisors[0]
+        return bool(abs(quotient_of(sums, new, 0) - old) > sums.by + sums.share * abs(old))
     return bool(sums.outputs[exact_class(sums, new)] != sums.outputs[actual])
 
 

@@ -29,16 +29,18 @@ def drawn_influence(engine: ForestEngine, nodes: Array, delta: float) -> DrawnIn
     intervention = Intervention.at(engine.plan, nodes)
     drawn = draw_until_settled(
         engine.sample,
-        lambda rows, others: _changed(engine, intervention, rows, others),
+        lambda rows, others: int(changed_pairs(engine, intervention, rows, others).sum()),
         delta,
         MAX_PAIRS,
     )
     return drawn if drawn.settled else None
 
 
-def _changed(engine: ForestEngine, intervention: Intervention, rows: Array, others: Array) -> int:
-    """Return how many pairs of rows change the output."""
-    changed, first = 0, 0
+def changed_pairs(
+    engine: ForestEngine, intervention: Intervention, rows: Array, others: Array
+) -> Array:
+    """Return which pairs of rows change the output."""
+    changed, first = np.zeros(len(rows), dtype=np.bool_), 0
     order = np.argsort(rows, kind="stable")
     rows, others = rows[order], others[order]
     for block, outcomes in engine.blocks:
@@ -46,9 +48,8 @@ def _changed(engine: ForestEngine, intervention: Intervention, rows: Array, othe
         if start < end:
             chosen = np.arange(end - start)
             codes = np.ascontiguousarray(engine.codes[others[start:end]])
-            flags = counting.count_intervened(
+            changed[order[start:end]] = counting.count_intervened(
                 engine.plan, block, outcomes, intervention, rows[start:end] - first, codes, chosen
             )
-            changed += int(flags.sum())
         first += len(block)
     return changed

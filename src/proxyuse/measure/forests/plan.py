@@ -7,7 +7,7 @@ A plan is made of plain arrays, so it can be sent to another process that counts
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -56,6 +56,10 @@ class ForestPlan:
     form: Form
     decision: Decision
     points: Array
+
+    def moved(self, by: float, relative: bool) -> ForestPlan:
+        """Return the plan that counts only moves of the output by more than a threshold."""
+        return replace(self, decision=self.decision.moved(by, relative))
 
     @property
     def code_ranges(self) -> CodeRanges:

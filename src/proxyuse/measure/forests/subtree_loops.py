@@ -9,20 +9,20 @@ import numpy as np
 from proxyuse.lang.compiled import called, compiled
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.forests.decision import Sums
-from proxyuse.measure.forests.loops import UNSURE, changes, exactly_changes
+from proxyuse.measure.forests.loops import UNSURE, changes, edge_of, exactly_changes
 
 
 @compiled
 def count_subtree_tables(
     nodes: Array, codes: Array, roots: Array, slot: Array, first_leaf: Array, offsets: Array,
-    cells: Array, attributes: Array, columns: Array, masses: Array, counts: Array,
+    cells: Array, bases: Array, attributes: Array, columns: Array, masses: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Count the joint table of each subtree's value with each attribute.
 
     `roots` holds the subtrees, inner ones first. `slot` holds the index of the subtree that begins
     at a node, or -1. All rows start at each root. When a row enters a subtree that is already done,
     its leaf is known. Leaf l of subtree s, counted from its first leaf, belongs to the table row
-    ``cells[offsets[s] + l]``. The table columns of attribute a begin at ``columns[a]``.
+    ``bases[s] + cells[offsets[s] + l]``. The table columns of attribute a begin at ``columns[a]``.
     """
     rows = len(masses)
     ends = np.empty((len(roots), rows), dtype=np.int32)
@@ -58,13 +58,14 @@ def count_subtree_tables(
                     active[remaining], at[remaining] = row, node
                     remaining += 1
             count = remaining
-        shift = offsets[number] - first_leaf[root]
+        shift, base = offsets[number] - first_leaf[root], bases[number]
         if len(columns) == 1:
             for row in range(rows):
-                counts[cells[shift + ends[number, row]], attributes[0, row]] += masses[row]
+                cell = base + cells[shift + ends[number, row]]
+                counts[cell, attributes[0, row]] += masses[row]
         else:
             for row in range(rows):
-                cell = cells[shift + ends[number, row]]
+                cell = base + cells[shift + ends[number, row]]
                 for index in range(len(columns)):
                     counts[cell, columns[index] + attributes[index, row]] += masses[row]
 
@@ -204,11 +205,17 @@ def swap_sorted(
                 here = value_of[own - shifts[k] - first_leaf]
                 without -= scores[own, 0]
                 times += 1
-        # Values before `low` and from `high` on are decided; those between are tried one by one.
+        # Values before `low` and from `high` on are decided; those between are tried one by one,
+        # except that values from `near` to `far` move a number too little to count.
         center = leads[row, 0] if number else 0
-        edge = max(slack, 0)
-        low = first_at_least(scores, leaf_of, order, without, times, center - edge)
-        high = first_at_least(scores, leaf_of, order, without, times, center + edge + 1)
+        edge = edge_of(sums, center) if number else 0
+        low = first_at_least(scores, leaf_of, order, without, times, center - edge - slack)
+        high = first_at_least(scores, leaf_of, order, without, times, center + edge + slack + 1)
+        near, far = high, high
+        if edge > slack:
+            least = center - edge + slack + 1
+            near = first_at_least(scores, leaf_of, order, without, times, least)
+            far = first_at_least(scores, leaf_of, order, without, times, center + edge - slack)
         if not number and slack == 0:
             low = high
         below, above = number, number
@@ -223,7 +230,12 @@ def swap_sorted(
             by_row[row] += upto[count] - upto[high]
             steps[high] += weights[row]
             steps[count] -= weights[row]
-        for index in range(low, high):
+        index = low - 1
+        while index + 1 < high:
+            index += 1
+            if near <= index < far:
+                index = far - 1
+                continue
             value = order[index]
             if masses[value] == 0 or value == here:
                 continue

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from proxyuse.input_limits import AUDIT_STEPS
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.best_cut import BestCut
 from proxyuse.measure.association.protocol import Association, associations_below
 from proxyuse.measure.association.support import Support, bins_of
 from proxyuse.measure.forests.counting import Block
@@ -21,6 +24,12 @@ from proxyuse.measure.forests.plan import ForestPlan
 
 AT_ONCE = 256
 """The number of subtrees whose leaves are kept for one block."""
+
+DEEP = 64
+"""In a tree with more subtrees around an average leaf than this, tables are laid out by value."""
+
+FEW_VALUES = 16
+"""Tables can be laid out by value if there are at most this many values."""
 
 MAX_CELLS = 1 << 23
 """The largest number of table entries in one batch."""
@@ -36,7 +45,7 @@ class SubtreeBatch:
     Attributes
     ----------
     roots : the root of each subtree in descending order, so that inner subtrees come first.
-    offsets, cells : the table row of each leaf of each subtree; see `subtree_loops`.
+    offsets, cells, bases : the table row of each leaf of each subtree; see `subtree_loops`.
     values : the value of each table row, one or more numbers.
     starts : the first table row of each subtree.
     columns, width : the first table column of each attribute, and the number of columns.
@@ -45,6 +54,7 @@ class SubtreeBatch:
     roots: Array
     offsets: Array
     cells: Array
+    bases: Array
     values: Array
     starts: Array
     columns: Array
@@ -65,11 +75,39 @@ class SubtreeBatch:
             roots.astype(np.int64),
             offsets[:-1],
             cells.astype(np.int64),
+            np.zeros(len(roots), dtype=np.int64),
             values[keys % kinds],
             np.searchsorted(keys, np.arange(len(roots)) * kinds),
-            np.concatenate([[0], np.cumsum(widths[:-1])]).astype(np.int64),
-            int(sum(widths)),
+            *_columns(widths),
         )
+
+    @classmethod
+    def by_value(
+        cls, plan: ForestPlan, roots: Array, widths: Sequence[int], leaves: LeafValues
+    ) -> SubtreeBatch:
+        """Lay out the same tables with a row for each value of the forest, in O(subtrees)."""
+        starts = np.arange(len(roots)) * len(leaves.values)
+        return cls(
+            roots.astype(np.int64),
+            plan.forest.spans.first_leaf[roots].astype(np.int64),
+            leaves.kinds,
+            starts,
+            np.tile(leaves.values, (len(roots), 1)),
+            starts,
+            *_columns(widths),
+        )
+
+
+class LeafValues(NamedTuple):
+    """The distinct values of the leaves of a forest, and the value of each leaf, as its index."""
+
+    values: Array
+    kinds: Array
+
+
+def _columns(widths: Sequence[int]) -> tuple[Array, int]:
+    """Return the first table column of each attribute, and the number of columns."""
+    return np.concatenate([[0], np.cumsum(widths[:-1])]).astype(np.int64), int(sum(widths))
 
 
 def _distinct_rows(rows: Array) -> tuple[Array, Array]:
@@ -85,15 +123,31 @@ def _distinct_rows(rows: Array) -> tuple[Array, Array]:
 
 
 def batches(plan: ForestPlan, roots: Array, widths: Sequence[int]) -> Iterator[SubtreeBatch]:
-    """Yield batches of subtrees within the memory limits, inner subtrees first."""
+    """Yield batches of subtrees within the memory limits, inner subtrees first.
+
+    In a tree that is a chain, all subtrees together have a number of leaves that grows with the
+    square of its depth. Then the tables are laid out by value, or, with many values, refused.
+    """
     spans = plan.forest.spans
     remaining = np.sort(roots)[::-1]
+    sizes = (spans.last_leaf - spans.first_leaf)[remaining]
+    total, leaves = int(sizes.sum()), None
+    if total > DEEP * len(plan.decision.sums.values):
+        values, kinds = _distinct_rows(plan.decision.sums.values + 0.0)
+        if len(values) <= FEW_VALUES:
+            leaves = LeafValues(values, kinds.astype(np.int64))
+            sizes = np.full(len(remaining), len(values))
+        else:
+            AUDIT_STEPS.check(total, "the program")
     while len(remaining):
-        entries = (spans.last_leaf - spans.first_leaf)[remaining].cumsum() * sum(widths)
+        entries = sizes.cumsum() * sum(widths)
         count = int(np.searchsorted(entries, MAX_CELLS, side="right"))
         count = max(1, min(count, AT_ONCE))
-        yield SubtreeBatch.of(plan, remaining[:count], widths)
-        remaining = remaining[count:]
+        if leaves is None:
+            yield SubtreeBatch.of(plan, remaining[:count], widths)
+        else:
+            yield SubtreeBatch.by_value(plan, remaining[:count], widths, leaves)
+        remaining, sizes = remaining[count:], sizes[count:]
 
 
 def count_subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Array:
@@ -105,7 +159,8 @@ def count_subtrees(plan: ForestPlan, block: Block, batch: SubtreeBatch) -> Array
     counts = np.zeros((len(batch.values), batch.width), dtype=np.int64)
     subtree_loops.count_subtree_tables(
         plan.code_ranges.nodes, block.codes, batch.roots, slot, plan.forest.spans.first_leaf,
-        batch.offsets, batch.cells, block.attributes, batch.columns, block.masses, counts,
+        batch.offsets, batch.cells, batch.bases, block.attributes, batch.columns, block.masses,
+        counts,
     )  # fmt: skip
     return counts
 
@@ -116,13 +171,19 @@ def batch_associations(
     measure: Association,
     attributes: Sequence[Support],
     *,
-    bins: int | None,
+    groups: int | None,
     max_support: int,
+    best_cut: bool,
     epsilon: float,
 ) -> Array:
     """Return the association of each subtree of a batch with each attribute.
 
     Associations clearly below epsilon are computed in bulk and can be off in the last digits.
+
+    Parameters
+    ----------
+    groups, max_support : more than `max_support` values are put into `groups` of equal mass.
+    best_cut : whether grouped values are measured by their best cut.
     """
     result = np.zeros((len(batch.roots), len(attributes)))
     ends = np.append(batch.starts[1:], len(tables))
@@ -134,13 +195,41 @@ def batch_associations(
             part = slice(batch.starts[number], ends[number])
             held = own[part].sum(axis=1) > 0
             table, values = own[part][held], batch.values[part][held]
-            if values.shape[1] == 1:
-                bin_of = bins_of(values[:, 0], table.sum(axis=1), bins, max_support)
-                if bin_of is not None:
-                    table = np.add.reduceat(table, np.flatnonzero(np.diff(bin_of, prepend=-1)))
-            associations[number] = measure(table)
+            if best_cut and values.shape[1] > 1 and len(values) > max_support:
+                associations[number] = max(
+                    _association(column, table, measure, groups, 0, True) for column in values.T
+                )
+            else:
+                associations[number] = _association(
+                    values[:, 0] if values.shape[1] == 1 else values,
+                    table, measure, groups, max_support, best_cut,
+                )  # fmt: skip
         result[:, index] = associations
     return result
+
+
+def _association(
+    values: Array,
+    table: Array,
+    measure: Association,
+    groups: int | None,
+    max_support: int,
+    best_cut: bool,
+) -> float:
+    """Return the association of the values of a subtree, given the masses of each value."""
+    distinct, code = (values, None) if values.ndim == 2 else np.unique(values, return_inverse=True)
+    if code is not None:
+        table = _summed(table, code, len(distinct))
+    group_of = bins_of(distinct, table.sum(axis=1), groups, max_support)
+    if group_of is None:
+        return measure(table)
+    table = np.add.reduceat(table, np.flatnonzero(np.diff(group_of, prepend=-1)))
+    return BestCut(measure, bool(np.isnan(distinct[-1])))(table) if best_cut else measure(table)
+
+
+def _summed(table: Array, code: Array, count: int) -> Array:
+    """Sum the rows of a table that have the same code."""
+    return np.stack([np.bincount(code, column, minlength=count) for column in table.T], axis=1)
 
 
 def subtree_groups(plan: ForestPlan) -> Array:

@@ -33,7 +33,9 @@ _SCALARS = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 _CATEGORIES = ("cat_boundaries", "cat_threshold")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*([eE][-+]?[0-9]{1,4})?|inf|nan)")
-_INFO = re.compile(r"none|\[[^\s=]{1,200}\]|-?[0-9]{1,10}(:-?[0-9]{1,10})*")
+_INFO = re.compile(  # LightGBM follows an interval without its colon out of bounds
+    rf"none|\[{_NUMBER.pattern}:{_NUMBER.pattern}\]|-?[0-9]{{1,10}}(:-?[0-9]{{1,10}})*"
+)
 _SETTING = re.compile(r"[a-z_]{1,40}(:[0-9]{1,9}(\.[0-9]{1,20})?(e[-+]?[0-9]{1,3})?)?")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _CATEGORICAL_COLUMNS = re.compile(r"^\[categorical_feature: [0-9,]+\]$", re.MULTILINE)

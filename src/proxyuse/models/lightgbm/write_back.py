@@ -30,6 +30,7 @@ from proxyuse.models.write_boosted import (
     logit,
     remaining_children,
     scores_for,
+    share_scores,
     trees_to_write,
     with_booster,
 )
@@ -66,6 +67,10 @@ def _edited(text: str, program: Program, step: str, classes: tuple[Value, ...]) 
     objective, steepness = objective_of(header.get("objective", "custom"), Origin(step))
 
     def scores(constant: Value) -> list[float]:
+        if classes and isinstance(constant, tuple):
+            steep = steepness if width == 1 else 1.0
+            totals = share_scores(constant, width)
+            return [total / steep * rounds for total in totals]
         if classes:
             return [total * rounds for total in scores_for(_label(constant, classes), width)]
         if type(constant) is bool and width == 1:

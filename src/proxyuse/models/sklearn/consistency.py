@@ -16,10 +16,12 @@ import numpy as np
 
 from proxyuse.errors import CorruptFile, FileError
 from proxyuse.lang.evaluate import Array
+from proxyuse.models.sklearn.fitted_attributes import check_attributes
 from proxyuse.models.translation import labels
 from proxyuse.models.tree_arrays import check_tree
 from proxyuse.program import Program
 
+MAX_DEGREE = 1000  # of polynomial features
 BITSET = 8  # words of 32 bits: histogram boosting supports 256 categories
 
 
@@ -33,9 +35,9 @@ def check_model(model: object) -> None:
         )
     own = ("sklearn.", "proxyuse.models.")
     parts = [part for part in _parts(model) if type(part).__module__.startswith(own)]
-    for check in dict.fromkeys((_check_attributes, *_CHECKS.values())):
+    for check in dict.fromkeys((_check_program, *_EVERY, *_CHECKS.values())):  # it reads nothing
         for part in parts:
-            if check is _check_attributes or check is _CHECKS.get(type(part).__name__):
+            if check in _EVERY or check is _CHECKS.get(type(part).__name__):
                 _run(check, part)
 
 
@@ -74,7 +76,7 @@ def _require(fits: bool | np.bool_, why: str) -> None:
         raise CorruptFile(why)
 
 
-def _check_attributes(part: Any) -> None:
+def _check_overrides(part: Any) -> None:
     """Raise an error if an attribute overrides a method or a constant of the class."""
     for name in getattr(part, "__dict__", {}):
         class_value = getattr(type(part), name, None)
@@ -92,10 +94,43 @@ def _check_decision_tree(tree: Any) -> None:
         tree.tree_.n_features == tree.n_features_in_, "its tree has a different number of features"
     )
     _require(tree.tree_.n_outputs == tree.n_outputs_, "its tree has a different number of outputs")
-    if hasattr(tree, "classes_"):
-        _require(tree.tree_.n_outputs == 1, "it has several outputs")
+    if hasattr(tree, "classes_") and tree.n_outputs_ == 1:  # others are not translated
         classes = int(tree.tree_.n_classes[0])
         _require(classes == tree.n_classes_ == len(tree.classes_), "its tree has different classes")
+
+
+def _check_forest(model: Any) -> None:
+    """Only the first tree of a forest checks the rows before compiled code reads them."""
+    for tree in getattr(model, "estimators_", ()):
+        _require(type(tree).__name__ in _TREES, "it has trees of a different class")
+        _require(
+            tree.n_features_in_ == model.n_features_in_, "a tree has a different number of features"
+        )
+        _require(tree.tree_.n_outputs == model.n_outputs_, "a tree has other outputs")
+        if hasattr(model, "classes_"):
+            _require(
+                np.array_equal(tree.tree_.n_classes, np.ravel(model.n_classes_))
+                and (model.n_outputs_ > 1 or model.n_classes_ == len(model.classes_)),
+                "a tree has different classes",
+            )
+
+
+def _check_powers(transformer: Any) -> None:
+    """Listing the products takes long if their number is not the one that was fitted."""
+    if not hasattr(transformer, "n_output_features_"):
+        return
+    degrees = (transformer._min_degree, transformer._max_degree)
+    _require(all(type(d) is int and 0 <= d <= MAX_DEGREE for d in degrees), "its degree is invalid")
+    count = transformer._num_combinations(
+        n_features=transformer.n_features_in_,
+        min_degree=degrees[0],
+        max_degree=degrees[1],
+        interaction_only=transformer.interaction_only,
+        include_bias=transformer.include_bias,
+    )
+    _require(
+        count == transformer.n_output_features_, "n_output_features_ does not match its degree"
+    )
 
 
 def _check_boosting(model: Any) -> None:
@@ -314,6 +349,12 @@ def _check_program(model: Any) -> None:
         _require(len(labels(classes)) == classes.size, "its classes are not labels")
 
 
+_EVERY = (_check_overrides, check_attributes)
+
+_TREES = (
+    "DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor",
+)  # fmt: skip
+
 _CHECKS: dict[str, Callable[[Any], None]] = {
     "ProgramClassifier": _check_program,
     "ProgramRegressor": _check_program,
@@ -321,6 +362,11 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "DecisionTreeRegressor": _check_decision_tree,
     "ExtraTreeClassifier": _check_decision_tree,
     "ExtraTreeRegressor": _check_decision_tree,
+    "RandomForestClassifier": _check_forest,
+    "RandomForestRegressor": _check_forest,
+    "ExtraTreesClassifier": _check_forest,
+    "ExtraTreesRegressor": _check_forest,
+    "PolynomialFeatures": _check_powers,
     "HistGradientBoostingClassifier": _check_histogram_boosting,
     "HistGradientBoostingRegressor": _check_histogram_boosting,
     "SVC": _check_svm,

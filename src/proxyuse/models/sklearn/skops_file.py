@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from proxyuse.errors import CorruptFile, FileError
+from proxyuse.input_limits import SKOPS_BYTES, SKOPS_NODES
+from proxyuse.io.json_files import check_json
 from proxyuse.lang.evaluate import Array
 from proxyuse.models.sklearn.consistency import check_model
 from proxyuse.models.sklearn.skops_types import ALLOWED, DROPPED, TRUSTED
 from proxyuse.models.tree_arrays import check_tree
 
-MAX_UNPACKED = 1 << 30
-MAX_SCHEMA = 1 << 28
 MAX_MEMBERS = 1_000_000
 MAX_FEATURES = 1_000_000
 PROTOCOLS = (1, 2)  # of skops; they do not differ in the allowed types
@@ -73,7 +73,8 @@ def _load(data: bytes) -> tuple[object, str | None]:
     clean = checker.zipped(root, description["protocol"])
     try:
         _refuse_types(set(skops.io.get_untrusted_types(data=clean)) - set(TRUSTED))
-        model = skops.io.loads(clean, trusted=TRUSTED)
+        # skops copies this list for every node, so it contains only what the file uses.
+        model = skops.io.loads(clean, trusted=sorted(checker.names))
         check_model(model)
         return model, saved_with
     except FileError:
@@ -93,7 +94,9 @@ def _refuse_types(names: set[str]) -> None:
         raise FileError(
             f"it contains types that are not on the list of safe types: {listed}. Such types could "
             "run code or crash the process. Only scikit-learn models that can be audited are "
-            "loaded; save models of other libraries in their own format"
+            "loaded. Save models of other libraries in their own format. A pipeline that contains "
+            "such a model can be saved with joblib and audited with --trust-pickle, if you trust "
+            "the file"
         )
 
 
@@ -118,7 +121,9 @@ def _unzip(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive)
-            members = {name: archive.read(name) for name in archive.namelist()}
+            members = _members(archive)
+    except FileError:
+        raise
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise CorruptFile(f"its zip archive is damaged: {error}") from None
     except (NotImplementedError, RuntimeError, ValueError, OSError, MemoryError) as error:
@@ -126,6 +131,8 @@ def _unzip(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     text = members.pop("schema.json", None)
     if text is None:
         raise CorruptFile("it is a zip archive without schema.json, so it is not a skops file")
+    check_json(text, "its schema")
+    SKOPS_NODES.check(text.count(b'"__loader__"'), "its schema")  # before it takes memory
     try:
         description = json.loads(text.decode("utf-8"))
     except RecursionError:
@@ -149,10 +156,18 @@ def _check_members(archive: zipfile.ZipFile) -> None:
     for name in names:
         if not _PLAIN_NAME.fullmatch(name):
             raise CorruptFile(f"its zip archive has a member with the invalid name {name!r:.60}")
-    if sum(member.file_size for member in members) > MAX_UNPACKED:
-        raise CorruptFile(f"its zip archive unpacks to more than {MAX_UNPACKED:,} bytes")
-    if any(m.file_size > MAX_SCHEMA for m in members if m.filename == "schema.json"):
-        raise CorruptFile(f"its schema is longer than {MAX_SCHEMA:,} bytes")
+    SKOPS_BYTES.check(sum(member.file_size for member in members), "its zip archive")
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """The members by name. A zip archive may contain more than it states."""
+    members, unpacked = {}, 0
+    for name in archive.namelist():
+        with archive.open(name) as file:
+            members[name] = file.read(SKOPS_BYTES.value - unpacked + 1)
+        unpacked += len(members[name])
+        SKOPS_BYTES.check(unpacked, "its zip archive")
+    return members
 
 
 # The schema
@@ -164,13 +179,16 @@ class _Checker:
     Attributes
     ----------
     unknown : the names of types that are not on the allow-list.
+    names : the names of all types.
     """
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self.unknown: set[str] = set()
+        self.names: set[str] = set()
         self._members = members
         self._arrays: dict[str, Array] = {}
-        self._read = 0
+        self._nodes = 0
+        self._numbers: dict[tuple[str, str], int] = {}  # of arrays, by file and type
         self._checks: dict[str, Callable[[Node], Node]] = {
             "DictNode": self._dict,
             "ListNode": self._sequence,
@@ -192,6 +210,9 @@ class _Checker:
         """A node of the schema, checked with everything inside it."""
         if not isinstance(raw, dict):
             raise CorruptFile("a node of its schema is not an object")
+        self._nodes += 1
+        if self._nodes > SKOPS_NODES.value:
+            raise SKOPS_NODES.exceeded(self._nodes, "its schema", at_least=True)
         loader, module, kind = (raw.get(key) for key in ("__loader__", "__module__", "__class__"))
         if not all(isinstance(word, str) for word in (loader, module, kind)):
             raise CorruptFile("a node of its schema has no type")
@@ -200,6 +221,7 @@ class _Checker:
         if loader == "JsonNode":
             return self._json(raw)
         name = f"{module}.{kind}"
+        self.names.add(name)
         if name not in ALLOWED.get(str(loader), ()):
             self.unknown.add(name if loader in ALLOWED else f"{name} (as {loader})"[:200])
             return _NULL
@@ -274,14 +296,13 @@ class _Checker:
             raise CorruptFile("an array in its schema has an unknown type")
         if name not in self._members:
             raise CorruptFile(f"its array {name:.60} is missing")
-        self._read += len(self._members[name])
-        if self._read > MAX_UNPACKED:
-            raise CorruptFile(f"its arrays take more than {MAX_UNPACKED:,} bytes")
         if name not in self._arrays:
             self._arrays[name] = _read_array(name, self._members[name])
         if node["__class__"] != "ndarray" and self._arrays[name].shape != ():
             raise CorruptFile("a number in its schema is an array")
-        return {"type": "numpy", "file": name}
+        key = name, f"{node['__module__']}.{node['__class__']}"
+        number = self._numbers.setdefault(key, 1 + len(self._numbers))
+        return {"type": "numpy", "file": name, "__id__": number}  # so that it is loaded once
 
     def _masked(self, node: Node) -> Node:
         parts = _dict(node.get("content"))

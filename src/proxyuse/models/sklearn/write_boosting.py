@@ -29,6 +29,7 @@ from proxyuse.models.write_boosted import (
     finite,
     logarithm,
     remaining_children,
+    share_scores,
     trees_to_write,
 )
 from proxyuse.program import Program
@@ -37,10 +38,17 @@ CERTAIN = 40.0
 """A score whose probability rounds to 1."""
 
 
-def certain_scores(label: Value, classes: Sequence[Value]) -> list[float]:
-    """Scores that make a model certain of a class: one for two classes, else one per class."""
-    index = class_index(label, classes)
-    if len(classes) <= 2:
+def constant_scores(value: Value, classes: Sequence[Value], scale: float = 1.0) -> list[float]:
+    """Scores of a constant classifier: one for two classes, else one per class.
+
+    A vector holds the probabilities of the classes, which the model computes by the logistic
+    function of `scale` times the score, or by softmax. For a label, the model is certain.
+    """
+    sums = 1 if len(classes) <= 2 else len(classes)
+    if isinstance(value, tuple):
+        return [score / scale for score in share_scores(value, sums)]
+    index = class_index(value, classes)
+    if sums == 1:
         return [CERTAIN if index else -CERTAIN]
     return list(one_hot(index, len(classes), CERTAIN, -CERTAIN))
 
@@ -107,7 +115,8 @@ def write_hist(model: Any, program: Program, step: str) -> Any:
 def _targets(model: Any, value: Value) -> list[float]:
     """The sums of a model with a constant prediction."""
     if hasattr(model, "classes_"):
-        return certain_scores(value, labels(model.classes_))
+        scale = 2.0 if getattr(model, "loss", "") == "exponential" else 1.0
+        return constant_scores(value, labels(model.classes_), scale)
     link = type(model._loss.link).__name__
     return [logarithm(value) if link == "LogLink" else finite(value)]
 

@@ -37,7 +37,7 @@ from proxyuse.lang.nodes import (
 from proxyuse.lang.rewrite import without_missing_directions
 from proxyuse.models.features import Coded, Feature, Filled, Fixed, Inputs, Mapped, Raw, Stepped
 from proxyuse.models.remaining_trees import CannotWriteBack
-from proxyuse.models.sklearn.write_boosting import certain_scores
+from proxyuse.models.sklearn.write_boosting import constant_scores
 from proxyuse.models.translation import labels
 from proxyuse.models.weighted_sums import weighted_terms
 from proxyuse.models.write_boosted import finite, logarithm
@@ -86,7 +86,7 @@ def _intercept(old: Any, offsets: Array) -> Any:
 def _constant_sums(model: Any, value: Value) -> list[float]:
     """The sums of a model with a constant prediction."""
     if hasattr(model, "classes_"):
-        return certain_scores(value, labels(model.classes_))
+        return constant_scores(value, labels(model.classes_))
     loss = getattr(model, "_base_loss", None)
     logs = loss is not None and type(loss.link).__name__ == "LogLink"
     return [logarithm(value) if logs else finite(value)]

@@ -5,8 +5,8 @@ A fitted tree is an array of nodes and an array of values. A new tree is built f
 counts are those from before the repair.
 
 - A tree predicts a label. If the program's label is the majority class of the node, the node keeps
-  its class probabilities. Otherwise the class gets probability 1. If a threshold on a probability
-  decides, the leaf holds that probability.
+  its class probabilities. Otherwise they change as little as possible, just past the tie. If a
+  threshold on a probability decides, the leaf holds that probability.
 - A forest adds the outputs of its trees. If one constant replaces several trees, the first of them
   becomes a leaf with that constant and the others become leaves of 0. The trees follow the order of
   the program's sum, so the sums are equal to the last bit.
@@ -23,6 +23,7 @@ import numpy as np
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Compare, Const, Relation, Value, value_text
 from proxyuse.models.features import Inputs
+from proxyuse.models.label_shares import closest_shares
 from proxyuse.models.remaining_trees import CannotWriteBack, RemainingTree, remaining_trees
 from proxyuse.models.term_transforms import one_hot
 from proxyuse.models.translation import labels
@@ -36,20 +37,16 @@ LeafValues = Callable[[Any, int, Value | None], Row]
 
 def write_tree(model: Any, program: Program, step: str) -> Any:
     """A DecisionTree or ExtraTree, classifier or regressor, that computes a program."""
-    certain = False
+    classes = labels(getattr(model, "classes_", ()))
+    leaf_values: LeafValues = _number
     if isinstance(program.term, Const):
-        remaining, labeled = one_leaf(program.term.value), True
-        origin = program.origins.get(0)
-        certain = origin is None or origin.node is None  # a threshold whose answer never changes
+        remaining = one_leaf(program.term.value)
+        leaf_values = _constant(program.term.value, classes)
     else:
         remaining = _only_tree(remaining_trees(program, step), step)
-        labeled = _predicts_labels(program, remaining.point)
-    leaf_values: LeafValues = _number
-    if hasattr(model, "classes_"):
-        classes = labels(model.classes_)
-        if labeled:
-            leaf_values = _label(classes, certain)
-        else:
+        if classes and _predicts_labels(program, remaining.point):
+            leaf_values = _label(classes)
+        elif classes:
             leaf_values = _probability([(model.tree_, remaining)], len(classes))
     return deepcopy(model, {id(model.tree_): edited_tree(model.tree_, remaining, leaf_values)})
 
@@ -146,7 +143,7 @@ def _with_trees(model: Any, program: Program, remaining: Mapping[int, RemainingT
     classes = labels(getattr(model, "classes_", ()))
     if isinstance(program.term, Const):
         remaining = {number: one_leaf(program.term.value) for number in range(len(trees))}
-        leaf_values = _label(classes, certain=True) if classes else _number
+        leaf_values = _constant(program.term.value, classes)
     elif not remaining:
         raise CannotWriteBack("the program no longer has trees of the model")
     elif any(isinstance(value, tuple) for tree in remaining.values() for value in tree.value):
@@ -176,16 +173,24 @@ def class_index(value: Value | None, classes: Sequence[Value]) -> int:
     return texts.index(value_text(value))
 
 
-def _label(classes: Sequence[Value], certain: bool) -> LeafValues:
-    """The class probabilities for a label.
+def _constant(value: Value, classes: Sequence[Value]) -> LeafValues:
+    """The values of the only leaf of a constant model: probabilities, a label, or a number.
 
-    A node whose majority class is the label keeps its own, unless the model must be certain.
+    A label gets probability 1, because a threshold may decide.
     """
+    if not classes:
+        return _number
+    if isinstance(value, tuple):
+        return _probabilities(len(classes))
+    return lambda _tree, _node, label: one_hot(class_index(label, classes), len(classes))
+
+
+def _label(classes: Sequence[Value]) -> LeafValues:
+    """The class probabilities for a label: the closest to the node's own that predict it."""
 
     def leaf_values(tree: Any, node: int, value: Value | None) -> Row:
         index, own = class_index(value, classes), tree.value[node, 0]
-        keeps = not certain and int(np.argmax(own)) == index
-        return list(own) if keeps else one_hot(index, len(classes))
+        return list(own if int(np.argmax(own)) == index else closest_shares(own, index))
 
     return leaf_values
 

@@ -28,7 +28,7 @@ def write_search(model: Any, program: Program, inputs: Inputs) -> Any:
 def write_threshold(model: Any, program: Program, inputs: Inputs) -> Any:
     """A FixedThresholdClassifier or TunedThresholdClassifierCV around another model.
 
-    A constant program has no origin, so that the wrapped model becomes certain of its label.
+    The origin of a constant program is the threshold, so the wrapped model gets it without one.
     """
     if isinstance(program.term, Const):
         program = Program(program.term, program.inputs)

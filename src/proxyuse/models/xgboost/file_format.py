@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from proxyuse.errors import CorruptFile, FileError
+from proxyuse.io.json_files import check_json
 from proxyuse.lang.evaluate import Array
 from proxyuse.models.tree_arrays import check_tree
 from proxyuse.models.xgboost.ubjson import is_ubjson, read_ubjson
@@ -68,6 +69,7 @@ def read_document(data: bytes) -> Any:
 
 def read_json(data: bytes) -> Any:
     """The value in a JSON file; an error names the line and the column."""
+    check_json(data, "the model")
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_unique_names)
     except UnicodeDecodeError as error:
@@ -267,7 +269,7 @@ def _check_one(tree: dict[str, Any], features: int) -> None:
     number = np.full(nodes + 1, -2)  # new index of each node; the last entry is for "no child"
     number[kept] = np.arange(len(kept))
     number[nodes] = -1
-    thresholds = np.array(tree["split_conditions"])
+    thresholds = np.where(kinds == 1, 0.0, tree["split_conditions"])  # XGBoost 2 wrote NaN there
     check_tree(
         number[_in_range(left[kept], nodes)],
         number[_in_range(right[kept], nodes)],

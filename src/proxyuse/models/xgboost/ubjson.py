@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from proxyuse.errors import CorruptFile
+from proxyuse.input_limits import JSON_DEPTH, JSON_VALUES
 
-MAX_DEPTH = 64
 _INTEGERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8"}
 _FLOATS = {"d": ">f4", "D": ">f8"}
 _CONSTANTS = {"Z": None, "T": True, "F": False}
@@ -44,6 +44,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.offset = 0
+        self.n_values = 0
 
     def take(self, size: int) -> bytes:
         remaining = len(self.data) - self.offset
@@ -62,10 +63,8 @@ class _Reader:
         return self.data[self.offset : self.offset + 1].decode("latin-1")
 
     def value(self, marker: str, depth: int) -> object:
-        if depth > MAX_DEPTH:
-            raise CorruptFile(
-                f"byte {self.offset}: values are nested more than {MAX_DEPTH} levels deep"
-            )
+        JSON_DEPTH.check(depth, "the model")
+        self._count(1)
         if marker in _CONSTANTS:
             return _CONSTANTS[marker]
         if marker in _INTEGERS or marker in _FLOATS:
@@ -91,12 +90,18 @@ class _Reader:
         if count < 0:
             raise CorruptFile(f"byte {self.offset}: the length is negative")
         array = np.frombuffer(self.take(count * kind.itemsize), dtype=kind)
+        self._count(count)
         if marker == "d":
             return [float(text) for text in map(str, array.astype(np.float32))]
         values: list[int] | list[float] = array.tolist()
         return values
 
+    def _count(self, values: int) -> None:
+        self.n_values += values
+        JSON_VALUES.check(self.n_values, "the model")
+
     def text(self) -> str:
+        self._count(1)
         try:
             return self.take(self.integer()).decode("utf-8")
         except UnicodeDecodeError:

@@ -27,6 +27,7 @@ from proxyuse.models.write_boosted import (
     logit,
     remaining_children,
     scores_for,
+    share_scores,
     trees_to_write,
     with_booster,
 )
@@ -78,6 +79,8 @@ def _scores(constant: Value, objective: str, classifies: bool, sums: int) -> lis
     """The scores for which the objective, or the classifier, returns a constant."""
     if type(constant) is bool and sums == 1:
         return scores_for(constant, sums)
+    if classifies and isinstance(constant, tuple):
+        return share_scores(constant, sums)
     if classifies or objective in (*HINGE, "multi:softmax"):
         label, labels = finite(constant), max(sums, 2)
         if label not in range(labels):

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from proxyuse.report.diff_result import DiffResult, NewGroup, Pair
+from proxyuse.detect.collective_witness import on_variables
+from proxyuse.report.diff_result import (
+    DiffResult,
+    NewCollection,
+    NewExplicitUse,
+    NewGroup,
+    Pair,
+)
+from proxyuse.report.findings.collections import interval
 from proxyuse.report.findings.headline import INCOMPLETE
 from proxyuse.report.findings.style import TEXT
-from proxyuse.report.findings.witness import both_figures, measured
+from proxyuse.report.findings.witness import associated, both_figures, measured
 from proxyuse.report.result import AuditResult, Method
-from proxyuse.words import count, shortened
+from proxyuse.words import count, listed, shortened
 
 _MATCHED = {
     "id": "the same computation at the same positions",
@@ -30,17 +38,44 @@ MOST_VALUE = 80
 
 def diff_headline(diff: DiffResult) -> str:
     """The answer in one sentence."""
-    number, groups = len(diff.new), len(diff.new_groups)
-    if number:
-        names = ", ".join(map(TEXT.name, dict.fromkeys(pair.protected for pair in diff.new)))
-        are = "There is" if number == 1 else "There are"
+    number, groups = len(diff.counted), len(diff.new_groups)
+    if diff.counted_explicit and not number:
+        read = listed(
+            f"{TEXT.code(use.column)} for {TEXT.name(use.protected)}"
+            for use in diff.counted_explicit
+        )
+        return f"The model newly uses a column that determines a protected attribute: {read}."
+    if diff.counted_collections and not number:
+        names = listed(TEXT.name(known.protected) for known in diff.counted_collections)
         return (
-            f"{are} {count(number, 'new witness', 'new witnesses')} of proxy use of {names}; "
+            f"Computations that act together are now a proxy for {names}, or change clearly more "
+            "decisions than before."
+        )
+    if number:
+        kind = "confirmed " if diff.fail_on == "confirmed" else ""
+        are = "There is" if number == 1 else "There are"
+        witnesses = count(number, f"new {kind}witness", f"new {kind}witnesses")
+        return (
+            f"{are} {witnesses} of proxy use of {_names(diff.counted)}; "
             f"{_variables_read(number, groups)}."
         )
-    if diff.after.complete:
-        return "No new witnesses of proxy use."
-    return f"No new witnesses of proxy use found, but {INCOMPLETE}."
+    sentences = ["No new witnesses of proxy use."]
+    if diff.new:
+        many = count(len(diff.new), "computation is", "computations are")
+        sentences = [
+            f"No new proxy use of {_names(diff.new)} was confirmed. {many} newly above the "
+            "thresholds, but may be below them in the population."
+        ]
+    if not diff.after.complete:
+        sentences.append(f"{INCOMPLETE[0].upper()}{INCOMPLETE[1:]}.")
+    elif diff.after.undecided:
+        names = listed(map(TEXT.name, diff.after.undecided))
+        sentences.append(f"Proxy use of {names} cannot be decided on the later rows.")
+    return " ".join(sentences)
+
+
+def _names(pairs: Iterable[Pair]) -> str:
+    return listed(map(TEXT.name, dict.fromkeys(pair.protected for pair in pairs)))
 
 
 def _variables_read(number: int, groups: int) -> str:
@@ -65,15 +100,35 @@ def group_line(group: NewGroup) -> str:
     return f"{group.protected}: {TEXT.code(witness.reading)} ({both_figures(witness)}{related})"
 
 
+def explicit_line(use: NewExplicitUse) -> str:
+    """A column that is newly used explicitly."""
+    influence = "" if use.influence is None else f"influence {measured(use.influence)}, "
+    return f"{use.protected}: {TEXT.code(use.column)} ({use.how}, {influence}{use.verdict})"
+
+
+def collection_line(known: NewCollection) -> str:
+    """A collection that is new, or stronger than before."""
+    members = count(known.members, "member")
+    now = interval(known.influence_low, known.influence_high)
+    highest = known.influence_before
+    before = "" if highest is None else f", before at most {measured(highest)}"
+    return (
+        f"{known.protected}: {members} on {on_variables(known.variables)} "
+        f"(influence {now}{before}, {known.verdict}, {known.id})"
+    )
+
+
 def pair_line(change: str, pair: Pair) -> str:
     """A witness that is new or gone, or how it changed."""
     shown = pair.shown
     text = f"{pair.protected}: {TEXT.code(shown.reading)}"
     if pair.old is None or pair.new is None or pair.matched is None:
         return f"{text} ({both_figures(shown)})"
+    old, new = pair.old, pair.new
+    before, after = (associated(w.association, w.association_range) for w in (old, new))
     moves = (
-        f"association {measured(pair.old.association)} -> {measured(pair.new.association)}, "
-        f"influence {measured(pair.old.influence)} -> {measured(pair.new.influence)}"
+        f"association {before} -> {after}, "
+        f"influence {measured(old.influence)} -> {measured(new.influence)}"
     )
     return f"{text} ({moves}, id {shown.id}; {_MATCHED[pair.matched]})"
 

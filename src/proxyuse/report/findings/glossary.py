@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from proxyuse.measure.influence import QuantitativeInputInfluence
+from proxyuse.measure.influence import Moved, QuantitativeInputInfluence
 from proxyuse.report.findings.validity import option_number
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult, Method
@@ -27,6 +27,10 @@ DEFINITIONS = {
     "same distribution of values could have.",
     "Influence": "The share of decisions that change when you swap in another person's value for "
     "the computation and keep everything else.",
+    "Direction": "Which way decisions change in each group when you swap in another person's "
+    "value: what a swap takes away is what the computation gives at present.",
+    "Selection rate": "The share of a group that gets the positive decision; for numeric outputs, "
+    "the mean output of the group.",
     "Reach": "The share of rows for which the model evaluates the computation.",
     "Epsilon": "The threshold for association: a computation below it is not a witness.",
     "Delta": "The threshold for influence: a witness must exceed it.",
@@ -40,12 +44,10 @@ DEFINITIONS = {
     "measured.",
     "Confirmed": "A witness that exists in the population according to the tests.",
     "Possible": "A witness that passes the thresholds in these rows but is not confirmed.",
-    "Undecided": "A witness for which the tests have too little data or too few permutations to "
-    "tell.",
+    "Cannot be decided": "The rows, the tests or an incomplete search allow no answer.",
     "Violation": "A witness that nobody judged appropriate.",
     "Utility": "The quality that a repair preserves, such as accuracy.",
-    "Hold-out set": "Rows that were not used to choose the constants, so that the reported utility "
-    "is not optimistic.",
+    "Hold-out set": "Rows that trained no model.",
     "Certificate": "A file that states what an audit found in one model on one dataset, in a form "
     "that others can check.",
     "Withheld count": "A number of people too small to publish, or one that would reveal such a "
@@ -96,8 +98,24 @@ _INFLUENCE = {
     "squared change": (
         "The mean squared change of the output when the value is taken from another row, divided "
         "by twice the variance of the output. It can exceed 1.",
+        "Twice the variance is the mean squared difference between the outputs of two random "
+        "rows. At 0.25, taking the value from another row moves the output by half of the typical "
+        "difference between two rows (both as root mean squares).",
     ),
 }
+
+
+def _influence(name: str) -> tuple[str, ...]:
+    moved = Moved.named(name)
+    if moved is None:
+        return _INFLUENCE.get(name, (f"Measured as: {name}.",))
+    zero = " Any change of an output of 0 counts." if moved.relative else ""
+    return (
+        "How often another value of the computation moves the output far enough to matter.",
+        "For each pair of rows, the model computes the output of the first row with the value of "
+        "the computation in the second row. Influence is the share of pairs for which the output "
+        f"moves by more than {moved.threshold}.{zero}",
+    )
 
 
 def glossary(result: AuditResult, repair: RepairResult | None = None) -> dict[str, Entry]:
@@ -123,8 +141,7 @@ def _measured(result: AuditResult) -> Iterator[Entry]:
         if result.measures.sampled
         else f"Exact, over all pairs of the {rows}.{weighted}"
     )
-    meaning = _INFLUENCE.get(influence, (f"Measured as: {influence}.",))
-    yield Entry("influence", "Influence", (*meaning, how))
+    yield Entry("influence", "Influence", (*_influence(influence), how))
     chosen = "The person who ran the audit chose it; it is not a property of the model."
     yield _defined("epsilon", "Epsilon", f"Here, it is {limits.epsilon:g}. {chosen}")
     yield _defined("delta", "Delta", f"Here, it is {limits.delta:g}. {chosen}")
@@ -138,13 +155,17 @@ def _measured(result: AuditResult) -> Iterator[Entry]:
         "guess",
         "Correct guesses",
         (
-            "The share of rows for which the best guess of the protected attribute is correct. "
-            "If you know the computation, the best guess is the most frequent value among rows "
-            "with the same result. Numbers with many values are grouped into ranges.",
-            "Without the computation, the best guess is the most frequent value overall.",
+            "The share of rows for which a guess of the protected attribute is correct. If you "
+            "know the computation, the guess is the most frequent value among other rows with the "
+            "same result, or on the same side of the best cut of a number with many values. "
+            "Without the computation, the guess is the most frequent value among other rows.",
+            "The rows are split into ten parts. Guesses for one part, and the cut, are learned "
+            "from the other nine, because on its own rows even a random number can seem to reveal "
+            "the attribute.",
         ),
     )
-    bound = ("Influence cannot be larger.",) if influence == _CHANGED_DECISIONS else ()
+    is_share = influence == _CHANGED_DECISIONS or Moved.named(influence) is not None
+    bound = ("Influence cannot be larger.",) if is_share else ()
     yield _defined("reach", "Reach", *bound)
 
 
@@ -202,8 +223,8 @@ def _counted(result: AuditResult) -> Iterator[Entry]:
         "withheld",
         "Withheld count",
         f"In this report, a count below {result.min_cell} is withheld. A count that would reveal "
-        "it is shown as the range that the other numbers imply, or as 'withheld' if that range is "
-        "too wide.",
+        "it is shown as the range of its possible values, or as 'withheld' if that range is too "
+        "wide. Associations and guess rates that would reveal it are ranges, too.",
     )
     yield Entry(
         "moved",
@@ -211,8 +232,14 @@ def _counted(result: AuditResult) -> Iterator[Entry]:
         (
             "The share of a group's decisions that change when you swap in another person's value, "
             "from any group.",
-            "It shows whose decisions depend on the computation, not who gains or loses.",
+            f"Direction: {_lower(DEFINITIONS['Direction'])}",
         ),
+    )
+    yield _defined(
+        "outcome",
+        "Selection rate",
+        "It is context, not the verdict. Rates can differ between groups although the model uses "
+        "no proxy, and a model can use a proxy although the rates are equal.",
     )
     yield Entry(
         "hash",
@@ -256,9 +283,9 @@ def _statistics(result: AuditResult) -> Iterator[Entry]:
             ),
         )
         return
-    terms = ("Confirmed", "Possible", "Undecided")
+    terms = ("Confirmed", "Possible", "Cannot be decided")
     definitions = (f"{term}: {_lower(DEFINITIONS[term])}" for term in terms)
-    yield Entry("verdict", "Confirmed, possible, undecided", tuple(definitions))
+    yield Entry("verdict", "Confirmed, possible, cannot be decided", tuple(definitions))
     for method in result.validity.methods:
         yield _METHODS[method.name](method)
 
@@ -314,8 +341,7 @@ def _repaired(repair: RepairResult) -> Iterator[Entry]:
         f"Utility: {repair.utility.name}",
         (
             DEFINITIONS["Utility"],
-            "The repair was chosen on the repair rows.",
-            f"Hold-out set: {_lower(DEFINITIONS['Hold-out set'])}",
+            "The candidates were compared on rows that trained none of them.",
         ),
     )
     yield Entry(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proxyuse.report.findings.witness import decision, measured
+from proxyuse.report.findings.witness import between, decision, measured
+from proxyuse.report.other_findings import Range
 from proxyuse.report.result import Witness
 from proxyuse.words import percent
 
-DIRECTION = (
-    "The value is drawn from the rows of all groups. The table shows whose decisions depend on it, "
-    "not whether they get better or worse."
-)
 SIMILAR = "Earlier judgments on similar computations, which do not apply here by themselves"
 SAME = "the same computation"
 LONG_TERM = "This is only the beginning of the computation; t shows all."
@@ -29,16 +26,6 @@ def affected(witness: Witness, share_of_decisions: bool, weighted: bool) -> str:
     )
 
 
-def estimated(pairs: int | None, within: float | None) -> str:
-    """How precise an estimate is; nothing if it is exact."""
-    if pairs is None or within is None:
-        return ""
-    return (
-        f"Estimated from {pairs:,} random pairs of rows for each group. Each figure is within "
-        f"{100 * within:.1f} percentage points with probability 0.95."
-    )
-
-
 def just_missing(protected: str) -> str:
     """The title of computations below a threshold."""
     return f"Not witnesses of {protected}, but within 20% of the thresholds"
@@ -50,13 +37,30 @@ def decided(appropriate: bool, by: str, reason: str) -> str:
 
 
 def then_and_now(
-    association: float, association_now: float, influence: float, influence_now: float
+    association: float, association_now: float, known: Range | None, influences: tuple[float, float]
 ) -> str:
-    """The figures at the time of a judgment, and now."""
-    return (
-        f"association {measured(association)} then, {measured(association_now)} now; "
-        f"influence {measured(influence)} then, {measured(influence_now)} now"
-    )
+    """The figures at the time of a judgment, and now.
+
+    Where only the range of the association is printed, an exact one would reveal a withheld count.
+
+    Examples
+    --------
+    >>> then_and_now(0.5123, 0.5, None, (0.1, 0.2))
+    'association 0.512 then, 0.500 now; influence 0.100 then, 0.200 now'
+    >>> then_and_now(0.5123, 0.45, (0.3, 0.6), (0.1, 0.2))
+    'association between 0.3 and 0.6 then and now; influence 0.100 then, 0.200 now'
+    >>> then_and_now(0.7123, 0.45, (0.3, 0.6), (0.1, 0.2))
+    'association above 0.6 then, between 0.3 and 0.6 now; influence 0.100 then, 0.200 now'
+    """
+    if known is None:
+        figures = f"{measured(association)} then, {measured(association_now)} now"
+    elif known[0] <= association <= known[1]:
+        figures = f"{between(known)} then and now"
+    else:
+        side = f"below {known[0]:g}" if association < known[0] else f"above {known[1]:g}"
+        figures = f"{side} then, {between(known)} now"
+    then, now = influences
+    return f"association {figures}; influence {measured(then)} then, {measured(now)} now"
 
 
 def numbers_moved(moved: Sequence[tuple[str, str]], most: int) -> str:

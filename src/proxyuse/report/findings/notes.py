@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import assert_never
 
 from proxyuse import notes as n
-from proxyuse.words import count, listed
+from proxyuse.words import count, listed, short_decimals
+
+DIGITS = 6
+"""The digits of a threshold in a note; the program has the exact number."""
 
 
 def note_sentence(note: n.Note, min_cell: int = 1) -> str:
@@ -33,14 +35,22 @@ def note_sentence(note: n.Note, min_cell: int = 1) -> str:
             return f"Dropped {rows(number)} without a value for {names}."
         case n.MissingCounted(attribute, number):
             return f"{attribute!r} is missing in {rows(number)}. Missing counts as a value."
-        case n.ExplicitUse(attribute):
-            return f"The program reads the protected attribute {attribute!r}."
+        case n.DerivedAttribute(attribute, expression, columns):
+            names = listed(f"`{name}`" for name in columns)
+            return f"{attribute!r} is derived from {names}: {expression}."
         case n.ProtectedBinned(attribute, bins):
             return f"The values of {attribute!r} were cut into {bins} bins."
         case n.ComputationsBinned(number, bins):
             return (
                 f"The values of {count(number, 'computation')} were cut into {bins} bins to "
                 "measure association."
+            )
+        case n.ComputationsCut(number, most):
+            have = "has" if number == 1 else "have"
+            return (
+                f"{count(number, 'computation')} {have} more than {most} distinct values. "
+                "Association was measured at the best cut: whether the value is above one "
+                "threshold."
             )
         case n.LongSupport(number, most):
             have = "has" if number == 1 else "have"
@@ -87,6 +97,7 @@ def note_sentence(note: n.Note, min_cell: int = 1) -> str:
             | n.OperandsSearched()
             | n.TreesNotCombined()
             | n.SumsInTestsNotSearched()
+            | n.CollectionsNotMeasured()
         ):
             return _not_exhausted(note)
         case n.NotSettled():
@@ -131,13 +142,13 @@ def _search_sentence(
             )
         case n.VariableDrawn(term, pairs, influence, error, beta):
             return (
-                f"The influence of `{term}` was estimated from {pairs:,} random pairs of rows: "
-                f"{influence:.4f}, within {error:.4f} with probability {1 - beta:g}."
+                f"The influence of `{_short(term)}` was estimated from {pairs:,} random pairs of "
+                f"rows: {influence:.4f}, within {error:.4f} with probability {1 - beta:g}."
             )
         case n.NotListed("occurrence sets", term, number):
-            return f"Not all sets of the {number:,} occurrences of `{term}` are listed."
+            return f"Not all sets of the {number:,} occurrences of `{_short(term)}` are listed."
         case n.NotListed(_, term, number):
-            return f"Not all {number:,} partial sums of `{term}` are listed."
+            return f"Not all {number:,} partial sums of `{_short(term)}` are listed."
         case n.Stopped(seconds, missing, number, total):
             return f"Stopped after {seconds:g} s, as requested. {_stopped(missing, number, total)}"
         case _:
@@ -145,21 +156,23 @@ def _search_sentence(
 
 
 def _not_exhausted(
-    note: n.PositionsSearched | n.OperandsSearched | n.TreesNotCombined | n.SumsInTestsNotSearched,
+    note: n.PositionsSearched
+    | n.OperandsSearched
+    | n.TreesNotCombined
+    | n.SumsInTestsNotSearched
+    | n.CollectionsNotMeasured,
 ) -> str:
     """How far combinations were searched."""
     match note:
         case n.PositionsSearched(1, term, positions, bound):
             return (
-                f"Each of the {positions:,} positions of `{term}` was measured or bounded, and all "
-                "of them were measured together. Some of them together may have more influence, "
-                f"but no more than {bound:.4f}."
+                f"Combinations of the {positions:,} positions of `{_short(term)}` were searched, "
+                f"but not exhaustively; none has more influence than {bound:.4f}."
             )
         case n.PositionsSearched(terms, term, _, bound):
             return (
-                f"For {terms:,} terms with several positions, each position was measured or "
-                "bounded, and all positions were measured together. Some of the positions of a "
-                f"term together may have more influence, but no more than {bound:.4f} (`{term}`)."
+                f"Combinations of the positions of {terms:,} terms were searched, but not "
+                f"exhaustively; none has more influence than {bound:.4f} (`{_short(term)}`)."
             )
         case n.OperandsSearched(operands, number, name, measured, subsets):
             return (
@@ -168,18 +181,27 @@ def _not_exhausted(
             )
         case n.TreesNotCombined(trees):
             return (
-                f"Each of the {trees:,} trees was measured, and all of them together. "
-                "Combinations of trees were not searched."
+                f"Combinations of the {trees:,} trees were not searched; each tree was measured, "
+                "and all of them together."
             )
         case n.SumsInTestsNotSearched():
             return "Partial sums inside the tests of the trees were not searched."
+        case n.CollectionsNotMeasured(because):
+            return f"Weakly associated computations were not taken together, {_BECAUSE[because]}."
         case _:
             assert_never(note)
 
 
+_BECAUSE = {
+    "influence": "because their influence is sampled or is not a share of decisions",
+    "size": "because the program is too large and is not made of trees",
+    "time": "because the time limit was reached",
+}
+
+
 def _not_settled(note: n.NotSettled) -> str:
     """What was not measured, or not precisely enough, and where it is."""
-    term, number = f"`{note.term}`", _rounded(note.number)
+    term, number = f"`{_short(note.term)}`", _rounded(note.number).capitalize()
     at = f"at {', '.join(note.positions)}{', ...' if note.more else ''}"
     were = "was" if note.number == 1 else "were"
     match note.what:
@@ -204,19 +226,23 @@ def _not_settled(note: n.NotSettled) -> str:
             assert_never(note.what)
 
 
+def _short(term: str) -> str:
+    return short_decimals(term, DIGITS)
+
+
 def _s(note: n.NotSettled) -> str:
     return "" if note.number == 1 else "s"
 
 
 def _rounded(number: int) -> str:
-    """A number of subsets, which can be too large to print.
+    """A number of subsets, which can be too large to read.
 
     Examples
     --------
     >>> _rounded(1_048_555), _rounded(2**400)
-    ('1,048,555', 'about 3e+120')
+    ('1,048,555', 'more than a trillion')
     """
-    return f"{number:,}" if number < 10**12 else f"about {Decimal(number):.0e}"
+    return f"{number:,}" if number <= 10**12 else "more than a trillion"
 
 
 _SUBSETS = {"terms": "Partial sums", "factors": "Partial products", "conditions": "Subsets"}

@@ -8,7 +8,8 @@ from proxyuse.words import count
 ANSWER_HOLDS = (
     "The answer holds for these thresholds, rows and attributes; others may give a different one."
 )
-BEFORE_REPAIR = "This is the model before repair."
+BEFORE_REPAIR = "Before the repair:"
+BELOW_BEFORE_REPAIR = "Except for the section on the repair, this page describes that model."
 GROUPS_SORTED = "Related witnesses are listed together, the group with the strongest witness first."
 SORT_OR_SELECT = "Click a column heading to sort, or a row to see the witness."
 CLOSEST = "These computations are not witnesses, but come closest to the thresholds."
@@ -33,7 +34,8 @@ _LIMITS = (
     "Anything about attributes that were not audited, or about people unlike those in these rows.",
     "That computations below the thresholds are unused. The model may use them, but they are "
     "weaker proxies or change fewer decisions.",
-    "Who gains or loses. Influence measures how many decisions change, not in which direction.",
+    "Which decision is better for a person. The report shows which way decisions go for each "
+    "group, not which way is a benefit.",
 )
 _NOT_TESTED = "Whether the findings hold for other rows. That was not tested."
 

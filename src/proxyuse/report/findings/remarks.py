@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from proxyuse.methods import Correction
 from proxyuse.report.findings.notes import disclosed
 from proxyuse.report.findings.style import plain_code
-from proxyuse.settings import Correction
 from proxyuse.validity import remarks as r
 from proxyuse.words import count
 
 MOST_TERM = 60
+
+
+_NOT_TRAINED = (
+    ' If the model was not trained on them, pass Confirmation(rows="held-out"), or --rows-are '
+    "held-out."
+)
 
 
 def remark_sentence(remark: r.Remark, min_cell: int = 1) -> str:
@@ -23,11 +29,35 @@ def remark_sentence(remark: r.Remark, min_cell: int = 1) -> str:
     'The smaller part has fewer than 5 rows, too few for a reliable answer.'
     """
     match remark:
-        case r.ConfirmationLevel(alpha, tests):
+        case r.ConfirmationLevel(alpha, tests, operators):
+            sums = ", and for every partial sum" if operators else ""
             return (
-                "If the rows were drawn independently and the model was not trained on them, the "
-                "chance of confirming even one computation that is not a witness in the population "
-                f"is at most {_level(alpha)}. This accounts for all {_counted(tests)}."
+                "If the rows were drawn independently, the chance of confirming even one "
+                f"computation that is not a witness in the population is at most {_level(alpha)}. "
+                f"This accounts for all {_counted(tests)}{sums}."
+            )
+        case r.TrainingRows(detected):
+            why = " (what the model stores about its training data matches them)"
+            return (
+                f"The model was trained on these rows{why if detected else ''}. Confirmation "
+                "accounts for everything that training could have chosen, so large computations "
+                "are not confirmed. Audit on held-out rows to confirm more."
+                + (_NOT_TRAINED if detected else "")
+            )
+        case r.AssumedHeldOut():
+            return (
+                "This holds if the model was not trained on these rows. If it was, pass "
+                'Confirmation(rows="training"), or --rows-are training.'
+            )
+        case r.CopiedRows(rows):
+            are = "is a copy of another row" if rows.rows == 1 else "are copies of other rows"
+            return (
+                f"{disclosed(rows, min_cell)} {are}. Each set of copies counts as one observation."
+            )
+        case r.Clusters(rows, clusters):
+            return (
+                f"The {rows:,} rows form {count(clusters, 'cluster')}, and each cluster counts as "
+                "one observation."
             )
         case r.UnequalWeights(rows, size):
             return (
@@ -39,8 +69,16 @@ def remark_sentence(remark: r.Remark, min_cell: int = 1) -> str:
             return f"By weight, the {rows:,} rows represent {records:,.0f} records."
         case r.NoBounds(influence):
             return (
-                f"There are no bounds for {influence}, so no witness can be confirmed. Use "
-                "quantitative input influence."
+                f"There are no confidence bounds for {influence}, so no witness can be confirmed. "
+                "Use quantitative input influence, squared change or a threshold such as "
+                "moved:100."
+            )
+        case r.SquaredChangeBounds():
+            return (
+                "The bounds on squared change allow for a few outputs beyond the largest in these "
+                "rows. There is no bound if the rows are too few for that, if a few extreme "
+                "outputs decide the variance, or if the bound would take too long to compute. Such "
+                "a witness cannot be decided. A threshold such as moved:100 needs fewer rows."
             )
         case r.SplitProcedure(splits, share, rows, needed):
             times = "once" if splits == 1 else f"{splits:,} times"

@@ -13,32 +13,9 @@ from proxyuse.report.result import Method, Thresholds, WitnessValidity
 from proxyuse.verdict import Verdict, VerdictCounts
 from proxyuse.words import confidence, count
 
-_CONFIRMED, _POSSIBLE, _UNDECIDED = map(str, Verdict)
-
-
-def share_confirmed(verdicts: VerdictCounts, witnesses: int) -> str:
-    """How many of the witnesses are confirmed.
-
-    Examples
-    --------
-    >>> share_confirmed(VerdictCounts(2, 0, 1), 3)
-    '2 of 3 witnesses are confirmed (1 could not be decided)'
-    >>> share_confirmed(VerdictCounts(0, 0, 1), 1)
-    'it cannot be decided whether the witness is real'
-    """
-    confirmed, undecided = verdicts.confirmed, verdicts.undecided
-    if witnesses == 1:
-        if undecided:
-            return "it cannot be decided whether the witness is real"
-        return f"the witness is {'' if confirmed else 'not '}confirmed"
-    if confirmed == witnesses:
-        text = f"all {witnesses:,} witnesses are confirmed"
-    elif not confirmed:
-        text = f"none of the {witnesses:,} witnesses is confirmed"
-    else:
-        verb = "is" if confirmed == 1 else "are"
-        text = f"{confirmed:,} of {witnesses:,} witnesses {verb} confirmed"
-    return text + _undecided(undecided)
+_CONFIRMED, _POSSIBLE = str(Verdict.CONFIRMED), str(Verdict.POSSIBLE)
+_UNDECIDED = str(Verdict.UNDECIDED)
+_OF_WITNESSES = (_CONFIRMED, _POSSIBLE, _UNDECIDED)
 
 
 def confirmed_among(verdicts: VerdictCounts, others: int) -> str:
@@ -88,7 +65,7 @@ def verdict_sentences(
     Possible: it passes in this sample, but the population's association could be as low as 0.03
     (95% lower bound, valid for all 1,234 tests; threshold 0.1).
     """
-    clauses: dict[str, dict[str, str]] = {str(verdict): {} for verdict in Verdict}
+    clauses: dict[str, dict[str, str]] = {verdict: {} for verdict in _OF_WITNESSES}
     for method in methods:
         verdict = validity.by_method.get(method.name)
         clause = _CLAUSES[method.name](validity, method, thresholds, protected)
@@ -102,9 +79,9 @@ def verdict_sentences(
         _POSSIBLE: [
             f"Possible: it passes in this sample, but {'; '.join(clauses[_POSSIBLE].values())}."
         ],
-        _UNDECIDED: [f"Cannot be decided {'; '.join(clauses[_UNDECIDED].values())}."],
+        _UNDECIDED: [f"Cannot be decided: {'; '.join(clauses[_UNDECIDED].values())}."],
     }
-    order = dict.fromkeys([verdict, *map(str, Verdict)])
+    order = dict.fromkeys([verdict, *_OF_WITNESSES])
     found = [sentence for v in order if clauses[v] for sentence in sentences[v]]
     return " ".join(found if clauses[verdict] else [f"{verdict.capitalize()}.", *found])
 
@@ -126,7 +103,7 @@ def _bounded(
         for name, low in known.items()
         if low < limits[name] or (name == "influence" and low == limits[name])
     }
-    unknown = [f"no bound is known for its {name}" for name in lows if name not in known]
+    unknown = [f"there is no confidence bound for its {n}" for n in lows if n not in known]
     if not short:
         return "; ".join(unknown)
     bounds = _joined(f"{name} could be as low as {low:g}" for name, low in short.items())
@@ -158,7 +135,7 @@ def _permuted(
     verdict = validity.by_method["permutation"]
     if verdict == _UNDECIDED:
         for_tests = f" and {tests:,} tests" if tests is not None and tests > 1 else ""
-        return f"with {permutations}{for_tests}: no p-value can be small enough"
+        return f"with {permutations}{for_tests}, no p-value can be small enough"
     p, adjusted = validity.p_value, validity.adjusted_p_value
     if p is None and adjusted is None:
         return ""

@@ -12,11 +12,12 @@ from msgspec import to_builtins
 
 from proxyuse.report.result import AuditResult
 from proxyuse.validity import content
+from proxyuse.words import visible
 
 COLUMNS = (
     "kind", "protected", "name", "id", "group", "explicit", "witness", "reading", "term",
     "variables", "positions", "origins", "occurrences", "size", "association", "ceiling",
-    "influence", "reach", *content.COLUMNS,
+    "association_range", "influence", "reach", *content.COLUMNS,
 )  # fmt: skip
 
 
@@ -36,7 +37,8 @@ def audit_csv(result: AuditResult) -> str:
 def _lines(result: AuditResult) -> Iterable[dict[str, Any]]:
     for witness in result.witnesses:
         validity = {} if witness.validity is None else to_builtins(witness.validity)
-        yield {**to_builtins(witness), **validity, "kind": "witness", "witness": True}
+        known = {"kind": "witness", "witness": True, "verdict": str(witness.verdict)}
+        yield {**to_builtins(witness), **validity, **known}
     for near in result.nearest:
         yield {**to_builtins(near), "kind": "nearest", "witness": False}
     for reference in result.references:
@@ -44,12 +46,17 @@ def _lines(result: AuditResult) -> Iterable[dict[str, Any]]:
 
 
 def harmless(value: object) -> str:
-    """A cell that no spreadsheet takes for a formula.
+    r"""A cell that no spreadsheet takes for a formula, without control characters.
+
+    A text that could start a formula gets an apostrophe in front, which spreadsheets hide. Numbers
+    stay numbers.
 
     Examples
     --------
-    >>> harmless("=1+1"), harmless("-x"), harmless(0.25), harmless(("a", "b")), harmless(None)
-    ("'=1+1", "'-x", '0.25', 'a; b', '')
+    >>> harmless("=1+1"), harmless("-x"), harmless(-0.25), harmless(("a", "b")), harmless(None)
+    ("'=1+1", "'-x", '-0.25', 'a; b', '')
+    >>> harmless("a\x1b[2J")
+    'a\u27e8U+001B\u27e9[2J'
     """
     match value:
         case None:
@@ -62,7 +69,6 @@ def harmless(value: object) -> str:
             text = "; ".join(map(str, value))
         case _:
             text = str(value)
-    text = text.replace("\0", "")
+    text = visible(text)
     start = unicodedata.normalize("NFKC", text.lstrip()[:1])  # wide signs count as well
-    risky = start in ("=", "+", "-", "@")
-    return f"'{text}" if risky or text.startswith(("\t", "\r", "\n")) else text
+    return f"'{text}" if start in ("=", "+", "-", "@") else text

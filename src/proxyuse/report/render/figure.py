@@ -23,10 +23,13 @@ from proxyuse.errors import DataError
 from proxyuse.io.writing import written
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.positions import Site
-from proxyuse.report.document import DECIMALS, figure
+from proxyuse.report.collective_points import points_of
 from proxyuse.report.inputs import Audited
+from proxyuse.report.leading import chosen_attribute
 from proxyuse.report.reading import shown_text
+from proxyuse.report.release import DECIMALS, figure, release_of
 from proxyuse.report.render.figure_labels import FONT_SIZE, Label, cut_lines, draw_labels, drawable
+from proxyuse.report.result import MIN_CELL
 from proxyuse.validity.content import figures
 
 if TYPE_CHECKING:
@@ -59,8 +62,8 @@ def draw(
     >>> ax.get_xlabel(), [text.get_text() for text in ax.texts][-1]
     ('association with pregnant', 'vitamins')
     """
-    plotting = _matplotlib("pyplot")
-    name = _protected(audit, protected)
+    plotting = matplotlib_module("pyplot")
+    name = chosen_attribute(audit, protected)
     if repaired is not None and name not in repaired.decompositions.protected:
         raise DataError(
             f"the repaired audit has no {name!r}; audit it with the same protected attributes"
@@ -70,21 +73,35 @@ def draw(
     assert ax is not None
     clouds = [_cloud(found, name) for found in (audit, repaired) if found is not None]
     witnesses = [witness for witness in audit.witnesses if witness.protected == name]
-    _draw_frame(ax, audit, name, clouds)
+    curves = [
+        points_of(found, name, release_of(found, MIN_CELL))
+        for found in (audit, repaired)
+        if found is not None
+    ]
+    _draw_frame(ax, audit, name, clouds, [up for curve in curves for _, up in curve])
     _draw_cloud(ax, clouds[0].below, OTHERS, alpha=_alpha(len(clouds[0])), label="computation")
-    _draw_witnesses(ax, witnesses)
+    _draw_witnesses(ax, audit, witnesses)
+    _draw_curve(ax, curves[0], WITNESSES)
     if repaired is not None:
         _draw_cloud(
             ax, clouds[1], "none", edgecolors=AFTER, linewidths=0.9, zorder=3.5,
             alpha=0.9 if len(clouds[1]) < 500 else 0.4, label="after the repair",
         )  # fmt: skip
-        _draw_moves(ax, witnesses, repaired, name)
+        _draw_curve(ax, curves[1], AFTER)
+        _draw_moves(ax, audit, witnesses, repaired, name)
     named = _named(witnesses)
-    _draw_bounds(ax, named)
+    _draw_bounds(ax, audit, named)
     _draw_legends(ax)
     taken = [np.column_stack([cloud.x, cloud.y]) for cloud in clouds]
     _draw_labels(ax, audit, named, taken)
     return ax
+
+
+def _draw_curve(ax: Axes, points: Sequence[tuple[float, float]], color: str) -> None:
+    """Draw the influence of all computations above each association, changed together."""
+    if points:
+        across, up = zip(*points, strict=True)
+        ax.plot(across, up, "-", color=color, linewidth=1.2, zorder=2.5, label="changed together")
 
 
 def save_figure(ax: Axes, path: str | Path, *, dpi: int = 200) -> Path:
@@ -115,24 +132,14 @@ def save_figure(ax: Axes, path: str | Path, *, dpi: int = 200) -> Path:
     return written(path, content.getvalue())
 
 
-def _matplotlib(module: str) -> ModuleType:
+def matplotlib_module(module: str) -> ModuleType:
+    """Import a module of matplotlib, or say how to install it."""
     try:
         return import_module(f"matplotlib.{module}")
     except ImportError:
         raise DataError(
             "Figures need matplotlib, which is not installed. Run: pip install 'proxyuse[plot]'"
         ) from None
-
-
-def _protected(audit: Audited, name: str | None) -> str:
-    known = audit.decompositions.protected
-    if name is None:
-        return known[0]
-    if name not in known:
-        raise DataError(
-            f"{name!r} is not a protected attribute of this audit; pass one of {', '.join(known)}"
-        )
-    return name
 
 
 @dataclass(frozen=True)
@@ -156,10 +163,11 @@ class _Cloud:
 def _cloud(audit: Audited, protected: str) -> _Cloud:
     measured = audit.decompositions
     known = ~np.isnan(measured.influences)
-    x = measured.associations[known, measured.protected.index(protected)]
+    exact = measured.associations[known, measured.protected.index(protected)]
+    x = release_of(audit, MIN_CELL).associations(protected)[known]
     y = measured.influences[known]
     sizes = np.array([decomposition.size for decomposition in measured], dtype=float)[known]
-    below = (x < audit.epsilon) | (y <= audit.delta)
+    below = (exact < audit.epsilon) | (y <= audit.delta)
     return _Cloud(x.round(DECIMALS), y.round(DECIMALS), sizes, below)
 
 
@@ -180,13 +188,19 @@ def _draw_cloud(ax: Axes, cloud: _Cloud, color: Any, **options: Any) -> None:
     )  # fmt: skip
 
 
-def _draw_frame(ax: Axes, audit: Audited, protected: str, clouds: Sequence[_Cloud]) -> None:
+def _draw_frame(
+    ax: Axes,
+    audit: Audited,
+    protected: str,
+    clouds: Sequence[_Cloud],
+    influences: Sequence[float],
+) -> None:
     """The axes and the region of proxy use, which includes its left but not its lower edge."""
     from matplotlib.patches import Rectangle
 
     corner = audit.epsilon, audit.delta
     furthest = max(cloud.x.max(initial=0) for cloud in clouds)
-    highest = max(cloud.y.max(initial=0) for cloud in clouds)
+    highest = max([*(cloud.y.max(initial=0) for cloud in clouds), *influences])
     right = min(1.06, 1.12 * max(furthest, 1.15 * corner[0], 0.02))
     top = 1.15 * max(highest, 1.15 * corner[1], 0.02)
     ax.set_xlim(-0.02 * right, right)
@@ -209,7 +223,7 @@ def _draw_frame(ax: Axes, audit: Audited, protected: str, clouds: Sequence[_Clou
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_witnesses(ax: Axes, witnesses: Sequence[Witness]) -> None:
+def _draw_witnesses(ax: Axes, audit: Audited, witnesses: Sequence[Witness]) -> None:
     """Witnesses; those that the statistics do not confirm are hollow."""
     tested = any(w.validity is not None for w in witnesses)
     for sure in (True, False):
@@ -217,7 +231,7 @@ def _draw_witnesses(ax: Axes, witnesses: Sequence[Witness]) -> None:
         if not those:
             continue
         ax.scatter(
-            *_coordinates(those),
+            *_coordinates(audit, those),
             s=_area(np.array([w.size for w in those], dtype=float)),
             c=WITNESSES if sure else [ax.get_facecolor()],
             edgecolors=[ax.get_facecolor()] if sure else WITNESSES,
@@ -227,9 +241,20 @@ def _draw_witnesses(ax: Axes, witnesses: Sequence[Witness]) -> None:
         )
 
 
-def _coordinates(witnesses: Sequence[Witness]) -> tuple[Array, Array]:
-    x = np.array([figure(w.association) for w in witnesses])
-    return x, np.array([figure(w.influence) for w in witnesses])
+def _coordinates(audit: Audited, witnesses: Sequence[Witness]) -> tuple[Array, Array]:
+    points = [_at(audit, witness) for witness in witnesses]
+    return np.array([x for x, _ in points]), np.array([y for _, y in points])
+
+
+def _at(audit: Audited, witness: Witness) -> tuple[float, float]:
+    """The coordinates of a witness, as a report has them."""
+    x = _association(audit, witness.decomposition, witness.protected)
+    return x, figure(witness.influence)
+
+
+def _association(audit: Audited, decomposition: Decomposition, protected: str) -> float:
+    exact, release = decomposition.associations[protected], release_of(audit, MIN_CELL)
+    return release.association(decomposition.expression, protected, exact).value
 
 
 def _named(witnesses: Sequence[Witness]) -> list[Witness]:
@@ -246,10 +271,11 @@ def _named(witnesses: Sequence[Witness]) -> list[Witness]:
     return list(terms.values())[:MOST_LABELS]
 
 
-def _bounds(witness: Witness) -> list[tuple[Array, Array]]:
+def _bounds(audit: Audited, witness: Witness) -> list[tuple[Array, Array]]:
     """The confidence bounds of association and of influence as lines, where they are known."""
-    bounds = {} if witness.validity is None else figures(witness.validity)
-    at = figure(witness.association), figure(witness.influence)
+    known = None if witness.validity is None else figures(witness.validity)
+    bounds = {} if known is None else release_of(audit, MIN_CELL).validity(known, witness)
+    at = _at(audit, witness)
     lines = []
     for axis, name in enumerate(("association", "influence")):
         low, high = bounds.get(f"{name}_low"), bounds.get(f"{name}_high")
@@ -260,16 +286,18 @@ def _bounds(witness: Witness) -> list[tuple[Array, Array]]:
     return lines
 
 
-def _draw_bounds(ax: Axes, witnesses: Sequence[Witness]) -> None:
+def _draw_bounds(ax: Axes, audit: Audited, witnesses: Sequence[Witness]) -> None:
     for witness in witnesses:
-        for x, y in _bounds(witness):
+        for x, y in _bounds(audit, witness):
             ax.plot(
                 x, y, marker="|" if y[0] == y[1] else "_", markersize=5, color=WITNESSES,
                 linewidth=0.9, alpha=0.6, zorder=2.5,
             )  # fmt: skip
 
 
-def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audited, protected: str) -> None:
+def _draw_moves(
+    ax: Axes, audit: Audited, witnesses: Sequence[Witness], repaired: Audited, protected: str
+) -> None:
     """The effect of the repair: an arrow to the same computation, or a cross if it was removed."""
     later: dict[bytes, Decomposition] = {}
     for decomposition in repaired.decompositions:
@@ -279,7 +307,7 @@ def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audited, prote
     removed = [w for w in witnesses if _key(w.decomposition) not in later]
     if removed:
         ax.scatter(
-            *_coordinates(removed), s=26, c=_ink(), marker="x", linewidths=0.9, zorder=4,
+            *_coordinates(audit, removed), s=26, c=_ink(), marker="x", linewidths=0.9, zorder=4,
             label="removed by the repair",
         )  # fmt: skip
     arrow = {"arrowstyle": "-|>", "color": AFTER, "linewidth": 0.9, "mutation_scale": 9}
@@ -287,8 +315,8 @@ def _draw_moves(ax: Axes, witnesses: Sequence[Witness], repaired: Audited, prote
     for witness in remaining[:MOST_ARROWS]:
         now = later[_key(witness.decomposition)]
         if now.influence is not None:
-            start = figure(witness.association), figure(witness.influence)
-            end = figure(now.associations[protected]), figure(now.influence)
+            start = _at(audit, witness)
+            end = _association(repaired, now, protected), figure(now.influence)
             ax.annotate("", end, start, arrowprops={**arrow, "shrinkA": 3}, zorder=3.2)
 
 
@@ -337,12 +365,12 @@ def _draw_labels(
     """Label witnesses beside their points, without overlaps."""
     labels = []
     for witness in named:
-        words, _ = shown_text(witness.expression, witness.term, audit.population.columns)
+        words, _ = shown_text(witness.expression, audit.population.columns)
         if Site(0) in witness.decomposition.sites:
             words = "the whole program"
-        at = figure(witness.association), figure(witness.influence)
+        at = _at(audit, witness)
         labels.append(Label(drawable(cut_lines(words, 34, 2), ax), at))
-    lines = [np.array(line).T for witness in named for line in _bounds(witness)]
+    lines = [np.array(line).T for witness in named for line in _bounds(audit, witness)]
     corner = audit.epsilon, audit.delta
     lines += [np.array([corner, (corner[0], ax.get_ylim()[1])]),
               np.array([corner, (ax.get_xlim()[1], corner[1])])]  # fmt: skip

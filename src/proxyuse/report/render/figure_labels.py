@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.report.render.html.untrusted_text import visible
-from proxyuse.words import shortened
+from proxyuse.words import one_line, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +45,7 @@ def cut_lines(text: str, width: int, lines: int) -> str:
     whether relationship is
     one of 'Husband', …
     """
-    text = visible(shortened(text, 4 * width * lines))
+    text = one_line(shortened(text, 4 * width * lines))
     wrapped = textwrap.wrap(text, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)
     return "\n".join(wrapped)
 

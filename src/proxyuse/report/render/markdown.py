@@ -7,12 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from proxyuse.report.findings import collections, explicit
+from proxyuse.report.findings import direction as direction_findings
 from proxyuse.report.findings import repair as repair_findings
+from proxyuse.report.findings import repair_changes as change_findings
 from proxyuse.report.findings import witness as findings
 from proxyuse.report.findings.headline import headline, measured_on, witnesses_found
 from proxyuse.report.findings.style import Style
+from proxyuse.report.findings.thresholds import (
+    MARK,
+    epsilon_meanings,
+    table_rows,
+    table_sentences,
+    table_title,
+)
+from proxyuse.report.findings.verdict import possible_means
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult, NoteText, Unsettled
+from proxyuse.report.standing import is_confirmed, presented
 from proxyuse.words import count, one_line, shortened
 
 MOST_GROUPS = 20
@@ -47,10 +59,15 @@ MARKDOWN = Style(plain, _code)
 def audit_markdown(result: AuditResult) -> str:
     """The answer in one line, the groups of witnesses or the closest computations, the notes."""
     lines = [f"**{headline(result, MARKDOWN)}**", ""]
-    lines += [f"{witnesses_found(result)} {measured_on(result)}" if result.groups
-              else measured_on(result)]  # fmt: skip
+    lines += [" ".join([*([witnesses_found(result)] if result.groups else []),
+                        measured_on(result), *epsilon_meanings(result, MARKDOWN)])]  # fmt: skip
     lines += _groups(result)
+    lines += _explicit(result)
+    lines += _collections(result)
+    outcomes = direction_findings.outcomes(result, MARKDOWN)
+    lines += ["", " ".join(outcomes)] if outcomes else []
     lines += _nearest(result)
+    lines += _thresholds(result)
     remarks = [] if result.validity is None else result.validity.remarks
     lines += _listed("Statistics", remarks, len(remarks))
     lines += _notes(result.notes, result.file_notes, result.unsettled)
@@ -58,9 +75,13 @@ def audit_markdown(result: AuditResult) -> str:
 
 
 def _groups(result: AuditResult) -> list[str]:
-    witnesses, lines = result.by_key(), []
-    for number, group in enumerate(result.groups[:MOST_GROUPS], start=1):
-        witness = witnesses[group.protected, group.representative]
+    witnesses, explained = result.by_key(), False
+    lines: list[str] = []
+    for number, group in enumerate(presented(result)[:MOST_GROUPS], start=1):
+        if not is_confirmed(group) and not explained:
+            lines += [*[""] * bool(lines), possible_means(result), ""]
+            explained = True
+        witness = witnesses[group.protected, group.leading]
         strongest = witnesses[group.protected, group.strongest]
         sentences = [
             *findings.evidence(result, witness, MARKDOWN),
@@ -74,6 +95,20 @@ def _groups(result: AuditResult) -> list[str]:
     return ["", *lines, *tail] if lines else []
 
 
+def _collections(result: AuditResult) -> list[str]:
+    lines = [
+        f"- {' '.join(collections.sentences(result, known, MARKDOWN))}"
+        for known in result.collections
+    ]
+    return ["", f"{collections.TITLE}:", "", *lines] if lines else []
+
+
+def _explicit(result: AuditResult) -> list[str]:
+    uses = explicit.all_of(result)[:MOST_GROUPS]
+    lines = [f"- {' '.join(explicit.sentences(result, z, use, MARKDOWN))}" for z, use in uses]
+    return ["", f"{explicit.TITLE}:", "", *lines] if lines else []
+
+
 def _nearest(result: AuditResult) -> list[str]:
     rows = [
         [_code(near.reading), plain(near.protected), *findings.three_figures(near),
@@ -82,6 +117,20 @@ def _nearest(result: AuditResult) -> list[str]:
     ]  # fmt: skip
     heads = ["Closest to proxy use", "protected", "association", "highest", "influence", "short by"]
     return ["", *_table(heads, rows)] if rows else []
+
+
+def _thresholds(result: AuditResult) -> list[str]:
+    """The tables of other thresholds, if they were requested."""
+    lines = []
+    for table in result.threshold_table:
+        lines += [
+            "",
+            f"{table_title(table, MARKDOWN)}:",
+            "",
+            *_table(*table_rows(table, result.thresholds)),
+        ]
+    sentences = table_sentences(result, result.threshold_table, MARK) if lines else []
+    return [*lines, "", plain(" ".join(sentences), MOST_SENTENCE)] if lines else []
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -119,10 +168,17 @@ def repair_markdown(result: RepairResult) -> str:
     ]
     if rows:
         lines += [*_table(["", "Replacement", "Reason"], rows), ""]
-    elif result.constant is not None:
+    for change in result.collections:
+        lines += [repair_findings.collection_replacement(change, MARKDOWN), ""]
+    if result.constant is not None:
         lines += [repair_findings.constant_program(result.constant, MARKDOWN), ""]
-    texts = repair_findings.costs(result) if result.result == "repaired" else []
+    if len(result.candidates) > 2:
+        heads, table = repair_findings.candidate_table(result, MARKDOWN)
+        lines += [*_table([plain(head) for head in heads], table), ""]
+    texts = [*repair_findings.cautions(result), repair_findings.unconfirmed(result)]
+    texts += repair_findings.costs(result) if result.result == "repaired" else []
+    lines += [f"- {text}" for text in change_findings.changes(result, MARKDOWN)]
     texts += [repair_findings.limits(result), *repair_findings.written_files(result.written)]
-    lines += [f"- {plain(text)}" for text in texts]
+    lines += [f"- {plain(text)}" for text in texts if text]
     lines += _notes(result.notes, result.file_notes, result.unsettled)
     return "\n".join(lines) + "\n"

@@ -10,23 +10,33 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from proxyuse.report.document import document
+from proxyuse.report.findings import collections, explicit
+from proxyuse.report.findings.direction import outcomes
 from proxyuse.report.findings.headline import headline, measured_on
 from proxyuse.report.findings.repair import (
+    candidate_table,
+    cautions,
+    collection_replacement,
     constant_program,
     limits,
     losses,
     reason,
     repair_headline,
     replacement,
+    unconfirmed,
 )
+from proxyuse.report.findings.repair_changes import changes
 from proxyuse.report.findings.style import Style
-from proxyuse.report.findings.witness import does, evidence, lacks, measured
+from proxyuse.report.findings.thresholds import epsilon_meanings
+from proxyuse.report.findings.verdict import possible_means
+from proxyuse.report.findings.witness import associated, does, evidence, lacks, measured
 from proxyuse.report.inputs import Audited, Repaired
-from proxyuse.report.render.html.untrusted_text import visible
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.repair_result import RepairResult
 from proxyuse.report.result import AuditResult
-from proxyuse.words import count, shortened
+from proxyuse.report.standing import is_confirmed, presented
+from proxyuse.verdict import Verdict
+from proxyuse.words import count, one_line, shortened
 
 MOST_GROUPS = 5
 MOST_STEPS = 5
@@ -65,20 +75,29 @@ def audit_html(audit: Audited) -> str:
     True
     """
     result = document(audit, most_groups=MOST_GROUPS)
-    state = "found" if result.found else "none" if result.complete else ""
+    state = {Verdict.CONFIRMED: "found", Verdict.NOT_FOUND: "none"}.get(result.verdict, "")
     parts = [
         f'<p class="answer {state}">{headline(result, NOTEBOOK)}</p>',
         _groups(result),
+        _possible(result),
+        _explicit(result),
+        _collections(result),
+        _paragraph(outcomes(result, NOTEBOOK)),
         "" if result.found else _nearest(result),
-        f'<p class="small">{escape(measured_on(result))}</p>',
+        f'<p class="small">{_context(result)}</p>',
         _searched(result),
         _unsettled(result),
     ]
     return _fragment(parts)
 
 
+def _context(result: AuditResult) -> str:
+    """What was measured, and what epsilon means."""
+    return " ".join([escape(measured_on(result)), *epsilon_meanings(result, NOTEBOOK)])
+
+
 def repair_html(repair: Repaired) -> str:
-    """What was repaired, the first steps, the costs, and what was not settled."""
+    """What was repaired, the first steps, the costs, the candidates, and what was not settled."""
     result = repair_document(repair)
     rows = [
         [replacement(step, NOTEBOOK), reason(step.removed, NOTEBOOK)]
@@ -89,9 +108,14 @@ def repair_html(repair: Repaired) -> str:
     constant = "" if result.constant is None else constant_program(result.constant, NOTEBOOK)
     parts = [
         f'<p class="answer{" none" * result.complete}">{repair_headline(result, NOTEBOOK)}</p>',
+        *(f"<p>{_text(text)}</p>" for text in cautions(result)),
         _table(["replacement", "reason"], rows, count(more, "more step") if more > 0 else ""),
+        *(f"<p>{collection_replacement(c, NOTEBOOK)}</p>" for c in result.collections),
         f"<p>{constant}</p>" if constant else "",
         f"<p>{_text('; '.join(losses(result)))}.</p>" if repaired else "",
+        _candidates(result),
+        _paragraph(changes(result, NOTEBOOK)),
+        _paragraph([escape(text) for text in [unconfirmed(result)] if text]),
         f'<p class="small">{escape(limits(result))}</p>',
         _searched(result),
         _unsettled(result),
@@ -99,15 +123,35 @@ def repair_html(repair: Repaired) -> str:
     return _fragment(parts)
 
 
+def _candidates(result: RepairResult) -> str:
+    """The candidates, if there was a choice."""
+    if len(result.candidates) < 3:
+        return ""
+    heads, lines = candidate_table(result, NOTEBOOK)
+    return _table([_text(head) for head in heads], lines)
+
+
+def _possible(result: AuditResult) -> str:
+    """What a possible witness is, if one is shown."""
+    if all(map(is_confirmed, presented(result)[:MOST_GROUPS])):
+        return ""
+    return f'<p class="small">{_text(possible_means(result))}</p>'
+
+
+def _paragraph(sentences: Sequence[str]) -> str:
+    return f"<p>{' '.join(sentences)}</p>" if sentences else ""
+
+
 def _groups(result: AuditResult) -> str:
     verdict = ["verdict"] if result.validity else []
     witnesses, rows = result.by_key(), []
-    for group in result.groups[:MOST_GROUPS]:
-        witness = witnesses[group.protected, group.representative]
+    for group in presented(result)[:MOST_GROUPS]:
+        witness = witnesses[group.protected, group.leading]
         sentences = [does(witness, NOTEBOOK), *evidence(result, witness, NOTEBOOK)]
         rows.append([" ".join(sentences), _name(witness.protected),
-                     measured(witness.association), measured(witness.influence),
-                     *(escape(witness.verdict or "") for _ in verdict),
+                     associated(witness.association, witness.association_range),
+                     measured(witness.influence),
+                     *(escape(witness.verdict) for _ in verdict),
                      f"{group.witnesses - 1:,}",
                      f'<code class="id">{_text(witness.id)}</code>'])  # fmt: skip
     heads = ["finding", "protected", "association", "influence", *verdict, "related", "id"]
@@ -115,10 +159,26 @@ def _groups(result: AuditResult) -> str:
     return _table(heads, rows, count(more, "more group") if more > 0 else "")
 
 
+def _explicit(result: AuditResult) -> str:
+    """The columns that determine a protected attribute."""
+    uses = explicit.all_of(result)[:MOST_GROUPS]
+    texts = (" ".join(explicit.sentences(result, z, use, NOTEBOOK)) for z, use in uses)
+    items = "".join(f"<li>{text}</li>" for text in texts)
+    return f"<p>{explicit.TITLE}:</p><ul>{items}</ul>" if items else ""
+
+
+def _collections(result: AuditResult) -> str:
+    """The collective witnesses."""
+    found = (" ".join(collections.sentences(result, c, NOTEBOOK)) for c in result.collections)
+    items = "".join(f"<li>{text}</li>" for text in found)
+    return f"<p>{collections.TITLE}:</p><ul>{items}</ul>" if items else ""
+
+
 def _nearest(result: AuditResult) -> str:
     rows = [
-        [_code(near.reading), _name(near.protected), measured(near.association),
-         measured(near.influence), escape(lacks(near))]
+        [_code(near.reading), _name(near.protected),
+         associated(near.association, near.association_range), measured(near.influence),
+         escape(lacks(near))]
         for near in result.nearest[:MOST_GROUPS]
     ]  # fmt: skip
     heads = ["closest to proxy use", "protected", "association", "influence", "short by"]
@@ -160,7 +220,7 @@ def _line(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 
 def _text(text: str, most: int = 400) -> str:
-    return escape(shortened(visible(text), most))
+    return escape(shortened(one_line(text), most))
 
 
 def _name(text: str) -> str:

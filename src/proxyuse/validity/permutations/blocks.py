@@ -7,12 +7,13 @@ whose measure uses the values, is stored separately, with one code per row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.association.row_sets import RowSets, row_codes, words_for
+from proxyuse.measure.association.support import Support
 
 BLOCK_BYTES = 1 << 24
 BLOCK_SETS = 1 << 11
@@ -53,6 +54,35 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CutCoded:
+    """A computation that is measured by its best cut, with one code per row and part.
+
+    Attributes
+    ----------
+    index : the index of the computation.
+    parts : the groups of values; for a vector, those of each coordinate.
+    """
+
+    index: int
+    parts: tuple[Support, ...]
+
+    @property
+    def indices(self) -> Array:
+        """The index of the computation, in the form that a block has."""
+        return np.array([self.index])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory it takes."""
+        return sum(part.codes.nbytes for part in self.parts)
+
+    def repeated(self, copies: Array) -> CutCoded:
+        """The same computation with each row repeated."""
+        parts = (replace(part, codes=np.repeat(part.codes, copies)) for part in self.parts)
+        return CutCoded(self.index, tuple(parts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Some computations with few values.
 
@@ -88,13 +118,14 @@ class Block:
             yield Coded(int(index), codes, int(size))
 
 
-Blocks = Callable[[], Iterable[Block | Coded]]
+AnyBlock = Block | Coded | CutCoded
+Blocks = Callable[[], Iterable[AnyBlock]]
 """Returns all computations, block by block. Can be called repeatedly."""
 
 
 def blocks_of(
-    row_sets: Iterable[tuple[int, RowSets]], n_rows: int, most_values: int = MOST_SETS
-) -> Iterator[Block | Coded]:
+    row_sets: Iterable[tuple[int, RowSets | CutCoded]], n_rows: int, most_values: int = MOST_SETS
+) -> Iterator[AnyBlock]:
     """Group computations into blocks, in order, without constant ones.
 
     A computation with more than `most_values` is coded: the cost of sets of rows grows with the
@@ -105,6 +136,9 @@ def blocks_of(
     words: list[Array] = []
     n_sets = 0
     for index, sets in row_sets:
+        if isinstance(sets, CutCoded):
+            yield sets
+            continue
         if sets.size < 2:
             continue
         if sets.words is None or sets.size > most_values:
@@ -122,7 +156,7 @@ def blocks_of(
 
 def cached(blocks: Blocks, most_bytes: int) -> Blocks:
     """The same blocks, kept in memory if they fit into `most_bytes`."""
-    cache: list[Block | Coded] = []
+    cache: list[AnyBlock] = []
     size = 0
     for block in blocks():
         size += block.nbytes

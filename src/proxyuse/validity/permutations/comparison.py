@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.best_cut import best_measure
 from proxyuse.measure.association.bit_counts import common
 from proxyuse.measure.association.measures.adjusted_mutual_information import (
     AdjustedMutualInformation,
@@ -35,7 +36,7 @@ from proxyuse.measure.association.protocol import (
 )
 from proxyuse.measure.association.row_sets import row_codes
 from proxyuse.measure.association.support import Support
-from proxyuse.validity.permutations.blocks import Block, Coded
+from proxyuse.validity.permutations.blocks import AnyBlock, Block, Coded, CutCoded
 
 TIES = 1e-12, 1e-13
 """Relative and absolute tolerance, the latter in nats or units of association."""
@@ -60,7 +61,12 @@ def never_varies(rows: Sequence[float] | Array, columns: Sequence[float] | Array
     True if one side is constant, or if every value of one side occurs once.
     """
     sides = [np.asarray(side) for side in (rows, columns)]
-    return any(np.count_nonzero(side) < 2 or side.max() == 1 for side in sides)
+    return is_constant(rows, columns) or any(side.max() == 1 for side in sides)
+
+
+def is_constant(rows: Sequence[float] | Array, columns: Sequence[float] | Array) -> bool:
+    """Whether one side of a table with these margins has a single value."""
+    return any(np.count_nonzero(np.asarray(side)) < 2 for side in (rows, columns))
 
 
 class Statistic:
@@ -145,8 +151,10 @@ class Comparison:
         self._statistic = Statistic(measure, self.n_rows)
         self._columns = [np.bincount(z.codes, minlength=len(z)) for z in attributes]
 
-    def values(self, block: Block | Coded, attribute: int, permuted: Array) -> Array:
+    def values(self, block: AnyBlock, attribute: int, permuted: Array) -> Array:
         """The statistic by computation and by permutation of one attribute."""
+        if isinstance(block, CutCoded):
+            return self._by_cuts(block, attribute, permuted)[None]
         if isinstance(block, Coded) or permuted.ndim == 2:  # either side has many values
             coded = block.coded(self.n_rows)
             return np.stack([self._by_codes(one, attribute, permuted) for one in coded])
@@ -215,6 +223,19 @@ class Comparison:
                     )
                     first, index = first + one.size, index + 1
         return associations
+
+    def _by_cuts(self, one: CutCoded, attribute: int, permuted: Array) -> Array:
+        """The association at the best cut of each permutation, which chooses its own cut."""
+        size = len(self.attributes[attribute])
+        codes = [row_codes(permutation, self.n_rows) for permutation in permuted]
+        statistics = np.zeros(len(permuted))
+        for part in one.parts:
+            cells, count = part.codes * size, len(part) * size
+            masses = [np.bincount(cells + z, self.weights, minlength=count) for z in codes]
+            tables = np.stack(masses).reshape(len(permuted), len(part), size)
+            rule = best_measure(self.measure, part)
+            statistics = np.maximum(statistics, rule.many(tables.astype(np.float64, copy=False)))
+        return statistics
 
     def _by_codes(self, one: Coded, attribute: int, permuted: Array) -> Array:
         """The statistic of one computation, permutation by permutation."""

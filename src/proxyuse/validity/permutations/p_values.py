@@ -9,11 +9,19 @@ import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.best_cut import BestCut, best_measure
 from proxyuse.measure.association.protocol import needs_values
 from proxyuse.measure.association.row_sets import RowSets
-from proxyuse.settings import Permutation
+from proxyuse.measure.association.support import Support
+from proxyuse.methods import Permutation
 from proxyuse.validity.evidence import Evidence
-from proxyuse.validity.permutations.blocks import MOST_SETS, Block, Coded, blocks_of
+from proxyuse.validity.permutations.blocks import (
+    MOST_SETS,
+    AnyBlock,
+    Coded,
+    CutCoded,
+    blocks_of,
+)
 from proxyuse.validity.permutations.comparison import Comparison
 from proxyuse.validity.permutations.correction import PValues, corrected
 from proxyuse.validity.permutations.exact_tables import can_be_exact, exact_p_values
@@ -32,34 +40,60 @@ def p_values_of(evidence: Evidence, options: Permutation, observed: Observed) ->
     """The p-values of all tests, with their adjusted values."""
     jointly = options.correction == "westfall-young"
     if not jointly and observed.alike and not needs_values(evidence.association):
-        return corrected(options.correction, *_by_tables(evidence, options))
+        tested = _by_tables(evidence, options)
+        if tested is not None:
+            return corrected(options.correction, *tested)
     joint = _by_rows(evidence, options, observed)
     return joint if jointly else corrected(options.correction, joint.p_values, joint.exact)
 
 
-def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array]:
-    """P-values of single tables of counts, and whether each is exact."""
+def _by_tables(evidence: Evidence, options: Permutation) -> tuple[Array, Array] | None:
+    """P-values of single tables of counts, and whether each is exact.
+
+    None if a computation has several tables: a vector that is measured by the best cut of its
+    coordinates, whose tables must be permuted together.
+    """
     measure, terms = evidence.association, evidence.decompositions.computations
-    masses = evidence.engine.joint.masses(terms)
+    joint = evidence.engine.joint
+    supports: list[Support] = []
+    masses: list[list[Array]] = []
+    for term in terms:
+        parts = joint.parts(term)
+        if len(parts) > 1:
+            return None
+        supports.append(parts[0][0])
+        masses.append(parts[0][1])
     unit = 1.0 if options.weights == "counts" else float(evidence.population.weights[0])
+    # A best cut is chosen in each drawn table, too.
+    cuts = [best_measure(measure, z) if joint.is_cut([z]) else None for z in supports]
     p_values = np.ones((len(terms), len(evidence.decompositions.protected)))
     exact = np.zeros(p_values.shape, dtype=np.bool_)
     for attribute in range(p_values.shape[1]):
         tables = [np.rint(table[attribute] / unit) for table in masses]  # counts
         if options.exact and can_be_exact(measure):
-            exact[:, attribute] = [table.shape == (2, 2) for table in tables]
+            exact[:, attribute] = [
+                table.shape == (2, 2) and cut is None
+                for table, cut in zip(tables, cuts, strict=True)
+            ]
         two = np.flatnonzero(exact[:, attribute])
         if len(two):
             p_values[two, attribute] = exact_p_values(np.stack([tables[i] for i in two]), measure)
-        others = np.flatnonzero(~exact[:, attribute])
-        p_values[others, attribute] = drawn_p_values(
-            [tables[i] for i in others],
-            measure,
-            options.permutations,
-            (options.seed, attribute),
-            evidence.threads,
-        )
+        others = np.flatnonzero(~exact[:, attribute]).tolist()
+        for missing in (None, False, True):
+            drawn = [i for i in others if _missing(cuts[i]) is missing]
+            if drawn:
+                p_values[drawn, attribute] = drawn_p_values(
+                    [tables[i] for i in drawn],
+                    cuts[drawn[0]] or measure,
+                    options.permutations,
+                    (options.seed, attribute, *([] if missing is None else [1 + missing])),
+                    evidence.threads,
+                )
     return p_values, exact
+
+
+def _missing(cut: BestCut | None) -> bool | None:
+    return None if cut is None else cut.missing
 
 
 def _by_rows(evidence: Evidence, options: Permutation, observed: Observed) -> PValues:
@@ -108,7 +142,7 @@ def _copies(evidence: Evidence, options: Permutation) -> Array | None:
 
 def _blocks(
     evidence: Evidence, copies: Array | None, n_rows: int, most_values: int
-) -> Iterator[Block | Coded]:
+) -> Iterator[AnyBlock]:
     """The computations in blocks, with their values if the measure uses them.
 
     With `copies`, each row is repeated. Computations with more than `most_values` are coded.
@@ -120,10 +154,17 @@ def _blocks(
             codes = support.codes if copies is None else np.repeat(support.codes, copies)
             yield Coded(index, codes, len(support), support.values)
         return
-    sets = engine.joint.row_sets(terms)
-    if copies is not None:
-        sets = (
-            (index, RowSets.of(np.repeat(one.codes_of(len(copies)), copies), one.size))
-            for index, one in sets
-        )
+    sets = (
+        (index, _repeated(one if isinstance(one, RowSets) else CutCoded(index, tuple(one)), copies))
+        for index, one in engine.joint.row_sets(terms)
+    )
     yield from blocks_of(sets, n_rows, most_values)
+
+
+def _repeated(one: RowSets | CutCoded, copies: Array | None) -> RowSets | CutCoded:
+    """A computation with each row repeated."""
+    if copies is None:
+        return one
+    if isinstance(one, CutCoded):
+        return one.repeated(copies)
+    return RowSets.of(np.repeat(one.codes_of(len(copies)), copies), one.size)

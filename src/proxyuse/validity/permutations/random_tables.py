@@ -18,9 +18,15 @@ import numpy as np
 
 from proxyuse.errors import DataError
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.best_cut import BestCut
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.parallel import mapped
-from proxyuse.validity.permutations.comparison import Statistic, never_varies, threshold
+from proxyuse.validity.permutations.comparison import (
+    Statistic,
+    is_constant,
+    never_varies,
+    threshold,
+)
 
 CHUNK = 1 << 20  # cells drawn at once
 CELLS_PER_ROW = 0.05  # with more cells per row of the data, shuffling is cheaper
@@ -79,20 +85,22 @@ def drawn_p_values(
         drawn = random_tables(stacked.sum(axis=2), stacked.sum(axis=1), chunk.draws, rng)
         return np.asarray(np.count_nonzero(statistic.of(drawn) >= least[:, None], axis=1))
 
-    chunks = list(_chunks(whole, permutations, tuple(stream)))
+    fixed = is_constant if isinstance(measure, BestCut) else never_varies
+    fixed_tables = [fixed(table.sum(axis=1), table.sum(axis=0)) for table in whole]
+    chunks = list(_chunks(whole, fixed_tables, permutations, tuple(stream)))
     for chunk, some in zip(chunks, mapped(reaching, chunks, threads), strict=True):
         counts[chunk.indices] += some
-    for index, table in enumerate(whole):
-        if never_varies(table.sum(axis=1), table.sum(axis=0)):
-            counts[index] = permutations
+    counts[np.array(fixed_tables)] = permutations
     return (1 + counts) / (1 + permutations)
 
 
-def _chunks(tables: Sequence[Array], draws: int, stream: tuple[int, ...]) -> Iterator[_Chunk]:
-    """Chunks of tables of the same shape, with at most `CHUNK` cells."""
+def _chunks(
+    tables: Sequence[Array], fixed: Sequence[bool], draws: int, stream: tuple[int, ...]
+) -> Iterator[_Chunk]:
+    """Chunks of tables of the same shape, with at most `CHUNK` cells, without fixed tables."""
     by_shape: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, table in enumerate(tables):
-        if not never_varies(table.sum(axis=1), table.sum(axis=0)):
+        if not fixed[index]:
             by_shape[table.shape[0], table.shape[1]].append(index)
     for (rows, columns), indices in by_shape.items():
         together = max(1, CHUNK // (rows * columns * draws))

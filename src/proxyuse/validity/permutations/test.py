@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
-from proxyuse.settings import Permutation
+from proxyuse.methods import Permutation
 from proxyuse.validity.evidence import Answer, Evidence
 from proxyuse.validity.permutations.correction import PValues
 from proxyuse.validity.permutations.p_values import p_values_of

@@ -33,7 +33,7 @@ import numpy as np
 
 from proxyuse.lang.evaluate import Array
 from proxyuse.measure.parallel import mapped
-from proxyuse.validity.permutations.blocks import Block, Blocks, Coded, cached
+from proxyuse.validity.permutations.blocks import AnyBlock, Blocks, cached
 from proxyuse.validity.permutations.comparison import Comparison, threshold
 from proxyuse.validity.permutations.correction import PValues
 from proxyuse.validity.permutations.scores import Scale
@@ -138,7 +138,7 @@ class _Family:
         self.passed += self._passed(maxima)
 
     def _count_block(
-        self, number: int, block: Block | Coded, attribute: int, permuted: Array, maxima: Array
+        self, number: int, block: AnyBlock, attribute: int, permuted: Array, maxima: Array
     ) -> None:
         """Count for the tests of a block and an attribute, and raise the maxima."""
         at = block.indices, attribute

@@ -12,6 +12,7 @@ import proxyuse as pu
 from proxyuse.report.findings.glossary import DEFINITIONS
 from proxyuse.report.render.html.page import page_text
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
+from tests.constant_repairs import by_constants
 from tests.report.render.html.test_page import hostile_page, people, small_audit
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def hostile() -> str:
 @pytest.fixture(scope="module")
 def repaired() -> str:
     program = pu.Program.parse("ite(vitamins == 1, 'a', ite(age <= 30, 'a', 'b'))")
-    done = pu.repair(program, people(), protected="pregnant")
+    done = by_constants(program, people(), protected="pregnant", unconfirmed=True)
     return page_text(done.before, repair=done)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import proxyuse as pu
 from proxyuse.report.document import document
+from proxyuse.report.findings.direction import share_text
 from proxyuse.report.findings.style import MOST_NAME
 from proxyuse.report.render.html.content import page_content
 from proxyuse.report.render.html.page import page_text
@@ -17,6 +18,7 @@ from proxyuse.report.render.html.untrusted_text import MOST_WORDS, figure
 from proxyuse.report.render.text import audit_text
 from proxyuse.report.witness_page import Pages
 from proxyuse.words import percent
+from tests.constant_repairs import by_constants
 from tests.report.render.html.test_page import Elements, people, small_audit
 
 LATE = "ite(vitamins == 1, 2.5, ite(age <= 30, 1.5, 0.5))"
@@ -60,17 +62,21 @@ def test_its_figures_are_those_that_data_frames_give(kind: str) -> None:
     widths = [[part["width"] for part in line["bar"]] for line in section["joint"]["lines"]]
     shown = 100 * counts.div(counts.sum(axis=1), axis=0)
     assert np.allclose(widths, shown.to_numpy(), atol=0.001)
-    for label, _, share in section["affected"]["rows"]:
-        group = moved[frame["pregnant"] == label.strip("'")].mean()
-        assert float(share.removesuffix("%")) == pytest.approx(100 * group, abs=0.26)
+    witness = next(w for w in document(audit).witnesses if w.term == "vitamins")
+    assert witness.direction is not None
+    for group, line in zip(witness.direction.groups, section["affected"]["lines"], strict=True):
+        own = moved[frame["pregnant"] == group.value.strip("'")].mean()
+        assert group.changed == pytest.approx(own, abs=0.0041)
+        assert line[2] == share_text(group.changed, group.step)
 
 
 def test_what_is_estimated_is_not_called_exact() -> None:
-    text = text_of(page_text(small_audit(sampling=pu.Sampling(alpha=0.05))))
+    estimated = small_audit(sampling=pu.Sampling(alpha=0.05), validity=None)
+    text = text_of(page_text(estimated))
     assert "These figures are exact" not in text
     assert "Influence is estimated from pairs of these rows" in text
     assert "Every column, test, branch and tree was measured." in text
-    assert "These figures are exact" in text_of(page_text(small_audit()))
+    assert "These figures are exact" in text_of(page_text(small_audit(validity=None)))
 
 
 def test_a_change_of_numbers_is_no_share_of_decisions() -> None:
@@ -79,9 +85,10 @@ def test_a_change_of_numbers_is_no_share_of_decisions() -> None:
     terminal = pages.page(audit.witnesses[0], "Witness")
     assert "(its influence)" not in terminal
     printed = str(audit).replace("its influence", "Its influence")
-    for text in (text_of(page_text(audit)), audit_text(document(audit)), terminal, printed):
+    for page in (text_of(page_text(audit)), audit_text(document(audit)), terminal, printed):
+        text = " ".join(page.split())
         assert "of decisions change." not in text
-        assert "Its influence on the output, measured as squared change, is" in text
+        assert "of the typical difference between two people (squared change" in text
     assert "Influence cannot be larger" not in page_text(audit)
 
 
@@ -120,13 +127,19 @@ def test_witnesses_of_several_attributes_are_counted_for_each() -> None:
     assert "counted once for each attribute" not in text_of(page_text(small_audit()))
 
 
-def test_a_repair_says_that_its_answer_is_of_the_model_before() -> None:
-    done = pu.repair(
-        pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), people(), protected="pregnant"
+def test_a_repair_is_headed_by_what_it_did() -> None:
+    done = by_constants(
+        pu.Program.parse("ite(vitamins == 1, 'a', 'b')"),
+        people(),
+        protected="pregnant",
+        unconfirmed=True,
     )
     text = text_of(page_text(done.before, repair=done))
-    start = text.index("This is the model before repair. Repaired ")
-    assert start < text.index("Start here")
+    headline = "The repair for pregnant replaced 1 computation; agreement went from "
+    before = text.index("Before the repair: ")
+    assert text.index(headline) < before < text.index("Start here")
+    assert "no witness is left on these rows." in text[:before]
+    assert "pregnant" in text[before : text.index("Start here")]
 
 
 def test_the_command_has_all_that_decided_which_rows_and_measures() -> None:

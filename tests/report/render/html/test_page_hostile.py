@@ -18,9 +18,9 @@ import proxyuse as pu
 from proxyuse.lang.nodes import Compare, Const, Ite, Relation, Term, Var
 from proxyuse.report.document import document
 from proxyuse.report.render.html.page import page_text
-from proxyuse.report.render.html.untrusted_text import visible
 from proxyuse.report.render.junit import audit_junit
 from proxyuse.report.render.sarif import audit_sarif
+from proxyuse.words import one_line
 from tests.browser import Opened, chromium_browser, opened_page  # noqa: F401
 
 pytestmark = pytest.mark.slow
@@ -172,4 +172,4 @@ def test_a_printed_page_is_no_wider_than_paper(opened: Opened, page: str) -> Non
     ],
 )
 def test_marks_in_a_row_and_joiners_of_nothing_are_made_visible(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert one_line(text) == shown

@@ -14,6 +14,7 @@ from proxyuse.report.document import document
 from proxyuse.report.render.html.picture import SCRIPTS, STYLES, asset
 from proxyuse.report.render.html.points import as_script_text, points
 from tests.browser import Opened, chromium_browser, left_out, opened_page  # noqa: F401
+from tests.constant_repairs import by_constants
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +80,7 @@ def content() -> dict[str, Any]:
         "city": drawn.choice(["north", "south"], rows),
     }
     program = pu.Program.parse(PROGRAM)
-    repair = pu.repair(program, data, protected=["married", "city"], epsilon=0.15, delta=0.02)
+    repair = by_constants(program, data, protected=["married", "city"], epsilon=0.15, delta=0.02)
     audit = repair.before.validated("confirm")
     return points(audit, document(audit), repair.after)
 
@@ -108,6 +109,7 @@ def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, content: dict
     witnesses = sum(columns["witness"][0])
     assert page.locator("#picture").get_attribute("data-drawn") == str(len(columns["id"]))
     assert page.evaluate(SERIES) == {
+        "before-curve": 0,  # no collection
         "before-points": len(columns["id"]) - witnesses,
         "before-diamond": witnesses,
         "before-rect": 0,

@@ -5,20 +5,21 @@ thresholds, where a reader needs no single points. They are counted in the cells
 
 A cell holds the associations in ``[step * i, step * (i + 1))`` and the influences in
 ``(step * j, step * (j + 1)]``. These are open and closed like the two thresholds, so the number of
-computations above both thresholds is exact wherever the thresholds are multiples of the step.
+computations above both thresholds is exact wherever the thresholds are multiples of the step. Where
+small counts are withheld, associations are rounded first, and stay on their side of epsilon.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from proxyuse.detect.decompositions import Decompositions
 from proxyuse.lang.evaluate import Array
-from proxyuse.report.document import DECIMALS
+from proxyuse.report.release import DECIMALS
 
 MOST_POINTS = 4_000
 MOST_CELLS = 6_000  # in all protected attributes together; a finer grid would have more
@@ -58,7 +59,10 @@ def _ratio(values: Array, threshold: float) -> Array:
 
 
 def counted_cells(
-    decompositions: Decompositions, singles: Sequence[int], kinds: Sequence[int]
+    decompositions: Decompositions,
+    singles: Sequence[int],
+    kinds: Sequence[int],
+    rounded: Callable[[Array], Array] = lambda values: values,
 ) -> dict[str, Any] | None:
     """The decompositions that are not points, counted in cells; None if all are points.
 
@@ -67,6 +71,7 @@ def counted_cells(
     decompositions : what the audit measured.
     singles : the indices of those that are points.
     kinds : the kind of each decomposition, as a number.
+    rounded : rounds associations as far as they may be printed.
 
     Returns
     -------
@@ -79,7 +84,7 @@ def counted_cells(
         return None
     rest = np.setdiff1d(np.arange(len(decompositions)), singles)
     measured = rest[~np.isnan(decompositions.influences[rest])]
-    across = _units(decompositions.associations[measured])
+    across = _units(rounded(decompositions.associations[measured]))
     up = _units(decompositions.influences[measured])
     kind = np.asarray(kinds, dtype=np.int64)[measured]
     for step in _STEPS:

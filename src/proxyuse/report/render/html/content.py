@@ -13,37 +13,49 @@ from msgspec import to_builtins
 from proxyuse.hashes import data_hash, program_hash
 from proxyuse.measure.association.names import DEFAULT
 from proxyuse.measure.association.registry import association_option
+from proxyuse.report.findings import direction, explicit
 from proxyuse.report.findings import page as sentences
+from proxyuse.report.findings.explicit import derived
 from proxyuse.report.findings.glossary import glossary
 from proxyuse.report.findings.headline import (
-    CONFIRMED_ONLY,
     NOT_ANALYZED,
+    WITHHELD_TABLE,
+    answer,
     coverage,
-    headline,
     withheld,
 )
 from proxyuse.report.findings.style import MOST_NAME
+from proxyuse.report.findings.thresholds import epsilon_meanings
+from proxyuse.report.findings.verdict import possible_means
 from proxyuse.report.findings.witness import (
     ITSELF,
     NEXT_STEP,
+    associated,
     not_judged,
     others,
     shortfall,
     strongest_related,
 )
 from proxyuse.report.inputs import Audited, Repaired
+from proxyuse.report.render.html.collection_section import collection_section
 from proxyuse.report.render.html.repair_section import RepairOutcome, repair_section
+from proxyuse.report.render.html.threshold_section import threshold_section
 from proxyuse.report.render.html.untrusted_text import (
     PAGE,
-    all_visible,
     isolated,
     linked,
     name,
 )
-from proxyuse.report.render.html.witness import Sections, anchor, is_settled, summary
+from proxyuse.report.render.html.witness import (
+    Sections,
+    anchor,
+    is_confirmed,
+    is_settled,
+    summary,
+)
 from proxyuse.report.repair_document import repair_document
 from proxyuse.report.result import AuditResult
-from proxyuse.words import listed, shortened
+from proxyuse.words import all_visible, listed, shortened
 
 MOST_FIRST = 3  # groups on the first screen
 MOST_SECTIONS = 50
@@ -71,9 +83,16 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
     sections = Sections(audit, result, chosen, outcome).all()
     anchors = {section["anchor"] for section in sections}
     lines = [summary(audit, result, entry) for entry in entries.values()]
+    sentence, *rest = (text for paragraph in answer(result, PAGE) for text in paragraph)
     return {
         "title": _title(document),
-        "headline": headline(result, PAGE),
+        "headline": sentence,
+        "headline_rest": " ".join(rest),
+        "possible": "" if all(g["confirmed"] for g in first) else possible_means(result),
+        "explicit": _explicit(result),
+        "explicit_title": explicit.TITLE,
+        "explicit_counts": explicit.WHAT_COUNTS,
+        "collections": collection_section(audit, result),
         "coverage": coverage(result),
         "next_step": NEXT_STEP,
         "itself": ITSELF,
@@ -82,6 +101,7 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
         "sentences": sentences,
         "exactness": sentences.exactness(result.measures.sampled, PAGE),
         "chart": sentences.chart(result.decompositions, PAGE),
+        "outcomes": _outcomes(result),
         "facts": _facts(audit, document),
         "first": [_finding(audit, result, entries, group, anchors) for group in first],
         "more_groups": max(0, len(document["groups"]) - len(first)),
@@ -99,10 +119,19 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
         "nearest": [_near(near) for near in document["nearest"]],
         "references": _references(document),
         "withheld": withheld(result.min_cell),
+        "withheld_table": WITHHELD_TABLE,
         "repair": repair and repaired and repair_section(repair, repaired),
         "glossary": glossary(result, repaired),
+        "meanings": epsilon_meanings(result, PAGE),
+        "thresholds": threshold_section(audit, result),
         "check": _check(audit, document),
     }
+
+
+def _explicit(result: AuditResult) -> list[str]:
+    """The columns that determine a protected attribute, one paragraph each."""
+    uses = explicit.all_of(result)
+    return [" ".join(explicit.sentences(result, z, use, PAGE)) for z, use in uses]
 
 
 def _title(document: Found) -> str:
@@ -118,28 +147,57 @@ def _title(document: Found) -> str:
 
 
 def _first(document: Found) -> list[dict[str, Any]]:
-    """The groups for the first screen: those with violations, the first of each attribute first."""
+    """The groups for the first screen: confirmed violations, then others, then what was judged.
+
+    Of each kind, the first of each attribute comes first.
+    """
     groups = document["groups"]
-    violating = {(w["protected"], w["group"]) for w in document["witnesses"] if not is_settled(w)}
-    settled = [(group["protected"], group["group"]) not in violating for group in groups]
+    rank: dict[tuple[str, int], int] = {}
+    for w in document["witnesses"]:
+        key = w["protected"], w["group"]
+        own = 2 if is_settled(w) else 0 if is_confirmed(w) else 1
+        rank[key] = min(own, rank.get(key, own))
+    settled = [rank[group["protected"], group["group"]] for group in groups]
     order = sorted(range(len(groups)), key=settled.__getitem__)
     leading = {groups[index]["protected"]: index for index in reversed(order)}
+    ranks = {index: rank for rank, index in enumerate(order)}
     order.sort(key=lambda index: (settled[index], index not in leading.values()))
-    chosen = sorted(order[:MOST_FIRST], key=lambda index: (settled[index], index))
+    chosen = sorted(order[:MOST_FIRST], key=ranks.__getitem__)
     return [_with_representative(document, groups[index]) for index in chosen]
 
 
 def _with_representative(document: Found, group: Found) -> dict[str, Any]:
-    """A group with its representative: its smallest violation, or else its smallest witness."""
+    """A group with its representative: its smallest confirmed violation, violation or witness."""
     members = [
         w
         for w in document["witnesses"]
         if (w["protected"], w["group"]) == (group["protected"], group["group"])
     ]
     violations = [w for w in members if not is_settled(w)]
-    representative = min(violations or members, key=lambda w: w["size"])
+    confirmed = [w for w in violations if is_confirmed(w)]
+    representative = min(confirmed or violations or members, key=lambda w: w["size"])
     key = group["protected"], representative["id"]
-    return {**group, "key": key, "violations": len(violations)}
+    sure = is_confirmed(representative)
+    return {**group, "key": key, "violations": len(violations), "confirmed": sure}
+
+
+def _outcomes(result: AuditResult) -> dict[str, Any] | None:
+    """What each group gets: sentences, and a table for each attribute."""
+    known = result.outcomes
+    said = direction.outcomes(result, PAGE)
+    if not said:
+        return None
+    tables = [
+        dict(zip(("heads", "lines"), direction.outcome_table(known, z, PAGE), strict=True))
+        for z in known.attributes
+    ]
+    return {
+        "title": direction.OUTCOMES,
+        "sentences": said,
+        "tables": [{**table, "protected": name(z.protected)}
+                   for table, z in zip(tables, known.attributes, strict=True)],
+        "remark": direction.outcome_remark(known),
+    }  # fmt: skip
 
 
 def _finding(
@@ -190,6 +248,7 @@ def _facts(audit: Audited, document: Found) -> dict[str, Any]:
         "rows": document["rows"],
         "weighted": document["weighted"],
         "epsilon": f"{document['thresholds']['epsilon']:g}",
+        "requested_epsilon": document["thresholds"]["requested_epsilon"],
         "delta": f"{document['thresholds']['delta']:g}",
         "measures": document["measures"],
         "decompositions": document["decompositions"],
@@ -205,6 +264,8 @@ def _protected(document: Found) -> list[dict[str, Any]]:
             "name": name(z["name"]),
             "whole": all_visible(z["name"]) if len(z["name"]) > MOST_NAME else "",
             "read": z["read_by_model"],
+            "derived": derived(z["derived_from"], z["expression"], PAGE),
+            "verdict": z["verdict"],
             "values": [
                 {"value": isolated(v["value"], 40), "rows": v["rows"], "share": v["share"]}
                 for v in z["values"]
@@ -227,7 +288,7 @@ def _more_lines(document: Found, lines: Sequence[Found]) -> dict[str, Any] | Non
 
 def _cells(line: Found) -> list[Any]:
     """A line of the table as the script needs it."""
-    keys = ("protected_index", "id", "short_reading", "association", "influence", "occurrences")
+    keys = ("protected_index", "id", "short_reading", "associated", "influence", "occurrences")
     words = [line["verdict"]["word"], line["judged"]["word"]]
     return [*(line[key] for key in keys), *words]
 
@@ -236,10 +297,7 @@ def _statistics(document: Found) -> list[str]:
     validity = document.get("validity")
     if validity is None:
         return []
-    remarks = list(all_visible(validity["remarks"]))
-    if validity["confirmed_only"]:
-        remarks.append(CONFIRMED_ONLY)
-    return remarks
+    return list(all_visible(validity["remarks"]))
 
 
 def _unsettled(document: Found) -> dict[str, Any]:
@@ -268,10 +326,19 @@ def _near(near: Found) -> dict[str, Any]:
     return {
         "protected": name(near["protected"]),
         "reading": isolated(near["reading"], 160),
-        "association": near["association"],
+        "term": shortened(all_visible(near["term"]), 400),
+        "associated": _associated(near),
         "influence": near["influence"],
-        "lacking": shortfall(near["association_short_by"], near["influence_short_by"]),
+        "lacking": shortfall(
+            near["association_short_by"],
+            near["influence_short_by"],
+            ranged=near["association_range"] is not None,
+        ),
     }
+
+
+def _associated(figures: Found) -> str:
+    return associated(figures["association"], figures["association_range"])
 
 
 def _references(document: Found) -> list[dict[str, Any]]:
@@ -293,7 +360,7 @@ def _references(document: Found) -> list[dict[str, Any]]:
                 "lines": [
                     {
                         "name": isolated(r["name"], 60) if r["name"] is not None else "",
-                        "association": r["association"],
+                        "associated": _associated(r),
                         "influence": r["influence"],
                         "witness": r["witness"],
                     }

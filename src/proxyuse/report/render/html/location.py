@@ -25,9 +25,8 @@ from proxyuse.lang.nodes import (
 )
 from proxyuse.lang.positions import Points, Site
 from proxyuse.program import Program
-from proxyuse.report.reading import MOST_NODES, reading_text, shown_text
-from proxyuse.report.render.html.untrusted_text import visible
-from proxyuse.words import shortened
+from proxyuse.report.reading import shown_text
+from proxyuse.words import one_line, shortened
 
 MOST_CLAUSE = 90
 MOST_STEPS = 24
@@ -78,13 +77,13 @@ class Operands:
     unlisted: int
 
 
-def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: bool = True) -> str:
+def clause(term: Term, columns: Mapping[str, Column], holds: bool = True) -> str:
     """A test in words, or its negation.
 
     Examples
     --------
     >>> program = Program.parse("ite(age <= 30, 'a', 'b')")
-    >>> [clause(program.term.guard, program, {}, holds) for holds in (True, False)]
+    >>> [clause(program.term.guard, {}, holds) for holds in (True, False)]
     ['age <= 30', 'age > 30 or missing']
     """
     while isinstance(term, Not):
@@ -93,19 +92,18 @@ def clause(term: Term, program: Program, columns: Mapping[str, Column], holds: b
         case Compare(relation, Var(name), Const(), precision, missing) if not holds:
             also_missing = not missing and not _complete(name, columns)
             opposite = Compare(_OPPOSITE[relation], term.left, term.right, precision, also_missing)
-            return clause(opposite, program, columns)
+            return clause(opposite, columns)
         case Member(Var(name), members, missing) if not holds:
             listed = ", ".join(map(value_text, members))
             or_missing = "" if missing or _complete(name, columns) else " or missing"
-            return shortened(visible(f"{name} is none of {listed}{or_missing}"), MOST_CLAUSE)
+            return shortened(one_line(f"{name} is none of {listed}{or_missing}"), MOST_CLAUSE)
     or_missing = ""
     match term:
         case Compare(relation, one, other, precision, True):
             term, or_missing = Compare(relation, one, other, precision, False), " or missing"
         case Member(operand, members, True):
             term, or_missing = Member(operand, members, False), " or missing"
-    text = program.brief(term) if term.size > MOST_NODES else program.text_of(term)
-    words = shortened(visible(shown_text(term, text, columns)[0]), MOST_CLAUSE)
+    words = shortened(one_line(shown_text(term, columns)[0]), MOST_CLAUSE)
     return f"{words}{or_missing}" if holds else f"not {words}"
 
 
@@ -128,7 +126,7 @@ def conditions(program: Program, columns: Mapping[str, Column], point: int) -> l
         above = points.parents[point]
         if isinstance(points.terms[above], Ite) and points.steps[point] > 0:
             test = points.terms[above + 1]
-            clauses.append(clause(test, program, columns, holds=points.steps[point] == 1))
+            clauses.append(clause(test, columns, holds=points.steps[point] == 1))
         point = above
     return clauses[::-1]
 
@@ -186,5 +184,5 @@ def _summand(program: Program, columns: Mapping[str, Column], point: int, hit: b
         value = term.value
         text = f"{value:.4g}" if isinstance(value, float) else value_text(value)
     else:
-        text, _ = reading_text(term, columns)
-    return Summand(shortened(visible(text), 160), weight, visible(str(origin or "")), hit)
+        text, _ = shown_text(term, columns)
+    return Summand(shortened(one_line(text), 160), weight, one_line(str(origin or "")), hit)

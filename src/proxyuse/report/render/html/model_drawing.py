@@ -17,9 +17,9 @@ from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.packed import PackedIte
 from proxyuse.lang.positions import Points, Site
 from proxyuse.program import Program
+from proxyuse.report.reading import shown_text
 from proxyuse.report.render.html.location import clause
-from proxyuse.report.render.html.untrusted_text import visible
-from proxyuse.words import count, shortened
+from proxyuse.words import count, one_line, shortened
 
 WHOLE = 40  # boxes of a tree that is drawn whole
 BELOW = 2  # levels below the computation that are drawn
@@ -124,7 +124,6 @@ class _Outline:
     def __init__(
         self, program: Program, columns: Mapping[str, Column], root: int, sites: Sequence[Site]
     ) -> None:
-        self._program = program
         self._points = program.points
         self._columns = columns
         self._root = root
@@ -248,11 +247,11 @@ class _Outline:
             return f"… {count(self._tests(node), 'more test')}", "more"
         match term:
             case Ite(guard):
-                return f"{clause(guard, self._program, self._columns)}?", "test"
+                return f"{clause(guard, self._columns)}?", "test"
             case Const(value):
-                return visible(_short(value_text(value))), "leaf"
+                return one_line(_short(value_text(value))), "leaf"
             case _:
-                return visible(self._program.brief(term)), "leaf"
+                return one_line(shown_text(term, self._columns, MOST_LABEL)[0]), "leaf"
 
     def _between(self, node: int, below: int) -> int:
         found = 0

@@ -60,10 +60,10 @@ def page_text(
     Examples
     --------
     >>> import proxyuse as pu
-    >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
+    >>> data = {"vitamins": [1, 1, 0, 0] * 50, "pregnant": [1, 1, 0, 0] * 50}
     >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> page = page_text(audit)
-    >>> "The model uses a proxy for <bdi>pregnant</bdi>." in page, page == page_text(audit)
+    >>> "The model uses a proxy for <bdi>pregnant</bdi>" in page, page == page_text(audit)
     (True, True)
     """
     if document is None:

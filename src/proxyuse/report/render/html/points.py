@@ -17,9 +17,12 @@ import numpy as np
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.nodes import Add, And, Compare, Ite, Member, Not, Or, Term, Var, variables
 from proxyuse.lang.positions import Points, Site, sites_id
-from proxyuse.lang.text import beginning
-from proxyuse.report.document import figure, reach_decimals
+from proxyuse.report.collective_points import points_of
+from proxyuse.report.document import reach_decimals
 from proxyuse.report.inputs import Audited
+from proxyuse.report.leading import leading_attribute
+from proxyuse.report.reading import shown_text
+from proxyuse.report.release import Release, figure, release_of
 from proxyuse.report.render.html.cells import MOST_POINTS, counted_cells, single_points
 from proxyuse.report.render.html.nesting import parents
 from proxyuse.report.result import AuditResult
@@ -58,8 +61,10 @@ def points(
     >>> data = {"vitamins": [1, 1, 0, 0] * 9, "pregnant": [1, 1, 0, 0] * 9}
     >>> audit = pu.audit(pu.Program.parse("ite(vitamins == 1, 'a', 'b')"), data, "pregnant")
     >>> columns = points(audit, document(audit))["columns"]
-    >>> columns["term"], columns["association"], columns["parent"]
-    (["ite(vitamins == 1, 'a', 'b')", 'vitamins == 1', 'vitamins'], [[1.0, 1.0, 1.0]], [-1, 0, 1])
+    >>> columns["term"], columns["association"]
+    (["ite(vitamins == 1, 'a', 'b')", 'vitamins == 1', 'vitamins'], [[0.55, 0.55, 0.55]])
+    >>> columns["parent"]
+    [-1, 0, 1]
     """
     decimals = reach_decimals(document.min_cell, audit.population.n_rows)
     names = dict.fromkeys(audit.program.variables)
@@ -71,16 +76,17 @@ def points(
     after = None
     if repaired is not None:
         kept = _singles(repaired, most)
-        after = _columns(repaired, kept, numbers, decimals)
+        after = _columns(repaired, kept, numbers, decimals, document.min_cell)
         after["previous"] = _previous(audit, singles, repaired, kept)
     return {
         "protected": [_name(z.name) for z in audit.population.protected],
+        "leading": audit.decompositions.protected.index(leading_attribute(audit)),
         "epsilon": float(audit.epsilon),
         "delta": float(audit.delta),
         "measures": {"association": association, "influence": influence},
         "variables": [_name(name) for name in numbers],
         "kinds": list(KINDS),
-        "columns": _columns(audit, singles, numbers, decimals),
+        "columns": _columns(audit, singles, numbers, decimals, document.min_cell),
         "after": after,
     }
 
@@ -102,7 +108,11 @@ def as_script_text(columns: Mapping[str, Any]) -> str:
 
 
 def _columns(
-    audit: Audited, singles: Sequence[int], numbers: Mapping[str, int], decimals: int
+    audit: Audited,
+    singles: Sequence[int],
+    numbers: Mapping[str, int],
+    decimals: int,
+    min_cell: int,
 ) -> dict[str, Column]:
     """The columns of one audit for `singles`, and the cells of all others."""
     measured, points = audit.decompositions, audit.program.points
@@ -111,13 +121,19 @@ def _columns(
     ids = [sites_id(term, points, some) for term, some in zip(terms, sites, strict=True)]
     witnesses = {w.key: w for w in audit.witnesses}
     by_attribute = [[witnesses.get((name, id_)) for id_ in ids] for name in measured.protected]
+    release = release_of(audit, min_cell)
     kinds = [KINDS.index(_kind(*one)) for one in zip(all_terms, all_sites, strict=True)]
     return {
         "id": ids,
         "term": _texts(audit, terms),
         "association": [
-            [figure(value) for value in measured.associations[singles, z].tolist()]
-            for z in range(len(measured.protected))
+            [
+                release.association(term, name, value).value
+                for term, value in zip(
+                    terms, measured.associations[singles, z].tolist(), strict=True
+                )
+            ]
+            for z, name in enumerate(measured.protected)
         ],
         "influence": [
             None if value != value else figure(value)
@@ -133,19 +149,26 @@ def _columns(
         "explicit": [
             [int(w is not None and w.explicit) for w in column] for column in by_attribute
         ],
-        "low": _bounds(by_attribute, "low", min),
-        "high": _bounds(by_attribute, "high", max),
-        "cells": counted_cells(measured, singles, kinds),
+        "low": _bounds(by_attribute, "low", min, release),
+        "high": _bounds(by_attribute, "high", max, release),
+        "cells": counted_cells(measured, singles, kinds, release.rounded),
+        "curve": [
+            [
+                [figure(level), figure(influence)]
+                for level, influence in points_of(audit, name, release)
+            ]
+            for name in measured.protected
+        ],
     }
 
 
 def _texts(audit: Audited, terms: Sequence[Term]) -> list[str]:
     """The beginning of each computation; equal ones are formatted once."""
-    precision = audit.program.precision
+    columns = audit.population.columns
     known: dict[bytes, str] = {}
     for term in terms:
         if term.digest not in known:
-            known[term.digest] = _name(beginning(term, precision, MOST_TERM + 1))
+            known[term.digest] = shown_text(term, columns, MOST_TERM)[0]
     return [known[term.digest] for term in terms]
 
 
@@ -226,10 +249,14 @@ def _bounds(
     by_attribute: Sequence[Sequence[Witness | None]],
     end: str,
     outer: Callable[[list[float]], float],
+    release: Release,
 ) -> dict[str, Column]:
     """The confidence bounds of witnesses; for influence the outer one, if attributes differ."""
     bounds = [
-        [None if w is None or w.validity is None else figures(w.validity) for w in column]
+        [
+            None if w is None or w.validity is None else release.validity(figures(w.validity), w)
+            for w in column
+        ]
         for column in by_attribute
     ]
     influence = []

@@ -9,20 +9,28 @@ from msgspec import to_builtins
 
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
+from proxyuse.report.findings import repair_changes
 from proxyuse.report.findings.repair import (
+    CANDIDATES,
     NO_LONGER_VIOLATION,
     PARTLY_REPLACED,
     REMOVED_WITH_OTHER,
+    TRAINED_AGAIN,
+    candidate_table,
+    cautions,
+    collection_replacement,
     constant_program,
     limits,
     repair_headline,
     replacement,
     search_limits,
+    selection_rows,
+    unconfirmed,
 )
 from proxyuse.report.inputs import Repaired
-from proxyuse.report.render.html.untrusted_text import PAGE, all_visible, isolated
+from proxyuse.report.render.html.untrusted_text import PAGE, isolated
 from proxyuse.report.repair_result import RepairResult
-from proxyuse.words import count, fixed, shortened
+from proxyuse.words import all_visible, count, fixed, shortened
 
 MOST_STEPS = 40
 MOST_DIFF = 400  # lines
@@ -46,7 +54,8 @@ class RepairOutcome:
             (step.removed.protected, step.removed.id): number
             for number, step in enumerate(result.steps, start=1)
         }
-        points = repair.original.points
+        self._trained_again = repair.base is not repair.original
+        points = repair.base.points
         sites = [points.site(position) for position in repair.replaced]
         self._points = points
         self._sites = sites
@@ -54,6 +63,8 @@ class RepairOutcome:
 
     def of(self, witness: Witness) -> dict[str, Any]:
         """The effect on one witness: a sentence, and the number of the step that removed it."""
+        if self._trained_again:
+            return {"step": None, "text": TRAINED_AGAIN, "utility": None}
         number = self._own.get(witness.key)
         if number is None:
             return {"step": None, "text": self._otherwise(witness), "utility": None}
@@ -73,19 +84,24 @@ def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
     """The content of the section on a repair."""
     document: Found = to_builtins(result)
     utility = document["utility"]
+    selection = f"on {selection_rows(result)}"
     losses = [
         {"called": called, "rows": f"{loss['rows']:,}", **_loss(loss)}
-        for name, called in (("used", "on the repair rows"), ("holdout", "on the hold-out set"))
+        for name, called in (("used", "on the repair rows"), ("selection", selection))
         if (loss := utility[name]) is not None
     ]
     sizes = [document["program"][name]["size"] for name in ("before", "after")]
     changed = document["changed"]
     return {
         "headline": repair_headline(result, PAGE),
+        "cautions": cautions(result),
+        "unconfirmed": unconfirmed(result),
+        "candidates": _candidates(result),
         "steps": [_step(number, step) for number, step in enumerate(document["steps"], 1)][
             :MOST_STEPS
         ],
         "more_steps": max(0, len(document["steps"]) - MOST_STEPS),
+        "collections": [collection_replacement(change, PAGE) for change in result.collections],
         "constant": result.constant and constant_program(result.constant, PAGE),
         "utility": utility["name"],
         "losses": losses,
@@ -93,12 +109,39 @@ def repair_section(repair: Repaired, result: RepairResult) -> dict[str, Any]:
         "rows": f"{document['rows']:,}",
         "sizes": [f"{size:,}" for size in sizes],
         "before": {"violations": document["violations"], "witnesses": len(repair.before.witnesses)},
-        "after": {"violations": 0, "witnesses": document["witnesses_left"]},
+        "after": {
+            "violations": document["witnesses_left"] - document["judged_appropriate"],
+            "witnesses": document["witnesses_left"],
+        },
         "hashes": {name: document["program"][name]["hash"] for name in ("before", "after")},
         "certificate": document["written"].get("certificate_hash") or repair.certificate.hash,
+        "changes": _changes(result),
         "search": search_limits(repair.search.programs, repair.search.constants),
         "limits": limits(result),
         "diff": _diff(repair),
+    }
+
+
+def _candidates(result: RepairResult) -> dict[str, Any] | None:
+    """The table of candidates, if there was a choice."""
+    if len(result.candidates) < 3:
+        return None
+    heads, lines = candidate_table(result, PAGE)
+    chosen = [known.chosen for known in result.candidates]
+    return {"title": CANDIDATES, "heads": heads, "lines": list(zip(chosen, lines, strict=True))}
+
+
+def _changes(result: RepairResult) -> dict[str, Any] | None:
+    """Who gains and who loses: sentences, and a table for each protected attribute."""
+    known = result.changes
+    said = repair_changes.changes(result, PAGE)
+    if not said:
+        return None
+    tables = (repair_changes.change_table(known, z, PAGE) for z in known.attributes)
+    return {
+        "title": repair_changes.TITLE,
+        "sentences": said,
+        "tables": [{"heads": heads, "lines": lines} for heads, lines in tables],
     }
 
 
@@ -111,11 +154,12 @@ def _step(number: int, step: Found) -> dict[str, Any]:
     others = step["number_of_changes"] - 1
     return {
         "number": number,
-        "term": _code(first["term"]),
+        "term": _code(first["reading"]),
+        "exact": all_visible(first["term"]),
         "value": _code(first["value"]),
         "more": f"and {count(others, 'more position')}" if others else "",
         "origin": all_visible(first["origin"] or ""),
-        "because": _code(removed["term"]),
+        "because": _code(removed["reading"]),
         "protected": isolated(removed["protected"], 60),
         "association": fixed(removed["association"]),
         "influence": fixed(removed["influence"]),

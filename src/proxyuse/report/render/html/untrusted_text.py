@@ -1,28 +1,25 @@
 r"""Untrusted text on a page: column names, values, reasons.
 
-The templates escape all text. This module does the rest. Invisible characters become visible, so
-that two names that look equal are equal. A name is isolated from the text around it, so that
-right-to-left text does not reorder the sentence. Long text is cut.
+The templates escape all text. This module does the rest. Invisible characters become visible
+(`proxyuse.words.one_line`), so that two names that look equal are equal. A name is isolated from
+the text around it, so that right-to-left text does not reorder the sentence. Long text is cut.
 
 Our own sentences mark isolated names, computations, figures and links with control characters.
-`visible` removes these from untrusted text, and the filter `words` turns them into elements.
+`one_line` removes these from untrusted text, and the filter `words` turns them into elements.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from proxyuse.report.findings.style import MOST_NAME, Style
-from proxyuse.words import shortened
+from proxyuse.words import one_line, shortened
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 MOST_WORDS = 240
-MOST_MARKS = 4
 
 _BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
 _CODE, _CODE_END = "\x01", "\x02"
@@ -40,45 +37,6 @@ _TAGS = {
     _TARGET: '">',
     _LINK_END: "</a>",
 }
-_JOINERS = "\u200c\u200d"  # used in emoji and some scripts, but not between Latin letters
-
-
-def visible(text: str) -> str:
-    r"""A text on one line without invisible characters.
-
-    Examples
-    --------
-    >>> visible("a\tb\n c"), visible("safe\u202etxt.exe"), visible("nul\x00")
-    ('a b c', 'safe\u27e8U+202E\u27e9txt.exe', 'nul\u27e8U+0000\u27e9')
-    """
-    text = " ".join(text.split())
-    if text.isascii() and text.isprintable():
-        return text
-    characters = []
-    marks = 0  # consecutive combining marks; more than a few would cover other lines
-    before = " "
-    for c in text:
-        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
-        joins = c in _JOINERS and not before.isascii()
-        seen = (c.isprintable() and marks <= MOST_MARKS) or joins
-        characters.append(c if seen else _named(c))
-        before = c
-    return "".join(characters)
-
-
-def _named(character: str) -> str:
-    if unicodedata.category(character) == "Zs":
-        return " "
-    return f"\u27e8U+{ord(character):04X}\u27e9"
-
-
-def all_visible(value: Any) -> Any:
-    """The same for every text in a document; keys of mappings stay as they are."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {name: all_visible(inner) for name, inner in value.items()}
-    return [all_visible(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def name(text: str) -> str:
@@ -89,12 +47,12 @@ def name(text: str) -> str:
     >>> name("married")
     '\u2068married\u2069'
     """
-    return f"{_BEGIN}{shortened(visible(text), MOST_NAME)}{_END}"
+    return f"{_BEGIN}{shortened(one_line(text), MOST_NAME)}{_END}"
 
 
 def isolated(text: str, most: int = MOST_WORDS) -> str:
     """Any untrusted text, isolated from the text around it."""
-    return f"{_BEGIN}{shortened(visible(text), most)}{_END}"
+    return f"{_BEGIN}{shortened(one_line(text), most)}{_END}"
 
 
 def figure(text: str, about: str) -> str:

@@ -11,20 +11,28 @@ from msgspec import convert, to_builtins
 from proxyuse.detect.witnesses import Witness
 from proxyuse.lang.positions import Cover
 from proxyuse.report.disclosure import WITHHELD, least_count
-from proxyuse.report.findings.judging import DIRECTION, estimated
-from proxyuse.report.findings.witness import decision, does, evidence, judged, verdict_text
+from proxyuse.report.findings.direction import direction, direction_remarks, direction_table
+from proxyuse.report.findings.witness import (
+    associated,
+    best_cut,
+    between,
+    decision,
+    does,
+    judged,
+    strength,
+    verdict_text,
+)
 from proxyuse.report.inputs import Audited
 from proxyuse.report.render.html.location import MOST_STEPS, conditions, operands
 from proxyuse.report.render.html.model_drawing import tree_drawing
 from proxyuse.report.render.html.repair_section import RepairOutcome
-from proxyuse.report.render.html.untrusted_text import MOST_WORDS, PAGE, all_visible, isolated, name
+from proxyuse.report.render.html.untrusted_text import MOST_WORDS, PAGE, isolated, name
 from proxyuse.report.result import AuditResult, Cell
 from proxyuse.report.result import Witness as Witness_
-from proxyuse.report.witness_page import Pages
-from proxyuse.words import fixed
+from proxyuse.verdict import Verdict
+from proxyuse.words import all_visible, fixed, shortened
 
 MOST_LINKS = 12
-MOST_ESTIMATES = 10  # of changed decisions by group, where exact counts take seconds each
 COLORS = 6
 ONE_TEST = 3  # boxes
 
@@ -63,9 +71,7 @@ class Sections:
         }
         self._witnesses = {w.key: w for w in audit.witnesses}
         self._keys = keys
-        self._pages = Pages(audit, result)
         self._outcome = outcome
-        self._estimates = 0
 
     def all(self) -> list[dict[str, Any]]:
         """The sections, in order of the keys."""
@@ -90,19 +96,17 @@ class Sections:
             "paths": _paths([conditions(program, columns, site.point) for site in sites[:3]]),
             "more_paths": max(0, len(sites) - 3),
             "joint": joint_table(entry["table"]),
-            "affected": self._affected(witness),
+            "affected": self._affected(entry),
             **self._nested(witness),
             "outcome": self._outcome and self._outcome.of(witness),
         }
 
-    def _affected(self, witness: Witness) -> dict[str, Any] | None:
-        """The changed decisions by group; None where estimating them takes too long."""
-        if self._estimates == MOST_ESTIMATES:
-            return None
-        rows, by_group = self._pages.affected(witness)
-        self._estimates += by_group.pairs is not None
-        explained = f"{DIRECTION} {estimated(by_group.pairs, by_group.within)}".rstrip()
-        return {"rows": all_visible(rows), "explained": explained}
+    def _affected(self, entry: Found) -> dict[str, Any] | None:
+        """The changed decisions by group and direction; None if they take too long."""
+        witness = convert(entry, Witness_)
+        heads, lines = direction_table(self._result, witness, PAGE)
+        remarks = direction_remarks(self._result, witness)
+        return {"heads": heads, "lines": lines, "remarks": remarks} if lines else None
 
     def _nested(self, witness: Witness) -> dict[str, Any]:
         """Links to the witnesses inside and around this one, and the number of equal ones."""
@@ -134,7 +138,10 @@ class Sections:
             {
                 "anchor": anchor(self._audit, w.protected, w.id),
                 "reading": isolated(self._entries[w.key]["reading"], 120),
-                "association": fixed(self._entries[w.key]["association"]),
+                "association": associated(
+                    self._entries[w.key]["association"],
+                    self._entries[w.key]["association_range"],
+                ),
                 "influence": fixed(self._entries[w.key]["influence"]),
             }
             for w in witnesses
@@ -160,14 +167,18 @@ def summary(audit: Audited, result: AuditResult, entry: Found) -> dict[str, Any]
         "anchor": anchor(audit, entry["protected"], entry["id"]),
         "reading": isolated(reading),
         "does": does(witness, PAGE),
-        "evidence": " ".join(evidence(result, witness, PAGE)),
+        "evidence": " ".join(strength(result, witness, PAGE)),
+        "direction": direction(result, witness, PAGE),
         "short_reading": isolated(reading, 120),
+        "exact": shortened(all_visible(entry["term"]), 400),
         "whole_reading": all_visible(reading) if len(reading) > 240 else "",
         "explicit": entry["explicit"],
         "occurrences": entry["occurrences"],
         "size": entry["size"],
-        "association": entry["association"],
+        "associated": associated(witness.association, witness.association_range),
+        "about": between(witness.association_range) if witness.association_range else "",
         "ceiling": entry["ceiling"],
+        "cut": best_cut(witness.cut),
         "influence": entry["influence"],
         "reach": entry["reach"],
         "bounds": _bounds(entry.get("validity") or {}),
@@ -200,6 +211,11 @@ def _whole_reason(judgment: Found | None) -> str:
     """The reason in full, if the sentence about the judgment shortens it."""
     reason = "" if judgment is None else all_visible(judgment["reason"])
     return reason if len(reason) > MOST_WORDS else ""
+
+
+def is_confirmed(entry: Found) -> bool:
+    """Whether a witness is confirmed."""
+    return bool(entry["validity"] and entry["validity"]["verdict"] == Verdict.CONFIRMED)
 
 
 def is_settled(entry: Found) -> bool:

@@ -69,7 +69,7 @@
   // Column headings sort the table: numbers descending, text ascending; a second click reverses.
 
   const text = (line, column) => line.cells[column].textContent.trim();
-  const number = (line, column) => Number(text(line, column).replaceAll(",", ""));
+  const number = (line, column) => Number(text(line, column).replace(/[,~]/g, ""));
 
   const sortBy = (head) => {
     const column = head.cellIndex;
@@ -135,14 +135,14 @@
   const showRest = () => {
     if (!data || !rest || rest.hidden) return;
     const { protected: names, lines } = JSON.parse(data.textContent);
-    for (const [index, id, words, association, influence, occurrences, verdict, judged] of lines) {
+    for (const [index, id, words, associated, influence, occurrences, verdict, judged] of lines) {
       const line = document.createElement("tr");
       line.dataset.protected = index;
       line.dataset.id = id;
       if (names.length > 1) line.append(cell(isolated(names[index])));
       line.append(
         cell(link(isolated(words)), "words"),
-        cell(fixed(association), "num"),
+        cell(associated, "num"),
         cell(fixed(influence), "num"),
         cell(occurrences.toLocaleString("en"), "num"),
         cell(badge(verdict)),

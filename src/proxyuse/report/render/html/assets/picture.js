@@ -11,7 +11,7 @@
   if (!root || !source) return;
   const data = P.read(source.textContent);
   const state = {
-    protected: 0,
+    protected: data.leading,
     side: data.sides.after ? "both" : "before",
     kinds: new Set(data.kinds.keys()),
     variables: new Set(),

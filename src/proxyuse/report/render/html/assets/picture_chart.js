@@ -101,7 +101,7 @@
     const faint = state.query.trim() ? 0.12 : null;
     dense = Math.max(...Object.values(visible).map((some) => some.length)) > MANY;
     const both = visible.before.length > 0 && (visible.after || []).length > 0;
-    const series = [...movedLines(data, state, visible, paint)];
+    const series = [...movedLines(data, state, visible, paint), ...curves(data, state, visible, paint)];
     for (const [name, indices] of Object.entries(visible)) {
       const color = name === "after" ? paint.after : paint.point;
       const groups = grouped(data, state, name, indices);
@@ -220,6 +220,25 @@
         progressive: 0,
       };
       return [ordinary, ...highlighted(data, state, name, groups, paint, style, "-found")];
+    });
+  }
+
+  /** For each side, the influence of all computations above each association, changed together. */
+  function curves(data, state, visible, paint) {
+    return Object.keys(visible).map((name) => {
+      const curve = data.sides[name].curve?.[state.protected] ?? [];
+      const color = name === "after" ? paint.after : paint.witness;
+      return {
+        id: `${name}-curve`,
+        type: "line",
+        silent: true,
+        z: 3,
+        data: curve.map(([association, influence]) => [bent(association), bent(influence)]),
+        symbol: "emptyCircle",
+        symbolSize: 5,
+        lineStyle: { color, width: 1.5 },
+        itemStyle: { color },
+      };
     });
   }
 

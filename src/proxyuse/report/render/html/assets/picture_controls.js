@@ -155,11 +155,13 @@
     const explicit = Object.values(data.sides).some((side) =>
       side.explicit?.[state.protected].includes(1));
     const after = state.side !== "before";
+    const curve = Object.values(data.sides).some((side) => side.curve?.[state.protected]?.length);
     return element(
       "ul", { class: "picture-legend", "aria-label": "Legend" },
       state.side === "after" ? null : mark("point", circle, "computation"),
       state.side === "after" ? null : mark("witness", "M0 -8L8 0L0 8L-8 0z", "witness"),
       explicit ? mark("explicit", "M-6 -6H6V6H-6z", "the protected attribute itself") : null,
+      curve ? mark("witness", "M-8 4L0 -2L8 -5", "all above an association, changed together") : null,
       after ? mark("after", circle, "after the repair") : null,
       state.side === "both" ? mark("moved", "M-8 0H8", "moved by the repair") : null,
       mark("size", "M-7 3a3 3 0 1 0 6 0a3 3 0 1 0 -6 0M-1 1a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0",

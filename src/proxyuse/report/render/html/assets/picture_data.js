@@ -135,7 +135,7 @@ const ProxyusePicture = {};
         const column = of[end][name];
         return name === "association" ? column[state.protected][index] : column[index];
       };
-      return pick("low") === null ? null : [pick("low"), pick("high")];
+      return pick("low") === null || pick("high") === null ? null : [pick("low"), pick("high")];
     };
     return {
       id: of.id[index],

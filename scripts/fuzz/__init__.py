@@ -1,0 +1,1 @@
+"""Damaged and crafted files for every format that proxyuse reads, and what comes of them."""

@@ -1,0 +1,28 @@
+"""The utility of the best prediction that is the same for everyone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proxyuse.repairing.utility import Measure, Utility
+
+
+def best_constant_utility(utility: Utility) -> float | None:
+    """The utility of the best prediction that is the same for all rows; None if it is unknown."""
+    right, weights = utility.right, utility.weights
+    if utility.measure is Measure.SQUARED_ERROR:
+        mean = np.average(right, weights=weights)
+        return float(np.average((right - mean) ** 2, weights=weights))
+    codes = np.unique(right, return_inverse=True)[1]
+    shares = np.bincount(codes, weights) / weights.sum()
+    shares = shares[shares > 0]
+    match utility.measure:
+        case Measure.ACCURACY | Measure.AGREEMENT:
+            return float(shares.max())
+        case Measure.BALANCED_ACCURACY:
+            return 1 / len(shares)
+        case Measure.AUC:
+            return 0.5
+        case Measure.LOG_LOSS:
+            return float(-np.dot(shares, np.log(shares)))
+    return None

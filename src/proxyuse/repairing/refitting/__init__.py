@@ -1,0 +1,1 @@
+"""Fits the numbers of a repaired model again: leaf values and coefficients."""
