@@ -16,7 +16,7 @@ import proxyuse as pu
 from proxyuse.detect.progress import Clock
 from proxyuse.lang.nodes import Const, variables
 from proxyuse.repairing import constants
-from proxyuse.repairing.constants import remove_by_constants
+from proxyuse.repairing.constants import Removal
 from proxyuse.repairing.goal import Goal
 from proxyuse.repairing.requested_utility import utility_on_rows
 from proxyuse.repairing.search import Search
@@ -191,9 +191,8 @@ def repaired_until(deadline: float | None, goal: Goal | None = None) -> Any:
     before = goal.examine(request, clock=clock)
     used = utility_on_rows(request, before.program, data, "paid", None, clock)
     program = before.program
-    return goal, remove_by_constants(
-        request, program, goal, used, before=before, effort=QUICK, deadline=deadline, clock=clock
-    )
+    removal = Removal(request, program, goal, used, before=before, effort=QUICK, clock=clock)
+    return goal, removal.improve(deadline)
 
 
 def test_the_floor_is_there_when_no_time_is_left() -> None:

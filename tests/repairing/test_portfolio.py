@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.repairing.building import Builder
 from proxyuse.repairing.portfolio import Portfolio
+from proxyuse.repairing.recipes.training import CannotFit
 from proxyuse.repairing.search import Search
 from proxyuse.repairing.selection import NOT_TRAINED
 from proxyuse.verdict import Verdict
@@ -149,8 +150,10 @@ def test_a_model_that_cannot_be_trained_on_all_rows_is_not_chosen(
 ) -> None:
     train = Builder.draft
 
-    def only_on_folds(builder: Builder, problem: Any, recipe: Any) -> Any:
-        return None if recipe and problem.part is None else train(builder, problem, recipe)
+    def only_on_folds(builder: Builder, problem: Any, recipe: Any, *rest: Any) -> Any:
+        if recipe and problem.part is None:
+            raise CannotFit("not on all rows")
+        return train(builder, problem, recipe, *rest)
 
     monkeypatch.setattr(Builder, "draft", only_on_folds)
     repair = pu.repair(
@@ -269,6 +272,8 @@ def test_an_interrupt_returns_the_best_repair_so_far(
     monkeypatch.setattr(Search, "best_first", interrupted)
     repair = pu.repair(fitted("logistic"), DATA, "paid", validation=validation, **OPTIONS)
     assert repair.interrupted
-    assert [known.methods for known in repair.candidates] == [(), ("constants",)]
+    methods = [known.methods for known in repair.candidates]
+    assert methods[:2] == [(), ("constants",)]
+    assert (("drop",) in methods) == (validation is not None)  # it was trained before the interrupt
     assert is_clean(repair.model)
     assert "The search was interrupted." in str(repair)

@@ -72,7 +72,7 @@ def candidate(
 
 def reasons(candidates: list[Candidate], index: int) -> list[str]:
     """Why each candidate was not chosen."""
-    return [known.rejected for known in explained(candidates, index)]
+    return [known.rejected for known in explained(candidates, index, {})]
 
 
 # The most useful one
@@ -210,7 +210,7 @@ def test_a_candidate_that_cannot_be_trained_on_all_rows_has_that_reason() -> Non
     candidates = [candidate(range(number)) for number in (60, 40, 90)]
     index = chosen(candidates, "max", {1})
     assert index == 0
-    known = explained(candidates, index, {1})
+    known = explained(candidates, index, {1: NOT_TRAINED})
     assert [one.rejected for one in known] == ["", NOT_TRAINED, LESS_USEFUL]
 
 
@@ -219,7 +219,7 @@ def test_exactly_one_candidate_is_chosen_and_every_other_has_a_reason(select: An
     build: Callable[..., Candidate] = candidate
     candidates = [build(), build(range(9), 0.4), build(range(8), 0.5), build(range(2), remaining=3)]
     index = chosen(candidates, select)
-    known = explained(candidates, index)
+    known = explained(candidates, index, {})
     assert [one.chosen for one in known].count(True) == 1
     assert known[index].chosen
     assert [bool(one.rejected) for one in known] == [not one.chosen for one in known]

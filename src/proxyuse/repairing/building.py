@@ -11,7 +11,7 @@ from typing import Any
 from proxyuse.completed_audit import Audit
 from proxyuse.errors import ProxyUseError
 from proxyuse.repairing.candidate import CONSTANTS, REFIT, Built, Candidate, deployed_model
-from proxyuse.repairing.constants import remove_by_constants
+from proxyuse.repairing.constants import Removal
 from proxyuse.repairing.effort import SearchBudget
 from proxyuse.repairing.problem import Problem
 from proxyuse.repairing.recipes.fitting import fit_clone
@@ -38,7 +38,8 @@ class Draft:
     model : the model.
     request : the request for its audit.
     before : its audit.
-    seconds : the time it took.
+    seconds : the time spent on it so far.
+    removal : the search for constants; None before it began.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Draft:
         self.problem, self.recipe, self.model = problem, recipe, model
         self.request, self.before = request, before
         self.seconds = time.monotonic() - start
+        self.removal: Removal | None = None
 
     @property
     def violations(self) -> Sequence[Computation]:
@@ -75,27 +77,48 @@ class Builder:
     remove: Remove
     refits: bool
 
-    def draft(self, problem: Problem, recipe: Recipe | None) -> Draft | None:
-        """Train a model by a recipe and audit it; None if this is not possible.
+    def trained(self, problem: Problem, recipe: Recipe | None) -> Any:
+        """Train a model by a recipe, or raise `CannotFit`.
 
         Without a recipe, the model is the original one, or its clone trained on the rows if these
         are a part.
         """
+        if recipe is None and problem.part is None:
+            return problem.model
+        if recipe is None:
+            return fit_clone(problem.model, problem.rows, problem.answers, problem.fit_weights)
+        return recipe.fitted(
+            problem.model, problem.named_rows, problem.answers, problem.fit_weights,
+            problem.attributes,
+        )  # fmt: skip
+
+    def draft(
+        self, problem: Problem, recipe: Recipe | None, timer: Timer, model: Any = None
+    ) -> Draft:
+        """Train a model by a recipe, unless it is passed, and audit it.
+
+        Raises
+        ------
+        CannotFit
+            If the recipe does not apply, or if the new model cannot be audited.
+        WorkEnded
+            If the time was over before the end of the audit. A fit is not interrupted.
+        """
         start = time.monotonic()
         if recipe is None and problem.part is None:
             return Draft(problem, recipe, problem.model, problem.request, problem.before, start)
-        rows = problem.rows, problem.answers, problem.fit_weights
         try:
-            if recipe is None:
-                model = fit_clone(problem.model, *rows)
-            else:
-                rows = problem.named_rows, *rows[1:]
-                model = recipe.fitted(problem.model, *rows, problem.attributes)
+            model = self.trained(problem, recipe) if model is None else model
             request = problem.request_of(model)
-            before = problem.goal.examine(request, clock=problem.clock)
-        except (CannotFit, ProxyUseError):
-            return None
+            with problem.clock.ending_at(timer.deadline):
+                before = problem.goal.examine(request, clock=problem.clock)
+        except ProxyUseError as error:
+            raise CannotFit(str(error)) from error
         return Draft(problem, recipe, model, request, before, start)
+
+    def quick(self, draft: Draft, timer: Timer) -> Built:
+        """Repair a model by the constants that are found quickly."""
+        return self._repaired(draft, timer, quick=True)
 
     def built(self, draft: Draft, timer: Timer) -> Iterator[Built]:
         """Repair a model by constants; then fit its numbers again, and repair that."""
@@ -115,22 +138,24 @@ class Builder:
                 if again.constants.stopped == "interrupt":
                     raise KeyboardInterrupt
 
-    def _repaired(self, draft: Draft, timer: Timer) -> Built:
+    def _repaired(self, draft: Draft, timer: Timer, *, quick: bool = False) -> Built:
         problem, recipe, before = draft.problem, draft.recipe, draft.before
         base = draft.request.subject.program
         start = time.monotonic()
-        constants = remove_by_constants(
-            draft.request,
-            before.program,
-            problem.goal,
-            problem.utility_of(draft.request, before.program),
-            before=before,
-            effort=self.effort,
-            deadline=timer.deadline,
-            remove=self.remove,
-            trained_again=draft.model is not problem.model,
-            clock=problem.clock,
-        )
+        if draft.removal is None:
+            draft.removal = Removal(
+                draft.request,
+                before.program,
+                problem.goal,
+                problem.utility_of(draft.request, before.program),
+                before=before,
+                effort=self.effort,
+                remove=self.remove,
+                trained_again=draft.model is not problem.model,
+                clock=problem.clock,
+            )
+        constants = draft.removal.improve(timer.deadline, quick=quick)
+        draft.seconds += time.monotonic() - start
         new = in_full(before.program, base, merged(constants.steps))
         program = base.replaced(new)
         deploy = partial(deployed_model, draft.model, program, problem.X, problem.options.decision)
@@ -144,7 +169,8 @@ class Builder:
             changed=problem.changed(constants.program),
             remaining=len(problem.goal.remaining(constants.after)),
             quality=None,
-            seconds=draft.seconds + time.monotonic() - start,
+            seconds=draft.seconds,
+            detail="" if recipe is None else recipe.detail,
         )
         return Built(
             candidate,

@@ -40,9 +40,10 @@ class Candidate:
         combinations it restricted.
     replaced : the number of positions with a constant.
     changed : the share of the audited rows whose prediction differs from the original model's.
-    remaining : the number of violations that are left.
-    quality : its quality on the selection rows; None if there was no time to measure it.
+    remaining : the number of violations that are left; None if it was not repaired.
+    quality : its quality on the selection rows; None if it was not measured.
     seconds : the time it took.
+    detail : what distinguishes it from others with the same methods and columns; often empty.
     chosen : whether it became the repaired model.
     rejected : why it was not chosen; empty if it was.
     """
@@ -51,9 +52,10 @@ class Candidate:
     columns: tuple[str, ...]
     replaced: int
     changed: float
-    remaining: int
+    remaining: int | None
     quality: Quality | None
     seconds: float
+    detail: str = ""
     chosen: bool = False
     rejected: str = ""
 
@@ -75,6 +77,16 @@ class Candidate:
         """Whether no violation is left."""
         return self.remaining == 0
 
+    @staticmethod
+    def of_recipe(recipe: Recipe | None, rejected: str, seconds: float = 0.0) -> Candidate:
+        """A candidate that was not repaired, with the reason."""
+        if recipe is None:
+            return Candidate((CONSTANTS,), (), 0, 0.0, None, None, seconds, rejected=rejected)
+        return Candidate(
+            recipe.methods, recipe.columns, 0, 0.0, None, None, seconds, recipe.detail,
+            rejected=rejected,
+        )  # fmt: skip
+
     def because(self, rejected: str) -> Candidate:
         """The same candidate with the reason why it was not chosen."""
         return replace(self, rejected=rejected)
@@ -94,7 +106,7 @@ class Candidate:
         together = replace(self, seconds=sum(part.seconds for part in parts))
         return replace(
             together.measured(quality, reference),
-            remaining=max(part.remaining for part in parts),
+            remaining=max(part.remaining or 0 for part in parts),
         )
 
 

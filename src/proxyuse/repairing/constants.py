@@ -8,13 +8,15 @@ Quick first, so that there is always something to return:
 4. The search of single constants; see `search`.
 
 Whatever is clean is offered to `Best`, which keeps the program with the highest utility. The
-search ends early at a deadline or at an interrupt, with the best clean program so far.
+search pauses at a deadline, with the best clean program so far, and can go on later: a repair first
+gives every candidate a short time, and the promising ones the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from proxyuse.completed_audit import Audit
@@ -24,7 +26,7 @@ from proxyuse.program import Program
 from proxyuse.repairing.collective import RepairedCollection
 from proxyuse.repairing.effort import SearchBudget
 from proxyuse.repairing.goal import Goal
-from proxyuse.repairing.search import ORDERS, Best, Examined, Search
+from proxyuse.repairing.search import ORDERS, Best, Examined, Order, Search
 from proxyuse.repairing.small_trees import repair_small_tree
 from proxyuse.repairing.steps import (
     Removed,
@@ -34,7 +36,7 @@ from proxyuse.repairing.steps import (
     Steps,
 )
 from proxyuse.repairing.utility import Utility
-from proxyuse.repairing.whole_columns import CHOICES, entirely, replace_columns
+from proxyuse.repairing.whole_columns import CHOICES, Choice, entirely, replace_columns
 from proxyuse.repairing.workbench import Workbench
 from proxyuse.request import Request
 from proxyuse.settings import Remove
@@ -66,20 +68,8 @@ class Constants:
     stopped: Stopped | None = None
 
 
-def remove_by_constants(
-    request: Request,
-    program: Program,
-    goal: Goal,
-    utility: Utility,
-    *,
-    before: Audit | None = None,
-    effort: SearchBudget | None = None,
-    deadline: float | None = None,
-    remove: Remove = "below-threshold",
-    trained_again: bool = False,
-    clock: Clock | None = None,
-) -> Constants:
-    """Replace parts of a program with constants until it is clean.
+class Removal:
+    """Constants that make one program clean, improved for as long as there is time.
 
     The utility of the result is never below that of the best program with one output for all rows.
 
@@ -91,39 +81,132 @@ def remove_by_constants(
     utility : the utility to preserve, on the rows of the request.
     before : the audit of the program by `goal.examine`, if it is known.
     effort : the limits of the search.
-    deadline : a time of `time.monotonic` at which the search ends; None for no deadline.
     remove : with ``"entirely"``, the computations that were denied are gone afterwards, at all
         their positions. Otherwise their association or influence may be just below its threshold.
     trained_again : whether the program comes from a model that was trained again. It must become
         clean even if nothing is confirmed in it: the model was made to be clean.
     clock : reports progress.
     """
-    clock = clock or Clock(None)
-    if before is None:
-        before = goal.examine(request, program, clock=clock)
-    bench = Workbench(request, before.program, goal, utility, effort or SearchBudget(), clock)
-    floor = RepairedProgram(bench.original, (), bench.value(bench.original))
-    search = Search(bench, before, Best(floor, before))
-    start = search.first()
-    if start.clean if trained_again else not _has_targets(goal, start):
-        return Constants(bench.original, (), floor.value, before, (), 1)
-    constant = bench.best_constant(_removed(start))
-    search.best = Best(constant, bench.audited(constant.program))
-    stopped: Stopped | None = None
-    try:
-        with clock.ending_at(deadline):
-            _improve(search, start, remove)
-    except WorkEnded:
-        stopped = "deadline"
-    except KeyboardInterrupt:
-        stopped = "interrupt"
-    best = search.best.repaired
-    best = RepairedProgram(best.program, bench.valued(best.steps), best.value)
-    after = search.best.audit
-    collections = () if search.collective is None else search.collective.done(best, after)
-    return Constants(
-        best.program, best.steps, best.value, after, collections, bench.detections + 1, stopped
-    )
+
+    def __init__(
+        self,
+        request: Request,
+        program: Program,
+        goal: Goal,
+        utility: Utility,
+        *,
+        before: Audit | None = None,
+        effort: SearchBudget | None = None,
+        remove: Remove = "below-threshold",
+        trained_again: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock = clock or Clock(None)
+        if before is None:
+            before = goal.examine(request, program, clock=self.clock)
+        self._bench = bench = Workbench(
+            request, before.program, goal, utility, effort or SearchBudget(), self.clock
+        )
+        unchanged = RepairedProgram(bench.original, (), bench.value(bench.original))
+        self._search = search = Search(bench, before, Best(unchanged, before))
+        self._start = start = search.first()
+        self._phases: list[Phase] = []
+        self.stopped: Stopped | None = None
+        if not start.clean if trained_again else _has_targets(goal, start):
+            constant = bench.best_constant(_removed(start))
+            search.best = Best(constant, bench.audited(constant.program))
+            self._phases = self._planned(remove)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search ran to its end."""
+        return not self._phases
+
+    def improve(self, deadline: float | None = None, *, quick: bool = False) -> Constants:
+        """Go on with the search, and return the best result so far.
+
+        A phase that a deadline ended begins again the next time.
+
+        Parameters
+        ----------
+        deadline : a time of `time.monotonic` at which the search pauses; None for no deadline.
+        quick : whether to stop before the first phase that is not quick.
+        """
+        self.stopped = None
+        try:
+            with self.clock.ending_at(deadline):
+                while self._phases and (self._phases[0].quick or not quick):
+                    done = self._phases[0].run()
+                    self._phases = [] if done else self._phases[1:]
+        except WorkEnded:
+            self.stopped = "deadline"
+        except KeyboardInterrupt:
+            self.stopped = "interrupt"
+        return self._result()
+
+    def _result(self) -> Constants:
+        bench, search = self._bench, self._search
+        best, after = search.best.repaired, search.best.audit
+        best = RepairedProgram(best.program, bench.valued(best.steps), best.value)
+        collective = search.collective
+        collections = collective.done(best, after) if collective and best.steps else ()
+        return Constants(
+            best.program, best.steps, best.value, after, collections, bench.detections + 1,
+            self.stopped,
+        )  # fmt: skip
+
+    # Phases
+
+    def _planned(self, remove: Remove) -> list[Phase]:
+        """All phases, the quick ones first."""
+        search = self._search
+        first = self._entirely if remove == "entirely" else self._small_tree
+        phases = [Phase(first, quick=True)]
+        for number, choice in enumerate(CHOICES):
+            phases.append(Phase(partial(self._columns, choice), quick=number == 0))
+        orders = ORDERS[: search.bench.budget.orders]
+        phases += [Phase(partial(self._greedy, order)) for order in orders]
+        return [*phases, Phase(self._best_first), Phase(self._undo)]
+
+    def _entirely(self) -> bool:
+        goal, audit = self._search.bench.goal, self._start.audit
+        self._start = entirely(self._search, self._start, _denied(goal, audit))
+        if self._start.clean:
+            self._search.accept(self._start)
+        return self._start.clean
+
+    def _small_tree(self) -> bool:
+        return repair_small_tree(self._search, self._start)
+
+    def _columns(self, choice: Choice) -> bool:
+        replace_columns(self._search, self._start, choice)
+        return False
+
+    def _greedy(self, order: Order) -> bool:
+        self._search.greedy(order, self._start)
+        return False
+
+    def _best_first(self) -> bool:
+        self._search.best_first(self._start)
+        return False
+
+    def _undo(self) -> bool:
+        self._search.without_unneeded_steps(self._start.steps)
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A phase of the search.
+
+    Attributes
+    ----------
+    run : does it; returns whether no better program exists, so that no other phase is needed.
+    quick : whether its cost grows with the number of columns, not with the size of the program.
+    """
+
+    run: Callable[[], bool]
+    quick: bool = False
 
 
 def _has_targets(goal: Goal, start: Examined) -> bool:
@@ -135,23 +218,6 @@ def _removed(start: Examined) -> Removed:
     """The violation that stands for all of them, if one constant replaces the program."""
     found = start.violations or start.columns
     return RemovedViolation.of(found[0]) if found else RemovedCollections(start.collections)
-
-
-def _improve(search: Search, start: Examined, remove: Remove) -> None:
-    """Offer clean programs, the quickest first."""
-    if remove == "entirely":
-        start = entirely(search, start, _denied(search.bench.goal, start.audit))
-        if start.clean:
-            search.accept(start)
-            return
-    elif repair_small_tree(search, start):
-        return
-    for choice in CHOICES:
-        replace_columns(search, start, choice)
-    for order in ORDERS[: search.bench.budget.orders]:
-        search.greedy(order, start)
-    search.best_first(start)
-    search.without_unneeded_steps(start.steps)
 
 
 def _denied(goal: Goal, audit: Audit) -> Sequence[Violation]:

@@ -1,47 +1,46 @@
 """The candidates of a repair: every method, each ended by constants, scored on other rows.
 
-1. **Constants** on the original model, always first. From then on there is a clean model, and it is
-   never given up.
-2. **Recipes** train the model again in another way; see `recipes`. Their models have proxies of
-   their own, so constants follow. Columns that such a model uses instead give further recipes.
-3. **Refit** fits the numbers that constants left, and constants follow once more.
+With validation rows, one `Round` trains every model on all rows of the repair and scores it on
+those. Without them, folds score: in each fold, a round trains and repairs every model on the other
+folds, the original included, and only the chosen one is trained on all rows.
 
-With validation rows, every model is trained on all rows of the repair and scored on those. Without
-them, folds score: in each fold, every model is trained and repaired on the other folds, the
-original included, and only the chosen one is trained on all rows.
-
-The time is divided: no step may take more than its share of what is left. Candidates that did not
-get their turn are not listed.
+The first fold tries everything. The others repeat what may still be chosen, as far as there is
+time: candidates that are clearly less useful on the first fold are dropped, and so are the least
+useful of the others if all of them would take too long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from proxyuse.detect.progress import WorkEnded
 from proxyuse.lang.evaluate import Array
+from proxyuse.lang.nodes import Const
 from proxyuse.repairing.building import Builder, Draft
-from proxyuse.repairing.candidate import REFIT, Built, Candidate
+from proxyuse.repairing.candidate import Built, Candidate
 from proxyuse.repairing.folds import folds
 from proxyuse.repairing.problem import Problem, ScoredRows
-from proxyuse.repairing.quality import Quality, pooled
+from proxyuse.repairing.quality import Quality, paired_difference, pooled
 from proxyuse.repairing.recipes.recipe import Recipe
-from proxyuse.repairing.recipes.registry import extended
-from proxyuse.repairing.selection import chosen
+from proxyuse.repairing.recipes.training import CannotFit
+from proxyuse.repairing.round import QUICK_SHARE, Key, Round
+from proxyuse.repairing.selection import (
+    NO_TIME,
+    NOT_TRAINED,
+    WORSE_ON_FIRST_FOLD,
+    chosen,
+)
 from proxyuse.repairing.timer import Timer
 from proxyuse.request import engine_for
 from proxyuse.settings import Select
 
-FLOOR_SHARE = 0.4
-"""The share of the time for constants on the original model, if other methods follow."""
-RECIPE_SHARE = 0.3
-"""The share of the remaining time that one recipe may take."""
-RESERVE = 0.3
-"""The share of the time that is kept for the chosen model, after folds."""
-FIRST_FOLD_SHARE = 0.3
+FIRST_FOLD_SHARE = 0.5
 """The share of the remaining time for the first fold, which decides what the others compare."""
-MOST_RECIPES = 24
-"""The largest number of recipes, with those that follow from others."""
+RESERVE = 0.3
+"""The share of the time after the first fold that is kept for the chosen model."""
+CLEARLY = 2.0
+"""The standard errors by which a candidate must be worse on the first fold to be dropped."""
 
 
 @dataclass(slots=True)
@@ -50,18 +49,18 @@ class Outcome:
 
     Attributes
     ----------
-    candidates : each with its quality.
-    builts : the model of each candidate; None if it was trained on folds only.
-    recipes : the recipe of each candidate; None for the original model.
     reference : the quality of the original model; None if nothing was scored.
     folds : the number of folds that scored; 0 without folds.
-    failed : the candidates that could not be trained on all rows.
+    excluded : the candidates that cannot be chosen, with the reasons.
+    candidates : each with its quality.
+    builts : the model of each candidate; None if it was not trained on all rows.
+    recipes : the recipe of each candidate; None for the original model.
     interrupted : whether the work was interrupted.
     """
 
     reference: Quality | None = None
     folds: int = 0
-    failed: set[int] = field(default_factory=set)
+    excluded: dict[int, str] = field(default_factory=dict)
     candidates: list[Candidate] = field(default_factory=list)
     builts: list[Built | None] = field(default_factory=list)
     recipes: list[Recipe | None] = field(default_factory=list)
@@ -72,6 +71,12 @@ class Outcome:
         self.candidates.append(candidate)
         self.builts.append(built)
         self.recipes.append(recipe)
+
+    def add_rejected(self, rejected: Mapping[Recipe, Candidate]) -> None:
+        """Add the recipes that have no candidate, with the reasons."""
+        for recipe, candidate in rejected.items():
+            self.excluded[len(self.candidates)] = candidate.rejected
+            self.add(candidate, None, recipe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,161 +96,202 @@ class Portfolio:
     builder: Builder
     timer: Timer
 
-    def unscored(self, share: float = 1.0) -> Outcome:
-        """Constants on the original model, within a share of the time."""
+    def unscored(self) -> Outcome:
+        """Constants on the original model."""
         outcome = Outcome()
-        try:
-            for built in self.builder.built(self._original(self.problem), self.timer.share(share)):
-                outcome.add(built.candidate, built, None)
-        except KeyboardInterrupt:
-            if not outcome.builts:
-                raise
-            outcome.interrupted = True
+        self._improve(outcome, self._original())
         return outcome
 
     def validated(self, rows: ScoredRows) -> Outcome:
         """Train every candidate on all rows of the problem, and score it on other rows."""
         reference = rows.quality(self.problem.model)
         outcome = Outcome(reference)
+        candidates = Round(self.problem, rows, self.builder, self.timer)
         try:
-            for built, quality in self._measured(
-                self._original(self.problem), rows, self.recipes, self.timer, extends=True
-            ):
-                candidate = built.candidate.measured(quality, reference)
-                outcome.add(candidate, built, built.recipe)
+            candidates.run(self._original(), reference.better, self.recipes, extends=True)
+        except KeyboardInterrupt:
+            if not candidates.scored:
+                raise
+            outcome.interrupted = True
+        for built, quality in candidates.scored.values():
+            outcome.add(built.candidate.measured(quality, reference), built, built.recipe)
+        outcome.add_rejected(candidates.rejected)
+        return outcome
+
+    def _original(self) -> Draft:
+        return self.builder.draft(self.problem, None, self.timer)
+
+    def _improve(self, outcome: Outcome, original: Draft) -> None:
+        """Go on with the constants on the original model, and with fitting its numbers again."""
+        known = {built.key: i for i, built in enumerate(outcome.builts) if built is not None}
+        try:
+            for built in self.builder.built(original, self.timer):
+                if built.key in known:
+                    index = known[built.key]
+                    outcome.candidates[index] = built.candidate.scored_as(outcome.candidates[index])
+                    outcome.builts[index] = built
+                else:
+                    outcome.add(built.candidate, built, None)
         except KeyboardInterrupt:
             if not outcome.builts:
                 raise
             outcome.interrupted = True
-        return outcome
-
-    def _original(self, problem: Problem) -> Draft:
-        draft = self.builder.draft(problem, None)
-        assert draft is not None
-        return draft
-
-    def _measured(
-        self,
-        original: Draft,
-        rows: ScoredRows,
-        recipes: Sequence[Recipe],
-        timer: Timer,
-        *,
-        extends: bool,
-    ) -> Iterator[tuple[Built, Quality]]:
-        """Yield candidates while there is time: the original, clean models, then the others.
-
-        Models that are not clean wait, the most useful first, because constants take time. With
-        `extends`, what is wrong with a model leads to further recipes.
-        """
-        queue, waiting = list(recipes), []
-        for built in self.builder.built(original, timer.share(FLOOR_SHARE if queue else 1.0)):
-            yield built, rows.quality(built.deployed.model)
-        for number, recipe in enumerate(queue):
-            if timer.over or number == MOST_RECIPES:
-                break
-            draft = self.builder.draft(original.problem, recipe)
-            if draft is None:
-                continue
-            if not draft.violations:
-                for built in self.builder.built(draft, timer):
-                    yield built, rows.quality(built.deployed.model)
-                continue
-            waiting.append((rows.quality(draft.model).better, draft))
-            if extends:
-                more = extended(recipe, draft.violations)
-                queue += [other for other in more if other not in queue]
-        for _, draft in sorted(waiting, key=lambda pair: -pair[0]):
-            if timer.over:
-                return
-            for built in self.builder.built(draft, timer.share(RECIPE_SHARE)):
-                yield built, rows.quality(built.deployed.model)
 
     # Folds
 
     def cross_validated(self, cv: int, select: Select) -> Outcome:
         """Score every recipe on folds, and train the best one on all rows."""
-        outcome = self.unscored(FLOOR_SHARE)
-        if outcome.interrupted:
-            return outcome
-        scores = _FoldScores(self.problem)
+        outcome, original = Outcome(), self._original()
+        scores = _FoldScores()
         try:
-            for inside in self._folds(cv):
-                if not self._score_fold(scores, inside):
-                    break
+            first = self.builder.quick(original, self.timer.share(QUICK_SHARE))
+            outcome.add(first.candidate, first, None)
+            if first.constants.stopped == "interrupt":
+                raise KeyboardInterrupt
+            self._score(scores, cv)
             if scores.references:
-                self._finish(outcome, scores, select)
+                self._finish(outcome, scores, select, original)
+            else:
+                self._improve(outcome, original)
+                outcome.add_rejected(scores.rejected)
         except KeyboardInterrupt:
+            if not outcome.builts:
+                raise
             outcome.interrupted = True
-            outcome.failed = {i for i, built in enumerate(outcome.builts) if built is None}
+            for index, built in enumerate(outcome.builts):
+                if built is None:
+                    outcome.excluded.setdefault(index, NOT_TRAINED)
         return outcome
+
+    def _score(self, scores: _FoldScores, cv: int) -> None:
+        """Score the candidates on as many folds as there is time for."""
+        for number, inside in enumerate(self._folds(cv), 1):
+            if number == 1:
+                limit = self.timer.share(FIRST_FOLD_SHARE)
+            else:
+                limit = self.timer.share((1 - RESERVE) / (cv - number + 1))
+            if not self._score_fold(scores, inside, limit):
+                return
+            if number == 1:
+                scores.keep_promising((1 - RESERVE) * self.timer.left / (cv - 1))
 
     def _folds(self, cv: int) -> Iterator[Array]:
         request = self.problem.request
         engine = engine_for(request, request.subject.program, self.problem.clock)
         return folds(engine.sample, cv, self.problem.ranks)
 
-    def _score_fold(self, scores: _FoldScores, inside: Array) -> bool:
+    def _score_fold(self, scores: _FoldScores, inside: Array, timer: Timer) -> bool:
         """Train and repair every model on the other folds; False if there was no time for all."""
         first = not scores.references
-        limit = self.timer.share(FIRST_FOLD_SHARE if first else 1 - RESERVE)
-        rows = self.problem.scored_on(inside)
-        original = self.builder.draft(self.problem.on(~inside), None)
-        if original is None:
+        recipes = self.recipes if first else scores.recipes
+        problem, rows = self.problem.on(~inside), self.problem.scored_on(inside)
+        try:
+            model = self.builder.trained(problem, None)
+        except CannotFit:
             return False
-        reference = rows.quality(original.model)
-        recipes = self.recipes if first else scores.alive
-        found = {
-            built.key: built.candidate.measured(quality, reference)
-            for built, quality in self._measured(original, rows, recipes, limit, extends=first)
-        }
-        if not first and not {(recipe, False) for recipe in recipes} <= found.keys():
+        reference = rows.quality(model)
+        original = None
+        if first or scores.has_original:
+            try:
+                original = self.builder.draft(problem, None, timer, model)
+            except (CannotFit, WorkEnded):
+                return False
+        candidates = Round(problem, rows, self.builder, timer)
+        candidates.run(original, reference.better, recipes, extends=first)
+        if first:
+            scores.rejected = candidates.rejected
+        elif not scores.wanted <= candidates.scored.keys():
             return False
-        scores.add(reference, found)
+        scores.add(
+            reference,
+            {
+                key: built.candidate.measured(quality, reference)
+                for key, (built, quality) in candidates.scored.items()
+            },
+        )
         return True
 
-    def _finish(self, outcome: Outcome, scores: _FoldScores, select: Select) -> None:
+    def _finish(
+        self, outcome: Outcome, scores: _FoldScores, select: Select, original: Draft
+    ) -> None:
         """Give the candidates their scores, and train the best one on all rows."""
         outcome.reference, outcome.folds = pooled(scores.references), len(scores.references)
-        built_of = {built.key: built for built in outcome.builts if built is not None}
-        pooled_scores = scores.pooled(outcome.reference)
+        ready = {built.key: built for built in outcome.builts if built is not None}
         outcome.candidates, outcome.builts, outcome.recipes = [], [], []
-        for (recipe, refitted), candidate in pooled_scores.items():
-            built = built_of.pop((recipe, refitted), None)
+        for (recipe, refitted), candidate in scores.pooled(outcome.reference).items():
+            built = ready.pop((recipe, refitted), None)
             if built is not None:
                 candidate = built.candidate.scored_as(candidate)
             outcome.add(candidate, built, recipe)
-        for (recipe, _), built in built_of.items():
-            outcome.add(built.candidate, built, recipe)
+        for (recipe, _), built in ready.items():
+            outcome.add(built.candidate.because(WORSE_ON_FIRST_FOLD), built, recipe)
+        outcome.add_rejected(scores.rejected)
         while True:
-            index = chosen(outcome.candidates, select, outcome.failed)
-            if outcome.builts[index] is not None:
+            index = chosen(outcome.candidates, select, outcome.excluded)
+            if outcome.recipes[index] is None:
+                self._improve(outcome, original)
+            else:
+                self._train(outcome, index)
+            if outcome.builts[index] is not None and not self._gave_up(outcome, index):
                 return
-            recipe, methods = outcome.recipes[index], outcome.candidates[index].methods
-            draft = self.builder.draft(self.problem, recipe)
-            for built in () if draft is None else self.builder.built(draft, self.timer):
-                if built.key == (recipe, REFIT in methods):
-                    outcome.builts[index] = built
-                    outcome.candidates[index] = built.candidate.scored_as(outcome.candidates[index])
-            if outcome.builts[index] is None:
-                outcome.failed.add(index)
+            outcome.excluded[index] = NOT_TRAINED if outcome.builts[index] is None else NO_TIME
+
+    def _train(self, outcome: Outcome, index: int) -> None:
+        """Train a candidate on all rows, if that is possible."""
+        key = outcome.recipes[index], "refit" in outcome.candidates[index].methods
+        try:
+            draft = self.builder.draft(self.problem, key[0], Timer(None))
+        except CannotFit:
+            return
+        for built in self.builder.built(draft, self.timer):
+            if built.key == key:
+                outcome.builts[index] = built
+                outcome.candidates[index] = built.candidate.scored_as(outcome.candidates[index])
+
+    def _gave_up(self, outcome: Outcome, index: int) -> bool:
+        """Whether there was no time to find more than a constant, and another one can be tried."""
+        built = outcome.builts[index]
+        assert built is not None
+        others = [
+            i
+            for i, candidate in enumerate(outcome.candidates)
+            if i != index and candidate.clean and i not in outcome.excluded
+        ]
+        is_constant = isinstance(built.constants.program.term, Const)
+        return bool(others) and is_constant and built.constants.stopped == "deadline"
 
 
+@dataclass(slots=True)
 class _FoldScores:
-    """The candidates on each fold, by recipe and whether they were refitted."""
+    """The candidates on each fold, by recipe and whether they were refitted.
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.references: list[Quality] = []
-        self._found: dict[tuple[Recipe | None, bool], list[Candidate]] = {}
+    Attributes
+    ----------
+    references : the quality of the original model on each fold.
+    rejected : the recipes without a candidate, each with the reason.
+    """
+
+    references: list[Quality] = field(default_factory=list)
+    rejected: dict[Recipe, Candidate] = field(default_factory=dict)
+    _found: dict[Key, list[Candidate]] = field(default_factory=dict)
 
     @property
-    def alive(self) -> list[Recipe]:
+    def recipes(self) -> list[Recipe]:
         """The recipes that every fold had so far."""
         recipes = dict.fromkeys(recipe for recipe, _ in self._found)
         return [recipe for recipe in recipes if recipe is not None]
 
-    def add(self, reference: Quality, found: dict[tuple[Recipe | None, bool], Candidate]) -> None:
+    @property
+    def has_original(self) -> bool:
+        """Whether constants on the original model may still be chosen."""
+        return any(recipe is None for recipe, _ in self._found)
+
+    @property
+    def wanted(self) -> set[Key]:
+        """What another fold must have: every recipe, refitted or not."""
+        return {(recipe, False) for recipe, _ in self._found}
+
+    def add(self, reference: Quality, found: dict[Key, Candidate]) -> None:
         """Add a fold. Candidates that it lacks are dropped."""
         if not self.references:
             self._found = {key: [] for key in found}
@@ -254,6 +300,49 @@ class _FoldScores:
             key: [*known, found[key]] for key, known in self._found.items() if key in found
         }
 
-    def pooled(self, reference: Quality) -> dict[tuple[Recipe | None, bool], Candidate]:
+    def keep_promising(self, seconds: float) -> None:
+        """Drop candidates after the first fold, so that each other fold takes that long.
+
+        Those that are clearly less useful than the best go first; then the least useful ones.
+        """
+        best_of: dict[Recipe | None, Candidate] = {}
+        for (recipe, _), (candidate,) in self._found.items():
+            if recipe not in best_of or _better(candidate) > _better(best_of[recipe]):
+                best_of[recipe] = candidate
+        cost = {
+            recipe: max(known[0].seconds for key, known in self._found.items() if key[0] == recipe)
+            for recipe in best_of
+        }
+        ranked = sorted(best_of, key=lambda recipe: -_better(best_of[recipe]))
+        kept: set[Recipe | None] = set()
+        spent = 0.0
+        for recipe in ranked:
+            if kept and _is_worse(best_of[recipe], best_of[ranked[0]]):
+                continue
+            if kept and spent + cost[recipe] > seconds:
+                continue
+            kept.add(recipe)
+            spent += cost[recipe]
+        for recipe in set(ranked) - kept:
+            if recipe is not None:
+                self.rejected[recipe] = Candidate.of_recipe(
+                    recipe, WORSE_ON_FIRST_FOLD, cost[recipe]
+                )
+        self._found = {key: known for key, known in self._found.items() if key[0] in kept}
+
+    def pooled(self, reference: Quality) -> dict[Key, Candidate]:
         """The candidates with their quality over all folds."""
         return {key: known[0].over_folds(known, reference) for key, known in self._found.items()}
+
+
+def _better(candidate: Candidate) -> float:
+    assert candidate.quality is not None
+    return candidate.quality.better
+
+
+def _is_worse(candidate: Candidate, best: Candidate) -> bool:
+    """Whether a candidate is clearly less useful than the best on the same rows."""
+    assert candidate.quality is not None
+    assert best.quality is not None
+    difference = paired_difference(best.quality, candidate.quality)
+    return difference.mean > CLEARLY * difference.error  # false if there is no error

@@ -108,7 +108,8 @@ class Region:
                 above = self.points.parents[point] if point != self.root else -1
             else:
                 above = self._owner(point)
-                guards[above] = self._guard_with(above, new)
+                if above not in guards:  # many positions may share a guard
+                    guards[above] = self._guard_with(above, new)
             while above >= self.root and above not in dirty:
                 dirty.add(above)
                 above = self.points.parents[above] if above != self.root else -1

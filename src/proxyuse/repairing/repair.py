@@ -140,9 +140,10 @@ def repaired(order: Order, effort: SearchBudget) -> Repair:
         outcome = portfolio.cross_validated(options.cv, options.select)
     else:
         outcome = portfolio.unscored()
-    if not any(candidate.replaced for candidate in outcome.candidates[:1]):
+    constants = next(b for b in outcome.builts if b is not None and b.key == (None, False))
+    if not constants.candidate.replaced:
         return _unchanged(order, problem, effort, rows)
-    index = chosen(outcome.candidates, options.select, outcome.failed)
+    index = chosen(outcome.candidates, options.select, outcome.excluded)
     return _result(order, problem, effort, outcome, index, rows)
 
 
@@ -280,7 +281,7 @@ def _result(
         used=used,
         selection=selection,
         folds=outcome.folds or None,
-        candidates=(original, *explained(outcome.candidates, index, outcome.failed)),
+        candidates=(original, *explained(outcome.candidates, index, outcome.excluded)),
         refusal=_refusal(order, problem, used, selection),
         detections=sum(part.constants.detections for part in parts),
         search=effort,

@@ -9,7 +9,7 @@ decisions.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from proxyuse.repairing.candidate import Candidate
@@ -18,6 +18,10 @@ from proxyuse.settings import Select
 
 NOT_CLEAN = "violations are left"
 NOT_MEASURED = "there was no time to measure it"
+NO_TIME = "there was no time to try it"
+TOO_MANY = "other methods were tried instead"
+NOT_PROMISING = "less useful than the chosen one, even before constants"
+WORSE_ON_FIRST_FOLD = "less useful than others on the first fold"
 NOT_TRAINED = "it could not be trained on all rows"
 LESS_USEFUL = "less useful than the chosen one"
 WORSE_PROBABILITIES = "as useful as the chosen one, with a larger log loss"
@@ -26,6 +30,8 @@ MORE_CHANGES = "as useful as the chosen one, but it changes more decisions"
 
 def chosen(candidates: Sequence[Candidate], select: Select, excluded: Collection[int] = ()) -> int:
     """Return the index of the best clean candidate; the caller passes at least one.
+
+    `excluded` are those that cannot be chosen.
 
     Candidates that were not measured count only if none was; of these, the first is chosen.
     """
@@ -41,17 +47,17 @@ def chosen(candidates: Sequence[Candidate], select: Select, excluded: Collection
 
 
 def explained(
-    candidates: Sequence[Candidate], index: int, failed: Collection[int] = ()
+    candidates: Sequence[Candidate], index: int, excluded: Mapping[int, str]
 ) -> list[Candidate]:
     """The candidates, each with the reason why it was not chosen.
 
-    `failed` are those that were scored on folds and could not be trained on all rows.
+    `excluded` has the reasons of those that could not be chosen.
     """
     winner = candidates[index]
     return [
         replace(candidate, chosen=True)
         if i == index
-        else candidate.because(NOT_TRAINED if i in failed else _reason(candidate, winner))
+        else candidate.because(excluded.get(i) or candidate.rejected or _reason(candidate, winner))
         for i, candidate in enumerate(candidates)
     ]
 

@@ -28,6 +28,11 @@ class Timer:
         return self.left <= 0
 
     @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self._end < math.inf
+
+    @property
     def deadline(self) -> float | None:
         """The end on the monotonic clock; None without a limit."""
         return None if self._end == math.inf else self._end

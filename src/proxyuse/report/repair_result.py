@@ -76,8 +76,17 @@ class CandidateResult(Struct, frozen=True):
         tuple[str, ...], Meta(description="The columns that the training was about.")
     ]
     replaced: Annotated[Count, Meta(description="Positions with a constant.")]
-    remaining: Annotated[Count, Meta(description="Violations that are left.")]
-    changed: Annotated[float, Meta(description="Share of rows with another prediction.")]
+    detail: Annotated[
+        str,
+        Meta(description="What distinguishes it from others with the same methods and columns."),
+    ]
+    remaining: Annotated[
+        Count | None, Meta(description="Violations that are left; null if it was not repaired.")
+    ]
+    changed: Annotated[
+        float | None,
+        Meta(description="Share of rows with another prediction; null if it was not repaired."),
+    ]
     utility: float | None
     error: Annotated[float | None, Meta(description="Standard error of the utility.")]
     auc: float | None

@@ -45,6 +45,7 @@ DRAWS = 8
 """How often values are drawn at most. By chance, a draw may leave a test that reaches epsilon."""
 
 Keep = Literal["both", "below", "above"]
+DETAILS: dict[Keep, str] = {"both": "", "below": "high values merged", "above": "low values merged"}
 
 
 class OneValue(CannotFit):
@@ -78,6 +79,11 @@ class Coarsen:
     def method(self) -> str:
         """The name of the method."""
         return "coarsen"
+
+    @property
+    def detail(self) -> str:
+        """Which values are merged, if not only those between forbidden cuts."""
+        return DETAILS[self.keep]
 
     def variants(self, training: Training) -> Iterator[Training]:
         """Yield the training with merged values."""

@@ -49,6 +49,11 @@ class Constrain:
         """The columns of all sets."""
         return tuple(dict.fromkeys(name for part in self.sets for name in part))
 
+    @property
+    def detail(self) -> str:
+        """Nothing: method and columns say it all."""
+        return ""
+
     def variants(self, training: Training) -> Iterator[Training]:
         """Yield the training with constraints."""
         estimator = unfitted(training.estimator)

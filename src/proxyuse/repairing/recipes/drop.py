@@ -42,6 +42,11 @@ class Drop:
         """The name of the method."""
         return "drop"
 
+    @property
+    def detail(self) -> str:
+        """Nothing: method and columns say it all."""
+        return ""
+
     def variants(self, training: Training) -> Iterator[Training]:
         """Yield the ways to train without the columns."""
         missing = [name for name in self.columns if name not in training.names]

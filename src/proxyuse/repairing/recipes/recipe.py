@@ -29,6 +29,11 @@ class Part(Protocol):
         """The raw columns that it is about."""
         ...
 
+    @property
+    def detail(self) -> str:
+        """What distinguishes it from other parts with the same method and columns; often empty."""
+        ...
+
     def variants(self, training: Training) -> Iterator[Training]:
         """Yield the training with this change, in one or several ways, or raise `CannotFit`."""
         ...
@@ -66,6 +71,11 @@ class Recipe:
     def columns(self) -> tuple[str, ...]:
         """The raw columns that it is about."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def detail(self) -> str:
+        """What distinguishes it from other recipes with the same methods and columns."""
+        return ", ".join(part.detail for part in self.parts if part.detail)
 
     def fitted(
         self,

@@ -46,6 +46,11 @@ class Reweigh:
         """No columns: it is about rows."""
         return ()
 
+    @property
+    def detail(self) -> str:
+        """Nothing: method and columns say it all."""
+        return ""
+
     def variants(self, training: Training) -> Iterator[Training]:
         """Yield the training with new weights."""
         z = training.protected.get(self.attribute)

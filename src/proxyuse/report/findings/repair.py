@@ -71,6 +71,7 @@ def training(known: CandidateResult | None, style: Style = TEXT) -> Iterator[str
     ...     ("drop", "reweigh", "constants"),
     ...     ("age", "job"),
     ...     3,
+    ...     "",
     ...     0,
     ...     0.1,
     ...     None,
@@ -284,7 +285,7 @@ def candidate_table(result: RepairResult, style: Style = TEXT) -> tuple[list[str
                 utility,
                 _figure(known.auc),
                 _figure(known.log_loss),
-                percent(known.changed),
+                "" if known.changed is None else percent(known.changed),
                 "yes" if known.chosen else f"no: {known.rejected}" if known.rejected else "",
             ]
         )
@@ -297,9 +298,10 @@ def candidate_name(known: CandidateResult, style: Style = TEXT) -> str:
     Examples
     --------
     >>> known = CandidateResult(
-    ...     ("drop", "constants"),
+    ...     ("coarsen", "constants"),
     ...     ("age",),
     ...     1,
+    ...     "high values merged",
     ...     0,
     ...     0.1,
     ...     None,
@@ -312,7 +314,7 @@ def candidate_name(known: CandidateResult, style: Style = TEXT) -> str:
     ...     "",
     ... )
     >>> candidate_name(known)
-    'drop age, then constants'
+    'coarsen age (high values merged), then constants'
     """
     if not known.methods:
         return "original model"
@@ -320,7 +322,8 @@ def candidate_name(known: CandidateResult, style: Style = TEXT) -> str:
     columns = ", ".join(map(style.name, known.columns))
     for method in known.methods:
         about = f" {columns}" if columns and method in ("drop", "constrain", "coarsen") else ""
-        steps.append(f"{method}{about}")
+        detail = f" ({known.detail})" if known.detail and method == "coarsen" else ""
+        steps.append(f"{method}{about}{detail}")
     return ", then ".join(steps)
 
 
