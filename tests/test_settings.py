@@ -109,6 +109,7 @@ def test_every_option_is_a_key_of_the_project_file(tmp_path: Path) -> None:
         "influence": "'squared-change'", "budget": "{}", "sampling": "{}", "weights": "'a'",
         "protected": "'a'", "clusters": "'a'", "fail_on": "'possible'", "bins": "'best-cut'",
         "methods": "'drop'", "select": "'max'", "remove": "'entirely'",
+        "frontier": "'epsilon'",
     }  # fmt: skip
     path = tmp_path / "proxyuse.toml"
     for option in options_of(ProjectOptions):

@@ -6,7 +6,7 @@ changes the figures, and a line to the keywords below it. Nothing else lists the
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict
 
 from msgspec import Meta
@@ -14,7 +14,18 @@ from msgspec import Meta
 from proxyuse.decision import Decision
 from proxyuse.errors import DataError
 from proxyuse.methods import Methods
-from proxyuse.options import Count, CountOrZero, OpenShare, Options, Share, about, listed, shown
+from proxyuse.options import (
+    Count,
+    CountOrZero,
+    OpenShare,
+    Options,
+    Share,
+    about,
+    listed,
+    options_of,
+    percentage,
+    shown,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -367,6 +378,74 @@ class AuditOptions(Settings, frozen=True, kw_only=True):
         return Settings(**{name: getattr(self, name) for name in Settings.__struct_fields__})
 
 
+FRONTIERS = ("epsilon", "delta")
+"""The thresholds that the frontier of a repair can vary."""
+Frontier = str | Mapping[str, Sequence[float | str]]
+
+
+def frontier_values(frontier: object) -> tuple[str, tuple[float | str, ...] | None]:
+    """Return the threshold that a frontier varies, and its values; None for the default values.
+
+    Examples
+    --------
+    >>> frontier_values("epsilon"), frontier_values("delta:0,0.05")
+    (('epsilon', None), ('delta', (0.0, 0.05)))
+    >>> frontier_values({"epsilon": (0.1, 0.05)}), frontier_values("epsilon:20%,50%")
+    (('epsilon', (0.1, 0.05)), ('epsilon', ('20%', '50%')))
+    >>> frontier_values("epsilon:0.1,2")
+    Traceback (most recent call last):
+        ...
+    proxyuse.errors.DataError: frontier: epsilon: expected a number between 0 and 1, or a \
+percentage such as '50%', got 2.0
+    """
+    name: object = frontier
+    values: object = None
+    if isinstance(frontier, str):
+        name, colon, text = frontier.partition(":")
+        name = name.strip()
+        values = [_threshold(part.strip()) for part in text.split(",") if part.strip()]
+        values = values if colon else None
+    elif isinstance(frontier, Mapping):
+        name, values = next(iter(frontier.items()), ("", ()))
+        if len(frontier) > 1:
+            name = ""  # it can vary one threshold only
+    if name not in FRONTIERS:
+        raise DataError(
+            "frontier: expected 'epsilon', 'delta', or one of them with its values, such as "
+            f"'epsilon:0.05,0.1' or {{'epsilon': (0.05, 0.1)}}, got {shown(frontier)}"
+        )
+    return str(name), None if values is None else _checked_thresholds(str(name), values)
+
+
+def _threshold(text: str) -> float | str:
+    """A threshold of a text; what is neither a number nor a percentage stays a text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _checked_thresholds(name: str, values: object) -> tuple[float | str, ...]:
+    """The values of a frontier: at least one, each a valid threshold, and all different."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise DataError(f"frontier: {name}: expected several values, got {shown(values)}")
+    (option,) = (option for option in options_of(Settings) if option.name == name)
+    try:
+        checked: list[float | str] = [option.checked(value) for value in values]
+    except DataError as error:
+        raise DataError(f"frontier: {error}") from None
+    if not checked:
+        raise DataError(f"frontier: {name} has no values; pass some, or only '{name}'")
+    shares = [percentage(value) for value in checked]
+    if len({share is None for share in shares}) > 1:
+        raise DataError(f"frontier: {name}: pass numbers or percentages, not both")
+    numbers = [v if s is None else s for v, s in zip(checked, shares, strict=True)]
+    for value, number in zip(checked, numbers, strict=True):
+        if numbers.count(number) > 1:
+            raise DataError(f"frontier: {name}: {value} occurs twice; pass each value once")
+    return tuple(checked)
+
+
 RepairMethod = Literal["constants", "refit", "drop", "constrain", "reweigh", "coarsen"]
 Select = Literal["1se", "max"]
 Remove = Literal["below-threshold", "entirely"]
@@ -430,6 +509,21 @@ class RepairOptions(AuditOptions, frozen=True, kw_only=True):
             off="Repair only single computations, not collections of weakly associated ones.",
         ),
     ] = True
+    frontier: Annotated[
+        Frontier | None,
+        about(
+            "Also repair at other thresholds, to see what compliance costs: epsilon or delta "
+            "varies the threshold around the requested one, and epsilon:0.05,0.1,0.2 takes these "
+            "values. The other thresholds together have as many `seconds` as the repair.",
+            "repair",
+            title="'epsilon', 'delta', or a mapping from one of them to its values",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.frontier is not None:
+            frontier_values(self.frontier)
 
 
 class SharedKeywords(TypedDict, total=False):
@@ -462,6 +556,7 @@ class RepairKeywords(SharedKeywords, total=False):
     remove: Remove
     unconfirmed: bool
     collections: bool
+    frontier: Frontier | None
 
 
 class AuditKeywords(SharedKeywords, total=False):

@@ -15,7 +15,7 @@ from proxyuse.measure.association.names import ASSOCIATIONS, check_association_n
 from proxyuse.methods import METHODS
 from proxyuse.options import Option, options_of
 from proxyuse.project_settings import methods_with
-from proxyuse.settings import INFLUENCES, check_influence_name
+from proxyuse.settings import INFLUENCES, check_influence_name, frontier_values
 from proxyuse.words import listed
 
 OPTIONS, VALIDITY, OUTPUT = "options", "validity", "output"
@@ -102,7 +102,12 @@ def _metavar(option: Option) -> str:
         return f"{{{','.join(choices)}}}"
     if option.items is not None:
         return "KEY=VALUE,..."
-    words = {"where": "CONDITION", "time_limit": "SECONDS", "judgments_head": "HASH"}
+    words = {
+        "where": "CONDITION",
+        "time_limit": "SECONDS",
+        "judgments_head": "HASH",
+        "frontier": "THRESHOLD",
+    }
     kinds = {int: "N", float: "X", Path: "FILE"}
     return words.get(option.key) or kinds.get(option.kind, "COLUMN")
 
@@ -116,6 +121,8 @@ def _reader(option: Option) -> Callable[[str], Any]:
                 check_association_name(text)
             if option.key == "influence":
                 check_influence_name(text)
+            if option.key == "frontier":
+                frontier_values(text)
             if option.names is not None:
                 return option.from_plain(text)[0]
             return option.from_text(text)

@@ -38,6 +38,9 @@ from proxyuse.verification.changes import certified_changes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from proxyuse.repairing.frontier import FrontierPoint
+    from proxyuse.repairing.problem import Problem
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -119,6 +122,9 @@ class Repair:
     detections : the number of programs that were audited for the repaired model.
     search : the limits of the search for constants.
     interrupted : whether the search was interrupted.
+    frontier : what the repair costs at other thresholds, the strictest first; None if the option
+        was not passed.
+    frontier_skipped : the values of the threshold that an interrupt left out of the frontier.
     """
 
     before: Audit
@@ -144,6 +150,9 @@ class Repair:
     _X: object = field(repr=False)
     _goal: Goal = field(repr=False)
     _request: Request = field(repr=False)
+    _problem: Problem = field(repr=False)
+    frontier: tuple[FrontierPoint, ...] | None = field(default=None, repr=False)
+    frontier_skipped: tuple[str, ...] = ()
 
     @cached_property
     def deployed(self) -> Deployed:
@@ -285,6 +294,18 @@ class Repair:
     def plot(self, protected: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the computations before the repair and after it; see `Audit.plot`."""
         return self.before.plot(protected, ax=ax, repaired=self.after)
+
+    def plot_frontier(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the utility of the best known model at each threshold of the frontier.
+
+        Parameters
+        ----------
+        ax : the matplotlib axes to draw on; new axes by default.
+        """
+        from proxyuse.report.render.frontier_figure import draw_frontier
+        from proxyuse.report.repair_document import repair_document
+
+        return draw_frontier(repair_document(self), ax=ax)
 
     def _repr_html_(self) -> str:
         """Return the view in a notebook."""

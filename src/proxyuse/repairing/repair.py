@@ -24,6 +24,7 @@ from proxyuse.repairing.building import Builder
 from proxyuse.repairing.candidate import METHODS, REFIT, Built, Candidate, deployed_model
 from proxyuse.repairing.completed_repair import Loss, Repair, Step, change
 from proxyuse.repairing.effort import SearchBudget
+from proxyuse.repairing.frontier import frontier_grid, with_frontier
 from proxyuse.repairing.goal import Goal
 from proxyuse.repairing.portfolio import Outcome, Portfolio
 from proxyuse.repairing.problem import Problem, ScoredRows
@@ -102,9 +103,10 @@ def repair(
     given = from_keywords(RepairOptions, {**thresholds, **options})
     if oracle is not None and not callable(oracle):
         raise DataError(f"oracle: expected a function, got {shown(oracle)}")
-    return repaired(
-        Order(model, X, y, protected, oracle, utility, validation, given), SearchBudget()
-    )
+    order = Order(model, X, y, protected, oracle, utility, validation, given)
+    grid = frontier_grid(given)
+    done = repaired(order, SearchBudget())
+    return done if grid is None else with_frontier(done, order, grid, repaired)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,6 +235,7 @@ def _unchanged(
         _X=order.X,
         _goal=problem.goal,
         _request=problem.request,
+        _problem=problem,
     )
 
 
@@ -292,6 +295,7 @@ def _result(
         _X=order.X,
         _goal=problem.goal,
         _request=problem.request,
+        _problem=problem,
     )
 
 
