@@ -13,9 +13,7 @@ def best_constant_utility(utility: Utility) -> float | None:
     return best_constant(utility.measure, utility.right, utility.weights)
 
 
-def best_constant(
-    measure: Measure | UtilityFunction, right: Array, weights: Array
-) -> float | None:
+def best_constant(measure: Measure | UtilityFunction, right: Array, weights: Array) -> float | None:
     """The same for some correct answers and the weights of their rows.
 
     Examples

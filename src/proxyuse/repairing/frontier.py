@@ -204,7 +204,8 @@ class FrontierPoint:
     Attributes
     ----------
     epsilon, delta : the thresholds.
-    value : the threshold that varies, as text: a number or a percentage.
+    varies : the name of the threshold that varies.
+    value : its value as text: a number or a percentage.
     requested : whether these are the requested thresholds.
     targets : the number of violations that had to go. With 0, the original model needs no repair.
     taken_over : the stricter value whose model this point takes over; None if it has its own.
@@ -217,6 +218,7 @@ class FrontierPoint:
 
     epsilon: float
     delta: float
+    varies: str
     value: str
     requested: bool
     targets: int
@@ -252,19 +254,24 @@ class FrontierPoint:
         return self.figures.rows
 
     @property
+    def chosen(self) -> Candidate:
+        """The candidate that became the model."""
+        return self.repair.chosen
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """How the model was made; empty for the original model."""
-        return self.repair.chosen.methods
+        return self.chosen.methods
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that its training was about."""
-        return self.repair.chosen.columns
+        return self.chosen.columns
 
     @property
     def changed(self) -> float:
         """The share of rows whose prediction differs from the original model's."""
-        return self.repair.chosen.changed
+        return self.chosen.changed
 
     @property
     def model(self) -> Any:
@@ -309,8 +316,7 @@ def with_frontier(done: Repair, order: Order, grid: Grid, run: Run) -> Repair:
     """
     repairs = {grid.requested: done}
     if not done.interrupted:
-        for index, other in _others(order, grid, run):
-            repairs[index] = other
+        repairs |= dict(_others(order, grid, run))
     points = _Frontier(order, grid, repairs).points()
     known = {point.value for point in points}
     skipped = tuple(text for text in map(threshold_text, grid.values) if text not in known)
@@ -374,6 +380,7 @@ class _Frontier:
         return FrontierPoint(
             epsilon=float(repair.after.epsilon),
             delta=float(repair.after.delta),
+            varies=self.grid.name,
             value=threshold_text(self.grid.values[index]),
             requested=index == self.grid.requested,
             targets=repair.targets,
@@ -398,10 +405,10 @@ class _Frontier:
         figures = Figures.of(quality)
         if reference.utility == self.original.utility:
             return figures
-        assert reference.utility is not None and self.original.utility is not None
-        return replace(
-            figures, utility=self.original.utility + (quality.utility - reference.utility)
-        )
+        assert reference.utility is not None
+        assert self.original.utility is not None
+        difference = quality.utility - reference.utility
+        return replace(figures, utility=self.original.utility + difference)
 
     def _reference(self, repair: Repair) -> Figures | None:
         """The figures of the original model on the rows that compared the candidates of a repair.
@@ -499,4 +506,3 @@ def _on_repair_rows(order: Order, problem: Problem, model: Any, program: Program
         error = standard_error(deviations(utility.losses(outputs), utility.weights))
     rows = int(np.count_nonzero(utility.weights))
     return Figures(utility.value(program.term, outputs), error, rows=rows)
-

@@ -21,6 +21,7 @@ from proxyuse.report.document import (
     note_texts,
     unsettled_texts,
 )
+from proxyuse.report.frontier_document import frontier_result
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.reading import shown_text
 from proxyuse.report.release import Figure, Release, figure, release_of
@@ -100,6 +101,7 @@ def repair_document(
         candidates=tuple(_candidate(known) for known in repair.candidates),
         refusal=repair.refusal,
         interrupted=repair.interrupted,
+        frontier=frontier_result(repair, int(min_cell)),
         changed=_changed(repair, min_cell),
         changes=repair_changes(repair, int(min_cell)),
         steps=tuple(

@@ -212,6 +212,80 @@ class OutcomeChanges(Struct, frozen=True):
     attributes: tuple[AttributeChanges, ...]
 
 
+class FrontierGroup(Struct, frozen=True):
+    """What a group gets from the model of one point of a frontier."""
+
+    value: Annotated[str, Meta(description="The value of the protected attribute.")]
+    rates: Annotated[
+        tuple[FigureRange, ...], Meta(description="One for each of `labels` of the changes.")
+    ]
+
+
+class FrontierAttribute(Struct, frozen=True):
+    """What the groups of one protected attribute get."""
+
+    protected: str
+    groups: tuple[FrontierGroup, ...]
+
+
+class FrontierPoint(Struct, frozen=True, kw_only=True):
+    """The best known model at one pair of thresholds."""
+
+    epsilon: float
+    delta: float
+    value: Annotated[str, Meta(description="The threshold that varies, as it was requested.")]
+    requested: Annotated[bool, Meta(description="Whether these are the requested thresholds.")]
+    targets: Annotated[
+        Count, Meta(description="Violations that had to go; 0: the original needs no repair.")
+    ]
+    taken_over: Annotated[
+        str | None, Meta(description="The stricter value that the model was repaired for.")
+    ]
+    methods: Annotated[
+        tuple[str, ...], Meta(description="How it was made; empty for the original model.")
+    ]
+    columns: Annotated[
+        tuple[str, ...], Meta(description="The columns that the training was about.")
+    ]
+    replaced: Annotated[Count, Meta(description="Positions with a constant.")]
+    changed: Annotated[float, Meta(description="Share of rows with another prediction.")]
+    utility: Annotated[float | None, Meta(description="Null if there was no time to measure it.")]
+    difference: Annotated[
+        float | None, Meta(description="By how much it is above the utility of the original.")
+    ]
+    error: Annotated[float | None, Meta(description="Standard error of the utility.")]
+    auc: float | None
+    log_loss: float | None
+    rows: Annotated[Count, Meta(description="Rows that the utility was measured on.")]
+    refused: Annotated[bool, Meta(description="Whether the model should not be used.")]
+    complete: bool
+    interrupted: bool
+    attributes: Annotated[
+        tuple[FrontierAttribute, ...],
+        Meta(description="Selection rates or mean outputs, on the rows of the repair."),
+    ]
+
+
+class FrontierResult(Struct, frozen=True):
+    """What the repair costs at several thresholds, the strictest first."""
+
+    varies: Literal["epsilon", "delta"]
+    compared_on: Annotated[
+        Literal["validation rows", "folds", "repair rows"],
+        Meta(description="The rows on which the utility was measured."),
+    ]
+    points: Annotated[tuple[FrontierPoint, ...], Meta(min_length=1)]
+    original: Annotated[float | None, Meta(description="The utility of the original model.")]
+    original_error: float | None
+    original_attributes: tuple[FrontierAttribute, ...]
+    constant: Annotated[
+        float | None, Meta(description="The utility of the best constant prediction.")
+    ]
+    skipped: Annotated[
+        tuple[str, ...], Meta(description="Values that an interrupt left out of the frontier.")
+    ]
+
+
 class RepairResult(Struct, frozen=True, kw_only=True):
     """The result of `proxyuse repair`: what was replaced, why, and what it costs."""
 
@@ -245,6 +319,10 @@ class RepairResult(Struct, frozen=True, kw_only=True):
         Refusal | None, Meta(description="Why the repaired model should not be used.")
     ]
     interrupted: bool
+    frontier: Annotated[
+        FrontierResult | None,
+        Meta(description="What the repair costs at other thresholds; null if not requested."),
+    ]
     changed: Annotated[Cell, Meta(description="Rows whose prediction changed.")]
     changes: OutcomeChanges
     steps: tuple[Step, ...]

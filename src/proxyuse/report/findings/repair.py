@@ -13,6 +13,7 @@ from proxyuse.report.repair_result import (
     CandidateResult,
     CollectionChange,
     CollectivePoint,
+    FrontierPoint,
     Loss,
     Removed,
     RepairResult,
@@ -275,13 +276,14 @@ def candidate_table(result: RepairResult, style: Style = TEXT) -> tuple[list[str
     """The candidates as a table: its heads and its lines."""
     heads = ["candidate", result.utility.name, "AUC", "log loss", "changed", "chosen"]
     lines = []
+    stricter = _taken_over(result)
     for known in result.candidates:
         utility = _figure(known.utility)
         if known.error is not None:
             utility += f" \u00b1 {known.error:.4f}"
         lines.append(
             [
-                candidate_name(known, style),
+                candidate_name(known, style) + stricter * known.chosen,
                 utility,
                 _figure(known.auc),
                 _figure(known.log_loss),
@@ -292,8 +294,17 @@ def candidate_table(result: RepairResult, style: Style = TEXT) -> tuple[list[str
     return heads, lines
 
 
-def candidate_name(known: CandidateResult, style: Style = TEXT) -> str:
-    """A candidate in words.
+def _taken_over(result: RepairResult) -> str:
+    """The stricter threshold that the chosen candidate was repaired for; empty if there is none."""
+    frontier = result.frontier
+    for point in () if frontier is None else frontier.points:
+        if frontier is not None and point.requested and point.taken_over is not None:
+            return f" at {frontier.varies} {point.taken_over}"
+    return ""
+
+
+def candidate_name(known: CandidateResult | FrontierPoint, style: Style = TEXT) -> str:
+    """A candidate, or the model of a point of the frontier, in words.
 
     Examples
     --------

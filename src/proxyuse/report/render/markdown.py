@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from proxyuse.report.findings import collections, explicit
 from proxyuse.report.findings import direction as direction_findings
+from proxyuse.report.findings import frontier as frontier_findings
 from proxyuse.report.findings import repair as repair_findings
 from proxyuse.report.findings import repair_changes as change_findings
 from proxyuse.report.findings import witness as findings
@@ -175,6 +176,12 @@ def repair_markdown(result: RepairResult) -> str:
     if len(result.candidates) > 2:
         heads, table = repair_findings.candidate_table(result, MARKDOWN)
         lines += [*_table([plain(head) for head in heads], table), ""]
+    if result.frontier is not None:
+        heads, table = frontier_findings.frontier_table(result, MARKDOWN)
+        lines += [f"**{frontier_findings.TITLE}**", ""]
+        lines += [plain(" ".join(frontier_findings.frontier_sentences(result))), ""]
+        lines += [*_table([heads[0], plain(heads[1]), *heads[2:]], table), ""]
+        lines += [" ".join(frontier_findings.frontier_notes(result, MARKDOWN)), ""]
     texts = [*repair_findings.cautions(result), repair_findings.unconfirmed(result)]
     texts += repair_findings.costs(result) if result.result == "repaired" else []
     lines += [f"- {text}" for text in change_findings.changes(result, MARKDOWN)]

@@ -12,6 +12,7 @@ from html import escape
 from proxyuse.report.document import document
 from proxyuse.report.findings import collections, explicit
 from proxyuse.report.findings.direction import outcomes
+from proxyuse.report.findings.frontier import frontier_notes, frontier_sentences, frontier_table
 from proxyuse.report.findings.headline import headline, measured_on
 from proxyuse.report.findings.repair import (
     candidate_table,
@@ -114,6 +115,7 @@ def repair_html(repair: Repaired) -> str:
         f"<p>{constant}</p>" if constant else "",
         f"<p>{_text('; '.join(losses(result)))}.</p>" if repaired else "",
         _candidates(result),
+        _frontier(result),
         _paragraph(changes(result, NOTEBOOK)),
         _paragraph([escape(text) for text in [unconfirmed(result)] if text]),
         f'<p class="small">{escape(limits(result))}</p>',
@@ -129,6 +131,17 @@ def _candidates(result: RepairResult) -> str:
         return ""
     heads, lines = candidate_table(result, NOTEBOOK)
     return _table([_text(head) for head in heads], lines)
+
+
+def _frontier(result: RepairResult) -> str:
+    """What the repair costs at other thresholds."""
+    if result.frontier is None:
+        return ""
+    heads, lines = frontier_table(result, NOTEBOOK)
+    heads[1] = _text(heads[1])
+    table = _table(heads, [[cell or "&nbsp;" for cell in line] for line in lines])
+    answer = _paragraph([_text(text) for text in frontier_sentences(result)])
+    return f'{answer}{table}<p class="small">{" ".join(frontier_notes(result, NOTEBOOK))}</p>'
 
 
 def _possible(result: AuditResult) -> str:

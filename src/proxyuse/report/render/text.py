@@ -10,6 +10,7 @@ from proxyuse.report.diff_result import DiffResult
 from proxyuse.report.findings import collections, explicit
 from proxyuse.report.findings import diff as diff_findings
 from proxyuse.report.findings import direction as direction_findings
+from proxyuse.report.findings import frontier as frontier_findings
 from proxyuse.report.findings import repair as repair_findings
 from proxyuse.report.findings import repair_changes as change_findings
 from proxyuse.report.findings import witness as findings
@@ -355,6 +356,7 @@ def repair_text(result: RepairResult, *, color: bool = False) -> str:
         _steps(result, bold),
         _section("Costs", costs, bold),
         _candidates(result, bold),
+        _frontier(result, bold),
         _section(change_findings.TITLE, change_findings.changes(result), bold),
         _section("Files", repair_findings.written_files(result.written), bold),
         _wrapped(repair_findings.unconfirmed(result), "", ""),
@@ -377,6 +379,22 @@ def _candidates(result: RepairResult, bold: Emphasis) -> list[str]:
             "  ".join(["", row[0].ljust(widths[0]), *_right(row, widths), row[-1]]).rstrip()
             for row in rows
         ),
+    ]
+
+
+def _frontier(result: RepairResult, bold: Emphasis) -> list[str]:
+    """What the repair costs at other thresholds: a short table, and how to read it."""
+    if result.frontier is None:
+        return []
+    heads, lines = frontier_findings.frontier_table(result, groups=False)
+    sentences = frontier_findings.frontier_sentences(result)
+    notes = frontier_findings.frontier_notes(result, groups=False)
+    rows = [[one_line(cell) for cell in line] for line in lines]
+    return [
+        bold(frontier_findings.TITLE),
+        *_wrapped(" ".join(sentences), "", ""),
+        *text_table(heads, rows),
+        *_wrapped(" ".join(notes), "", ""),
     ]
 
 

@@ -38,6 +38,7 @@ from proxyuse.report.findings.witness import (
 )
 from proxyuse.report.inputs import Audited, Repaired
 from proxyuse.report.render.html.collection_section import collection_section
+from proxyuse.report.render.html.frontier_section import frontier_section
 from proxyuse.report.render.html.repair_section import RepairOutcome, repair_section
 from proxyuse.report.render.html.threshold_section import threshold_section
 from proxyuse.report.render.html.untrusted_text import (
@@ -121,6 +122,7 @@ def page_content(audit: Audited, result: AuditResult, repair: Repaired | None) -
         "withheld": withheld(result.min_cell),
         "withheld_table": WITHHELD_TABLE,
         "repair": repair and repaired and repair_section(repair, repaired),
+        "frontier": repaired and frontier_section(repaired),
         "glossary": glossary(result, repaired),
         "meanings": epsilon_meanings(result, PAGE),
         "thresholds": threshold_section(audit, result),
