@@ -28,6 +28,7 @@ _LINKS = {
     "--association": "measures.md#other-measures-of-association",
     "--budget": "audit-a-model.md#budgets",
     "--certificate": "verify.md",
+    "--frontier": "repair.md#what-does-compliance-cost",
     "--judgments": "judge.md",
     "--judgments-head": "judge.md#keep-the-head",
     "--junit": "audit-in-ci.md#test-reports-junit-xml",
