@@ -210,6 +210,32 @@ def test_json_is_as_its_published_schema_says(report, repair):
     assert str(Path.cwd()) not in printed
 
 
+def test_a_frontier_is_in_the_result_and_in_the_report(repair):
+    save_tree()
+    words = ("--target", "paid", "--frontier", "epsilon:0.1,0.2,0.4")
+    printed = repair("model.skops", *words, "--output", "r.skops", "--report", "r.html")
+    assert "What compliance costs" in printed
+    assert "0.2 (requested)" in printed
+    assert 'id="frontier"' in Path("r.html").read_text()
+    document = json.loads(repair("model.skops", *words, "--output", "s.skops", "--json"))
+    jsonschema.validate(document, SCHEMA)
+    points = document["frontier"]["points"]
+    assert [point["epsilon"] for point in points] == [0.1, 0.2, 0.4]
+    assert [point["requested"] for point in points] == [False, True, False]
+    known = [point["utility"] for point in points]
+    assert known == sorted(known)
+
+
+def test_a_project_file_asks_for_a_frontier(repair):
+    save_program()
+    Path("proxyuse.toml").write_text('frontier = "delta:0.05,0.2"')
+    document = json.loads(repair("model.txt", "--output", "r.txt", "--json"))
+    assert [point["delta"] for point in document["frontier"]["points"]] == [0.05, 0.2]
+    Path("proxyuse.toml").write_text('frontier = "alpha"')
+    printed = repair("model.txt", "--output", "s.txt", code=2)
+    assert "proxyuse.toml: frontier: expected 'epsilon', 'delta'" in printed
+
+
 def test_another_process_loads_and_predicts_the_same(repair):
     save_forest()
     repair("model.skops", "--target", "paid", "--output", "r.skops", "--program", "p.program")
@@ -487,6 +513,11 @@ def test_a_pickle_is_written_only_if_asked_for(run, repair):
         (("--output", "r.txt", "--max-loss", "-0.1"), "--max-loss"),
         (("--output", "r.txt", "--seconds", "0"), "--seconds"),
         (("--output", "r.txt", "--remove", "all"), "--remove"),
+        (("--output", "r.txt", "--frontier", "alpha"),
+         "argument --frontier: expected 'epsilon', 'delta'"),
+        (("--output", "r.txt", "--frontier", "epsilon:0.2,2"), "argument --frontier: epsilon:"),
+        (("--output", "r.txt", "--frontier", "epsilon:0.1,0.3"),
+         "do not include the requested epsilon, 0.2; add it"),
         (("--output", "r.txt", "--utility", "accuracy"), "--target"),
         (("--output", "r.txt", "--utility", "beauty"), "invalid choice"),
         (("--output", "r.txt", "--target", "hours"), "y contains numbers"),
