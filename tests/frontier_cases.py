@@ -29,6 +29,12 @@ def frontier_of(**options: Any) -> pu.Repair:
     return pu.repair(fitted("tree"), DATA, "paid", **chosen)
 
 
+def points_of(repair: pu.Repair) -> Any:
+    """The points of a repair that has a frontier."""
+    assert repair.frontier is not None
+    return repair.frontier
+
+
 @cache
 def example() -> pu.Repair:
     """A repair with a frontier."""
@@ -58,9 +64,7 @@ def taken_over() -> pu.Repair:
         change_runs(
             monkeypatch,
             lambda order: (
-                {"seconds": 1e-9, "methods": ("constants",)}
-                if order.options.epsilon == 0.1
-                else {}
+                {"seconds": 1e-9, "methods": ("constants",)} if order.options.epsilon == 0.1 else {}
             ),
         )
         return frontier_of()

@@ -15,7 +15,15 @@ from proxyuse.repairing.frontier import NOT_STRICTER, _Frontier, frontier_grid
 from proxyuse.repairing.selection import LESS_USEFUL
 from proxyuse.settings import RepairOptions
 from proxyuse.verdict import Verdict
-from tests.frontier_cases import EPSILONS, QUICK, change_runs, example, frontier_of, taken_over
+from tests.frontier_cases import (
+    EPSILONS,
+    QUICK,
+    change_runs,
+    example,
+    frontier_of,
+    points_of,
+    taken_over,
+)
 from tests.portfolio_cases import COLUMNS, DATA, OPTIONS, OTHERS, accuracy, fitted
 
 PROGRAM = pu.Program.parse("ite(x <= 1, 0, 1)")
@@ -39,8 +47,7 @@ def random_people(seed: int) -> pd.DataFrame:
 
 def utilities(repair: pu.Repair) -> list[float]:
     """The utility of each point."""
-    assert repair.frontier is not None
-    return [float(point.utility or 0.0) for point in repair.frontier]
+    return [float(point.utility or 0.0) for point in points_of(repair)]
 
 
 def unchanged(model: Any) -> bool:
@@ -119,10 +126,9 @@ def test_without_the_option_there_is_no_frontier() -> None:
 
 def test_a_point_is_a_repair_at_its_thresholds_or_better() -> None:
     repair = example()
-    assert repair.frontier is not None
-    assert [point.epsilon for point in repair.frontier] == list(EPSILONS)
-    assert [point.requested for point in repair.frontier] == [False, True, False, False]
-    for point in repair.frontier:
+    assert [point.epsilon for point in points_of(repair)] == list(EPSILONS)
+    assert [point.requested for point in points_of(repair)] == [False, True, False, False]
+    for point in points_of(repair):
         assert point.delta == OPTIONS["delta"]
         own = pu.repair(fitted("tree"), DATA, "paid", **{**QUICK, "epsilon": point.epsilon})
         assert own.selection is not None
@@ -140,7 +146,7 @@ def test_a_point_is_a_repair_at_its_thresholds_or_better() -> None:
 
 
 def test_a_point_without_targets_is_the_original_model() -> None:
-    *_, last = example().frontier or ()
+    *_, last = points_of(example())
     assert (last.targets, last.methods, last.changed, last.taken_over) == (0, (), 0.0, None)
     assert last.figures == last.original
     assert last.utility == accuracy(fitted("tree"), OTHERS)
@@ -148,7 +154,7 @@ def test_a_point_without_targets_is_the_original_model() -> None:
 
 
 def test_a_point_has_the_rates_of_each_group_on_the_rows_of_the_repair() -> None:
-    for point in example().frontier or ():
+    for point in points_of(example()):
         chosen = point.model.predict(DATA[COLUMNS]) == "yes"
         rates = {
             f"'{value}'": round(float(chosen[DATA["married"] == value].mean()), 4)
@@ -159,7 +165,7 @@ def test_a_point_has_the_rates_of_each_group_on_the_rows_of_the_repair() -> None
 
 def test_the_frontier_changes_nothing_if_no_model_is_taken_over() -> None:
     repair, alone = example(), pu.repair(fitted("tree"), DATA, "paid", **QUICK)
-    assert (repair.frontier or ())[1].taken_over is None
+    assert points_of(repair)[1].taken_over is None
     assert repair.program == alone.program
     assert repair.selection == alone.selection
     assert repair.certificate.content == alone.certificate.content
@@ -177,10 +183,9 @@ def test_utility_never_falls_on_random_models(seed: int) -> None:
     repair = pu.repair(
         tree, people, "y", frontier={"epsilon": (0.01, 0.05, 0.15, 0.4)}, **options
     )  # fmt: skip
-    assert repair.frontier is not None
     known = utilities(repair)
     assert known == sorted(known)
-    for point in repair.frontier:
+    for point in points_of(repair):
         own = pu.repair(tree, people, "y", **{**options, "epsilon": point.epsilon})
         assert point.utility is not None
         assert point.utility >= own.used.after - 1e-12
@@ -194,7 +199,9 @@ def test_utility_never_falls_on_random_models(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_error_of_numbers_never_rises(seed: int) -> None:
     people = random_people(seed)
-    tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(people[[*"abc"]], people["number"])
+    tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(
+        people[[*"abc"]], people["number"]
+    )
     repair = pu.repair(
         tree, people, protected="z", epsilon=0.05, delta=0.01, unconfirmed=True, seconds=None,
         influence="moved:10%", validity=None, frontier="delta:0.01,0.1,0.5",
@@ -202,7 +209,7 @@ def test_the_error_of_numbers_never_rises(seed: int) -> None:
     assert repair.utility == "mean squared error"
     known = utilities(repair)
     assert known == sorted(known, reverse=True)
-    assert (repair.frontier or ())[0].original.utility == 0
+    assert points_of(repair)[0].original.utility == 0
 
 
 def test_agreement_of_a_program_has_an_error_and_a_constant() -> None:
@@ -212,7 +219,7 @@ def test_agreement_of_a_program_has_an_error_and_a_constant() -> None:
         program, data, protected="z", epsilon=0.5, delta=0, unconfirmed=True,
         frontier="epsilon:0.1,0.5",
     )  # fmt: skip
-    for point in repair.frontier or ():
+    for point in points_of(repair):
         assert point.original.utility == 1
         assert point.constant == 0.75
         assert point.utility == 0.75
@@ -225,8 +232,7 @@ def test_agreement_of_a_program_has_an_error_and_a_constant() -> None:
 
 def test_the_requested_thresholds_take_over_a_more_useful_model() -> None:
     repair = taken_over()
-    assert repair.frontier is not None
-    strict, requested, *_ = repair.frontier
+    strict, requested, *_ = points_of(repair)
     assert (strict.value, requested.taken_over) == ("0.02", "0.02")
     assert requested.figures == strict.figures
     assert utilities(repair) == sorted(utilities(repair))
@@ -261,8 +267,7 @@ def test_a_model_that_is_not_clean_at_the_laxer_threshold_is_not_taken_over(
         lambda order: {"seconds": 1e-9 if order.options.epsilon == 0.1 else None},
     )
     repair = frontier_of(methods=("constants", "drop"), frontier="epsilon:0.02,0.1")
-    assert repair.frontier is not None
-    assert [point.taken_over for point in repair.frontier] == [None, None]
+    assert [point.taken_over for point in points_of(repair)] == [None, None]
     assert utilities(repair)[0] > utilities(repair)[1]
 
 
@@ -272,7 +277,7 @@ def test_nothing_to_repair_returns_the_original_model(monkeypatch: pytest.Monkey
     assert repair.targets == 0
     assert repair.candidates == ()
     assert unchanged(repair.model)
-    *_, requested = repair.frontier or ()
+    *_, requested = points_of(repair)
     assert (requested.requested, requested.taken_over) == (True, "0.02")
     assert not unchanged(requested.model)
     assert requested.repair.candidates[0].rejected == LESS_USEFUL
@@ -286,14 +291,13 @@ def test_points_on_other_folds_are_compared_through_the_original_model(
 ) -> None:
     change_runs(monkeypatch, lambda order: {"cv": 3 if order.options.epsilon == 0.1 else 2})
     repair = frontier_of(validation=None, frontier="epsilon:0.1,0.3")
-    assert repair.frontier is not None
-    first, second = repair.frontier
+    first, second = points_of(repair)
     assert (first.repair.folds, repair.folds) == (3, 3)
     assert first.original == second.original
-    assert first.utility == first.repair.chosen.quality.utility  # type: ignore[union-attr]
+    assert first.utility == first.repair.chosen.quality.utility
     if second.taken_over is None:
         original, chosen = second.repair.candidates[0], second.repair.chosen
-        gain = chosen.quality.utility - original.quality.utility  # type: ignore[union-attr]
+        gain = chosen.quality.utility - original.quality.utility
         assert second.utility == pytest.approx(first.original.utility + gain)
     assert utilities(repair) == sorted(utilities(repair))
 
@@ -307,7 +311,7 @@ def test_the_other_thresholds_share_as_much_time_as_the_repair(
     orders = change_runs(monkeypatch, quick)
     frontier_of(seconds=30, frontier="epsilon")
     assert [order.options.epsilon for order in orders] == [0.1, 0.05, 0.2, 0.02, 0.5]
-    own, *others = (order.options.seconds for order in orders)
+    own, *others = (float(order.options.seconds or 0) for order in orders)
     assert own == 30
     assert others[0] == pytest.approx(30 / 4, rel=0.01)
     assert all(30 / 4 <= seconds <= 30 for seconds in others)
@@ -325,7 +329,7 @@ def test_an_interrupt_keeps_the_points_that_are_there(monkeypatch: pytest.Monkey
 
     change_runs(monkeypatch, interrupted)
     repair = frontier_of()
-    assert [point.value for point in repair.frontier or ()] == ["0.02", "0.1", "0.3"]
+    assert [point.value for point in points_of(repair)] == ["0.02", "0.1", "0.3"]
     assert repair.frontier_skipped == ("0.6",)
     assert not repair.interrupted
 
@@ -342,14 +346,14 @@ def test_an_interrupt_while_models_are_taken_over_keeps_the_requested_point(
         lambda order: {"seconds": 1e-9 if order.options.epsilon == 0.1 else None},
     )
     repair = frontier_of(frontier="epsilon:0.02,0.1,0.6")
-    assert [point.value for point in repair.frontier or ()] == ["0.02", "0.1"]
+    assert [point.value for point in points_of(repair)] == ["0.02", "0.1"]
     assert repair.frontier_skipped == ("0.6",)
     assert repair.is_clean(repair.after)
 
 
 def test_a_percentage_varies_like_a_number() -> None:
     repair = frontier_of(epsilon="50%", frontier="epsilon:20%,50%,90%", methods=("constants",))
-    points = repair.frontier or ()
+    points = points_of(repair)
     assert [point.value for point in points] == ["20%", "50%", "90%"]
     epsilons = [point.epsilon for point in points]
     assert epsilons[0] == pytest.approx(epsilons[1] * 0.4)

@@ -142,7 +142,7 @@ def test_a_result_says_where_its_model_comes_from() -> None:
 def test_what_is_missing_or_not_measured_is_named() -> None:
     known = frontier(result())
     point = msgspec.structs.replace(
-        known.points[1], utility=None, difference=None, error=None, refused=True, complete=False,
+        known.points[1], utility=None, difference=None, error=None, refusal="loss", complete=False,
         interrupted=True,
     )  # fmt: skip
     cut = msgspec.structs.replace(
@@ -156,7 +156,9 @@ def test_what_is_missing_or_not_measured_is_named() -> None:
     assert sentences[-1] == "The search was interrupted: epsilon 0.3 and 0.6 are missing."
     _, lines = frontier_table(document)
     assert lines[-1][1] == "not measured"
-    assert lines[-1][-1].endswith("; refused; the audit is incomplete; interrupted")
+    assert lines[-1][-1].endswith(
+        "; refused: it loses more than you accept; the audit is incomplete; interrupted"
+    )
     assert not any("Always predicting" in note for note in frontier_notes(document))
 
 

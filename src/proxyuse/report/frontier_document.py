@@ -85,7 +85,7 @@ def _point(point: FrontierPoint, changes: OutcomeChanges) -> PointResult:
         auc=_rounded(figures.auc),
         log_loss=_rounded(figures.log_loss),
         rows=figures.rows,
-        refused=point.repair.refusal is not None,
+        refusal=None if point.repair.refusal is None else point.repair.refusal.kind,
         complete=point.repair.after.complete,
         interrupted=point.repair.interrupted,
         attributes=_attributes(changes),

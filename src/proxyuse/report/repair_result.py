@@ -257,7 +257,10 @@ class FrontierPoint(Struct, frozen=True, kw_only=True):
     auc: float | None
     log_loss: float | None
     rows: Annotated[Count, Meta(description="Rows that the utility was measured on.")]
-    refused: Annotated[bool, Meta(description="Whether the model should not be used.")]
+    refusal: Annotated[
+        Literal["constant", "loss"] | None,
+        Meta(description="Why the model should not be used; see `refusal` of the result."),
+    ]
     complete: bool
     interrupted: bool
     attributes: Annotated[

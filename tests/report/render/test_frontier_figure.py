@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 import proxyuse as pu
-from tests.frontier_cases import EPSILONS, example
+from tests.frontier_cases import EPSILONS, example, points_of
 
 
 def test_each_point_has_its_utility_and_its_error():
     ax = example().plot_frontier(ax=Figure().subplots())
     (bars,) = (known for known in ax.containers if isinstance(known, ErrorbarContainer))
-    points = example().frontier
+    points = points_of(example())
     expected = [point.utility for point in points]
     assert bars.lines[0].get_ydata() == pytest.approx(expected, abs=1e-4)
     spans = [np.ptp(segment[:, 1]) / 2 for segment in bars.lines[2][0].get_segments()]
@@ -25,11 +27,12 @@ def test_each_point_has_its_utility_and_its_error():
 
 def test_the_original_the_constant_and_the_request_are_lines():
     ax = example().plot_frontier(ax=Figure().subplots())
-    point = example().frontier[0]
-    levels = {line.get_ydata()[0] for line in ax.lines if list(line.get_xdata()) == [0, 1]}
+    point = points_of(example())[0]
+    lines: Any = ax.lines
+    levels = {line.get_ydata()[0] for line in lines if list(line.get_xdata()) == [0, 1]}
     assert levels == {round(point.original.utility, 4), point.constant}
     assert [text.get_text() for text in ax.texts] == ["original model", "best constant"]
-    uprights = [line.get_xdata()[0] for line in ax.lines if list(line.get_ydata()) == [0, 1]]
+    uprights = [line.get_xdata()[0] for line in lines if list(line.get_ydata()) == [0, 1]]
     assert uprights == [1]
 
 

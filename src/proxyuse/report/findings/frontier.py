@@ -30,6 +30,7 @@ _ROWS = {
     "folds": "folds of held-out rows",
     "repair rows": "the rows of the repair",
 }
+_REFUSED = {"constant": "not better than a constant", "loss": "it loses more than you accept"}
 
 
 def frontier_sentences(result: RepairResult) -> list[str]:
@@ -175,8 +176,8 @@ def what_was_done(point: FrontierPoint, style: Style = TEXT) -> str:
     parts = [candidate_name(point, style) if point.methods else "nothing to repair"]
     if point.taken_over is not None:
         parts = [f"{parts[0]}, as at {point.taken_over}"]
-    if point.refused:
-        parts.append("refused")
+    if point.refusal is not None:
+        parts.append(f"refused: {_REFUSED[point.refusal]}")
     if not point.complete:
         parts.append("the audit is incomplete")
     if point.interrupted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,10 +22,19 @@ from tests.browser import chromium_browser, opened_page  # noqa: F401
 from tests.frontier_cases import EPSILONS, example
 
 
-def drawn():
-    shown = picture(repair_document(example()))
-    assert shown is not None
-    return shown
+def drawn(**changes: Any) -> Any:
+    """The picture of a frontier, with some changes."""
+    result = repair_document(example())
+    assert result.frontier is not None
+    frontier = msgspec.structs.replace(result.frontier, **changes)
+    return picture(msgspec.structs.replace(result, frontier=frontier))
+
+
+def points() -> Any:
+    """The points of the result."""
+    result = repair_document(example())
+    assert result.frontier is not None
+    return result.frontier.points
 
 
 def test_a_better_model_is_drawn_higher():
@@ -41,26 +51,17 @@ def test_a_better_model_is_drawn_higher():
 
 
 def test_labels_of_close_lines_do_not_overlap():
-    result = repair_document(example())
-    known = result.frontier
-    close = msgspec.structs.replace(known, constant=known.original)
-    shown = picture(msgspec.structs.replace(result, frontier=close))
-    first, second = shown["lines"]
+    first, second = drawn(constant=points()[-1].utility)["lines"]
+    assert first["y"] == second["y"]
     assert second["at"] - first["at"] >= APART
 
 
 def test_a_point_that_was_not_measured_leaves_a_gap():
-    result = repair_document(example())
-    known = result.frontier
-    first, *others = known.points
-    unknown = msgspec.structs.replace(first, utility=None, error=None)
-    cut = msgspec.structs.replace(known, points=(unknown, *others))
-    shown = picture(msgspec.structs.replace(result, frontier=cut))
+    unknown = [msgspec.structs.replace(point, utility=None) for point in points()]
+    shown = drawn(points=(unknown[0], *points()[1:]))
     assert shown["points"][0]["y"] is None
     assert shown["path"].startswith(f"M{shown['points'][1]['x']} ")
-    nothing = tuple(msgspec.structs.replace(p, utility=None) for p in known.points)
-    empty = msgspec.structs.replace(known, points=nothing)
-    assert picture(msgspec.structs.replace(result, frontier=empty)) is None
+    assert drawn(points=tuple(unknown)) is None
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6))

@@ -75,7 +75,10 @@ def picture(result: RepairResult) -> dict[str, Any] | None:
         "label": described(result),
         "across": frontier.varies,
         "up": all_visible(result.utility.name),
-        "ticks": [{"y": down(tick), "text": f"{tick:.4g}"} for tick in ticks],
+        "ticks": [
+            {"y": down(tick), "text": text}
+            for tick, text in zip(ticks, tick_texts(ticks), strict=True)
+        ],
         "points": points,
         "path": _path(drawn, right),
         "lines": _apart(lines),
@@ -147,3 +150,17 @@ def nice_ticks(low: float, high: float) -> list[float]:
     step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [float(f"{index * step:.10g}") for index in range(first, last + 1)]
+
+
+def tick_texts(ticks: Sequence[float]) -> list[str]:
+    """The ticks with equally many decimals.
+
+    Examples
+    --------
+    >>> tick_texts([0.75, 0.8, 0.85]), tick_texts([0.0, 1000.0])
+    (['0.75', '0.80', '0.85'], ['0', '1,000'])
+    """
+    decimals = max(len(f"{tick:.10g}".partition(".")[2]) for tick in ticks)
+    if any("e" in f"{tick:.10g}" for tick in ticks):
+        return [f"{tick:.4g}" for tick in ticks]
+    return [f"{tick:,.{decimals}f}" for tick in ticks]
