@@ -11,7 +11,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import proxyuse as pu
 from proxyuse.errors import DataError
-from proxyuse.repairing.frontier import NOT_STRICTER, _Frontier, frontier_grid
+from proxyuse.repairing.frontier import NOT_STRICTER, _Frontier
+from proxyuse.repairing.frontier_grid import frontier_grid
 from proxyuse.repairing.selection import LESS_USEFUL
 from proxyuse.settings import RepairOptions
 from proxyuse.verdict import Verdict

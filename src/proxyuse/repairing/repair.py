@@ -24,7 +24,8 @@ from proxyuse.repairing.building import Builder
 from proxyuse.repairing.candidate import METHODS, REFIT, Built, Candidate, deployed_model
 from proxyuse.repairing.completed_repair import Loss, Repair, Step, change
 from proxyuse.repairing.effort import SearchBudget
-from proxyuse.repairing.frontier import frontier_grid, with_frontier
+from proxyuse.repairing.frontier import with_frontier
+from proxyuse.repairing.frontier_grid import frontier_grid
 from proxyuse.repairing.goal import Goal
 from proxyuse.repairing.portfolio import Outcome, Portfolio
 from proxyuse.repairing.problem import Problem, ScoredRows

@@ -140,7 +140,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
     Examples
     --------
     >>> nice_ticks(0.5, 0.873), nice_ticks(12.0, 12.0)
-    ([0.5, 0.6, 0.7, 0.8, 0.9], [11.0, 12.0, 13.0])
+    ([0.5, 0.6, 0.7, 0.8, 0.9], [11.0, 11.5, 12.0, 12.5, 13.0])
     """
     if not high > low:
         size = abs(high) * 0.1 or 1.0
