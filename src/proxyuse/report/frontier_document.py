@@ -77,6 +77,7 @@ def _point(point: FrontierPoint, changes: OutcomeChanges) -> PointResult:
         taken_over=point.taken_over,
         methods=chosen.methods,
         columns=chosen.columns,
+        detail=chosen.detail,
         replaced=chosen.replaced,
         changed=round(chosen.changed, 3),
         utility=_rounded(figures.utility),

@@ -247,6 +247,7 @@ class FrontierPoint(Struct, frozen=True, kw_only=True):
     columns: Annotated[
         tuple[str, ...], Meta(description="The columns that the training was about.")
     ]
+    detail: Annotated[str, Meta(description="What else distinguishes it; may be empty.")]
     replaced: Annotated[Count, Meta(description="Positions with a constant.")]
     changed: Annotated[float, Meta(description="Share of rows with another prediction.")]
     utility: Annotated[float | None, Meta(description="Null if there was no time to measure it.")]
