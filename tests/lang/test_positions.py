@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
 
 from proxyuse.errors import LanguageError
 from proxyuse.lang.build import rebuild
@@ -26,6 +28,7 @@ from proxyuse.lang.positions import (
     decomposition_id,
     operand_choices,
 )
+from proxyuse.models.registry import translate
 from proxyuse.program import Origin, Program
 
 PAIRS = [
@@ -80,6 +83,22 @@ def test_children_are_in_canonical_order():
     assert [str(t) for t in Points(term).terms] == [
         "z + 3 + y * x + x", "y * x", "x", "y", "3", "x", "z",
     ]  # fmt: skip
+
+
+def test_the_points_of_variables_are_those_of_their_terms():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    for program in (
+        translate(forest),
+        Program.parse("ite(x0 + x1 * x0 > x2, x0, ite(x1 == x1, 2, x3))"),
+    ):
+        terms = program.points.terms
+        found = program.points.of_variables(["x0", "x1", "x9"])
+        assert list(found) == ["x0", "x1", "x9"]
+        for name, points in found.items():
+            expected = [i for i, term in enumerate(terms) if term == Var(name)]
+            assert points.tolist() == expected
+        assert len(found["x0"]) > 1
 
 
 def test_points_are_numbered_in_preorder():

@@ -39,11 +39,13 @@ class Tests:
     shapes : comparisons with a placeholder instead of the cut, or whole tests.
     shape : the index of each test's shape.
     cut : the number each test compares with; NaN if the shape is the whole test.
+    points : a cache of the points of each test; see `positions`.
     """
 
     shapes: tuple[Term, ...]
     shape: Array
     cut: Array
+    points: dict[int, Any] = field(default_factory=dict, repr=False)
     _terms: dict[int, Term] = field(default_factory=dict, repr=False)
 
     @classmethod

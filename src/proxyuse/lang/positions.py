@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, TypeVar, overload
 
+import numpy as np
+
 from proxyuse.errors import LanguageError
 from proxyuse.input_limits import POSITIONS
 from proxyuse.lang.build import rebuild
-from proxyuse.lang.nodes import Associative, Const, Term, children
+from proxyuse.lang.nodes import Associative, Const, Term, Var, children
 from proxyuse.lang.order import canonical_order
 from proxyuse.lang.packed import Array, Forest, PackedIte
 
@@ -196,7 +198,15 @@ class _Index:
 
 
 def _points_of_test(forest: Forest, node: int) -> Points:
-    return Points(forest.tests.term(int(forest.test[node])))
+    return _test_points(forest, int(forest.test[node]))
+
+
+def _test_points(forest: Forest, test: int) -> Points:
+    tests = forest.tests
+    if test not in tests.points:
+        tests.points[test] = Points(tests.term(test))
+    points: Points = tests.points[test]
+    return points
 
 
 T = TypeVar("T")
@@ -275,6 +285,7 @@ class Points:
             below = [(parts[i], point, step, starts_of[i]) for step, i in enumerate(term._order)]
             stack.extend(reversed(below))
             point += 1
+        self._starts, self._terms = starts, terms
         columns = [list(column) for column in zip(*rows, strict=True)]
         if self.trees:
             index = _Index(starts, terms, columns, point)
@@ -302,6 +313,29 @@ class Points:
             points.append(child)
             child += parts[index].points
         return points
+
+    def of_variables(self, names: Collection[str]) -> dict[str, Array]:
+        """Return the points of some variables. Each distinct test of a packed tree is read once."""
+        found: dict[str, list[Array]] = {name: [] for name in names}
+        outside = zip(self._starts, self._terms, strict=True)
+        for start, term in outside:
+            if isinstance(term, Var) and term.name in found:
+                found[term.name].append(np.array([start]))
+        for start, tree in self.trees:
+            forest = tree.forest
+            tests = forest.test[tree.node : forest.spans.end[tree.node]]
+            order = np.argsort(tests, kind="stable")
+            distinct, counts = np.unique(tests, return_counts=True)
+            first = start - int(forest.offsets[tree.node]) + 1
+            points = first + forest.offsets[tree.node + order]
+            for test, own in zip(
+                distinct.tolist(), np.split(points, np.cumsum(counts)[:-1]), strict=True
+            ):
+                for inside, term in enumerate(_test_points(forest, test).terms):
+                    if isinstance(term, Var) and term.name in found:
+                        found[term.name].append(own + inside)
+        empty = np.zeros(0, dtype=np.int64)
+        return {name: np.sort(np.concatenate([empty, *at])) for name, at in found.items()}
 
     def constants_below(self, point: int) -> int:
         """Return how many children of the term at a point are constants."""

@@ -43,6 +43,16 @@ class BestConstants:
             self._cache[key] = self._ranked(sites)
         return self._cache[key][:limit]
 
+    def of_column(self, name: str, sites: Sequence[Site]) -> Trial:
+        """The best trial that puts the same constant at all positions of a variable.
+
+        Runs the program once per constant on rows that all have this value, so the cost does not
+        depend on the number of positions.
+        """
+        values = self._values_to_try(sites)
+        trials = [self._context.trial_of_column(name, sites, value) for value in values]
+        return min(trials, key=lambda trial: trial.key)
+
     def _ranked(self, sites: Sequence[Site]) -> list[Trial]:
         best_number = self._best_number(sites[0]) if len(sites) == 1 else None
         values = self._values_to_try(sites) if best_number is None else best_number

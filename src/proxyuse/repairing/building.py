@@ -38,6 +38,7 @@ class Draft:
     model : the model.
     request : the request for its audit.
     before : its audit.
+    auditing : the time that training and auditing it took.
     seconds : the time spent on it so far.
     removal : the search for constants; None before it began.
     """
@@ -53,7 +54,7 @@ class Draft:
     ) -> None:
         self.problem, self.recipe, self.model = problem, recipe, model
         self.request, self.before = request, before
-        self.seconds = time.monotonic() - start
+        self.seconds = self.auditing = time.monotonic() - start
         self.removal: Removal | None = None
 
     @property
@@ -122,13 +123,11 @@ class Builder:
 
     def built(self, draft: Draft, timer: Timer) -> Iterator[Built]:
         """Repair a model by constants; then fit its numbers again, and repair that."""
-        start = time.monotonic()
         first = self._repaired(draft, timer.share(BEFORE_REFIT) if self.refits else timer)
-        spent = time.monotonic() - start
         yield first
         if first.constants.stopped == "interrupt":
             raise KeyboardInterrupt  # it ended the constants; nothing else begins
-        if self.refits and first.candidate.replaced and timer.left > spent:
+        if self.refits and first.candidate.replaced and timer.left > draft.auditing:
             try:
                 again = self._refitted(draft, first, timer)
             except (CannotFit, ProxyUseError):

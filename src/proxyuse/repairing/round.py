@@ -4,7 +4,9 @@ The work is ordered so that whatever the time, the result is the best that it al
 
 1. Quick constants on the original model. From then on there is a clean model.
 2. Models trained again, one by one, each with an audit. This is cheap: a fit and an audit. Those
-   that are clean are candidates as they are. The others wait for constants.
+   that are clean are candidates as they are. The others wait for constants. If a model that was
+   trained without some columns uses others instead, the next one is trained without these as well,
+   so the chain ends with a clean model, or without columns.
 3. Constants, which take longer: on the original model and on those that wait, the most useful
    first. In a limited time, a model that is less useful than the best candidate even before
    constants is left out. Then the numbers that constants left are fitted again.
@@ -109,7 +111,8 @@ class Round:
             if extends:
                 more = [r for r in extended(recipe, draft.violations) if r not in listed]
                 listed.update(more)
-                queue.extend(more)
+                queue.extendleft(more[:1])  # the most promising one next: it leads to a clean model
+                queue.extend(more[1:])
         return waiting
 
     def _repair(self, waiting: Sequence[tuple[float, Draft]]) -> None:

@@ -6,14 +6,14 @@ computed once and reused. The search measures the trial it applies again, in ful
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from proxyuse.completed_audit import Audit
-from proxyuse.lang.evaluate import Array, constant
+from proxyuse.lang.evaluate import Array, constant, evaluate
 from proxyuse.lang.nodes import Const, Ite, value_text
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.protocol import Association
@@ -115,6 +115,17 @@ class TrialContext:
         self.sample.tick(0)
         more = self.utility.gains(self._outputs_with(new)).sum() - self.gains.sum()
         return self.trial_of_gain(new, more)
+
+    def trial_of_column(self, name: str, sites: Sequence[Site], value: Const) -> Trial:
+        """A trial of one constant at all positions of a variable, with its cost."""
+        self.sample.tick(0)
+        known = constant(value.value, self.sample.vocabulary)
+        columns = dict(self.utility.frame.arrays)
+        columns[name] = np.broadcast_to(known, columns[name].shape)
+        outputs = evaluate(self.audit.program.term, columns, self.sample.vocabulary)
+        outputs = np.broadcast_to(outputs, (self.sample.n_rows, *outputs.shape[1:]))
+        more = self.utility.gains(outputs).sum() - self.gains.sum()
+        return self.trial_of_gain(dict.fromkeys(sites, value), more)
 
     def trial_of_gain(self, new: Mapping[Site, Const], gain: float) -> Trial:
         """A trial whose sum of gains is already known."""

@@ -41,7 +41,8 @@ def replace_columns(search: Search, start: Examined, choice: Choice) -> None:
         names = names[: 1 if choice == "most associated" else MOST_TRIED]
         sites = _sites(examined.program, set(names))
         constants = search.bench.trials(examined.audit).constants
-        trial = min((constants.at(sites[name])[0] for name in names), key=lambda trial: trial.key)
+        trials = (constants.of_column(name, sites[name]) for name in names)
+        trial = min(trials, key=lambda trial: trial.key)
         steps = search.extended(examined, removed, trial.new)
         program, _ = bench.applied(steps)
         if bench.large and bench.value(program) < search.best.value:
@@ -78,11 +79,8 @@ def _ranked(search: Search, examined: Examined, terms: Sequence[Term], protected
 
 def _sites(program: Program, names: set[str]) -> dict[str, list[Site]]:
     """All positions of some variables."""
-    sites: dict[str, list[Site]] = {name: [] for name in names}
-    for point, term in enumerate(program.points.terms):
-        if isinstance(term, Var) and term.name in names:
-            sites[term.name].append(Site(point))
-    return sites
+    points = program.points.of_variables(names)
+    return {name: list(map(Site, own.tolist())) for name, own in points.items()}
 
 
 def entirely(search: Search, start: Examined, denied: Sequence[Violation]) -> Examined:

@@ -64,6 +64,7 @@ class Workbench:
         self.budget = budget.for_large if self.large else budget
         self.known: dict[bytes, Array] = {}
         self.detections = 0
+        self._last_applied: tuple[Steps, tuple[Program, list[int]]] | None = None
         self._last_measurement: Measurement | None = None
         self._last_trials: tuple[Audit, Trials] | None = None
         light = Budget(request.settings.budget.subsets, 0, 0, 0)
@@ -73,10 +74,15 @@ class Workbench:
     # Programs
 
     def applied(self, steps: Steps) -> tuple[Program, list[int]]:
-        """Return the program after some steps, and the original point of each of its points."""
-        program, original_points = self.original.replaced_points(merged(steps))
-        program.checked_kinds |= self.original.checked_kinds
-        return program, original_points
+        """Return the program after some steps, and the original point of each of its points.
+
+        The last result is cached.
+        """
+        if self._last_applied is None or self._last_applied[0] is not steps:
+            program, original_points = self.original.replaced_points(merged(steps))
+            program.checked_kinds |= self.original.checked_kinds
+            self._last_applied = steps, (program, original_points)
+        return self._last_applied[1]
 
     def valued(self, steps: Steps) -> Steps:
         """Return the steps with the utility after each of them."""
