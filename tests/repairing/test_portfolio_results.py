@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import proxyuse as pu
-from proxyuse.report.findings.repair import candidate_table
+from proxyuse.repairing.selection import NO_TIME
+from proxyuse.report.findings.repair import candidate_table, not_made
 from proxyuse.report.render.html.page import page_text
 from proxyuse.report.render.markdown import repair_markdown
 from proxyuse.report.render.text import repair_text
@@ -18,6 +19,7 @@ from tests.portfolio_cases import (
     DATA,
     MODELS,
     OPTIONS,
+    VALIDATION,
     fitted,
     fitted_size,
     retrained,
@@ -64,11 +66,19 @@ def test_the_certificate_is_verified_with_the_original_model(name: str) -> None:
 # What is shown
 
 
-def test_every_view_has_the_candidates() -> None:
-    repair = validated("tree")
+@pytest.mark.parametrize("seconds", [None, 0.001])
+def test_every_view_has_the_candidates(seconds: float | None) -> None:
+    """In hardly any time, no candidate but constants is made, and the views say so."""
+    options = {**OPTIONS, "seconds": seconds}
+    repair = pu.repair(fitted("tree"), DATA, "paid", validation=VALIDATION, **options)
     result = repair_document(repair)
     heads, lines = candidate_table(result)
-    assert len(lines) == len(repair.candidates)
+    left_out = [known for known in repair.candidates if known.remaining is None]
+    assert len(lines) == len(repair.candidates) - len(left_out)
+    assert bool(left_out) == bool(seconds)
+    assert all(known.rejected == NO_TIME for known in left_out)
+    others = not_made(result)
+    assert others.startswith(f"{len(left_out)} other candidates were" if left_out else "")
     assert [line[-1] for line in lines].count("yes") == 1
     views = {
         "print": str(repair),
@@ -81,10 +91,11 @@ def test_every_view_has_the_candidates() -> None:
         plain = html.unescape(view).replace("`", "").replace("\\", "")
         for tag in ("<bdi>", "</bdi>", "<code>", "</code>"):
             plain = plain.replace(tag, "")
+        plain = " ".join(plain.split())
         for head in heads:
             assert head in plain, (name, head)
         for line in lines:
-            for cell in line:
+            for cell in (*line, others):
                 assert cell.replace("`", "") in plain, (name, cell)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -270,14 +271,16 @@ def qualities(result: RepairResult) -> list[str]:
 
 
 CANDIDATES = "Candidates"
+MOST_REASONS = 4
+"""The reasons that are listed, for candidates that were not made."""
 
 
 def candidate_table(result: RepairResult, style: Style = TEXT) -> tuple[list[str], list[list[str]]]:
-    """The candidates as a table: its heads and its lines."""
+    """The candidates that were made, as a table: its heads and its lines."""
     heads = ["candidate", result.utility.name, "AUC", "log loss", "changed", "chosen"]
     lines = []
     stricter = _taken_over(result)
-    for known in result.candidates:
+    for known in made(result):
         utility = _figure(known.utility)
         if known.error is not None:
             utility += f" \u00b1 {known.error:.4f}"
@@ -301,6 +304,24 @@ def _taken_over(result: RepairResult) -> str:
         if frontier is not None and point.requested and point.taken_over is not None:
             return f" at {frontier.varies} {point.taken_over}"
     return ""
+
+
+def made(result: RepairResult) -> list[CandidateResult]:
+    """The original model, and the candidates that were repaired."""
+    return [known for known in result.candidates if known.remaining is not None]
+
+
+def not_made(result: RepairResult) -> str:
+    """How many other candidates there could have been, and why they were not made."""
+    reasons = Counter(known.rejected for known in result.candidates if known.remaining is None)
+    if not reasons:
+        return ""
+    parts = [f"{number:,}: {reason}" for reason, number in reasons.most_common(MOST_REASONS)]
+    others = reasons.total() - sum(number for _, number in reasons.most_common(MOST_REASONS))
+    if others:
+        parts.append(f"{others:,}: other reasons")
+    number = count(reasons.total(), "other candidate")
+    return f"{number} {'was' if reasons.total() == 1 else 'were'} not made ({'; '.join(parts)})."
 
 
 def candidate_name(known: CandidateResult | FrontierPoint, style: Style = TEXT) -> str:

@@ -176,6 +176,8 @@ def repair_markdown(result: RepairResult) -> str:
     if len(result.candidates) > 2:
         heads, table = repair_findings.candidate_table(result, MARKDOWN)
         lines += [*_table([plain(head) for head in heads], table), ""]
+        if others := repair_findings.not_made(result):
+            lines += [plain(others), ""]
     if result.frontier is not None:
         heads, table = frontier_findings.frontier_table(result, MARKDOWN)
         lines += [f"**{frontier_findings.TITLE}**", ""]

@@ -21,6 +21,7 @@ from proxyuse.report.findings.repair import (
     constant_program,
     limits,
     losses,
+    not_made,
     reason,
     repair_headline,
     replacement,
@@ -130,7 +131,9 @@ def _candidates(result: RepairResult) -> str:
     if len(result.candidates) < 3:
         return ""
     heads, lines = candidate_table(result, NOTEBOOK)
-    return _table([_text(head) for head in heads], lines)
+    others = not_made(result)
+    note = f'<p class="small">{_text(others)}</p>' if others else ""
+    return _table([_text(head) for head in heads], lines) + note
 
 
 def _frontier(result: RepairResult) -> str:

@@ -379,6 +379,7 @@ def _candidates(result: RepairResult, bold: Emphasis) -> list[str]:
             "  ".join(["", row[0].ljust(widths[0]), *_right(row, widths), row[-1]]).rstrip()
             for row in rows
         ),
+        *_wrapped(repair_findings.not_made(result), "  ", "  "),
     ]
 
 

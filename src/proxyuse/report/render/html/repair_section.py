@@ -21,6 +21,8 @@ from proxyuse.report.findings.repair import (
     collection_replacement,
     constant_program,
     limits,
+    made,
+    not_made,
     repair_headline,
     replacement,
     search_limits,
@@ -127,8 +129,13 @@ def _candidates(result: RepairResult) -> dict[str, Any] | None:
     if len(result.candidates) < 3:
         return None
     heads, lines = candidate_table(result, PAGE)
-    chosen = [known.chosen for known in result.candidates]
-    return {"title": CANDIDATES, "heads": heads, "lines": list(zip(chosen, lines, strict=True))}
+    chosen = [known.chosen for known in made(result)]
+    return {
+        "title": CANDIDATES,
+        "heads": heads,
+        "lines": list(zip(chosen, lines, strict=True)),
+        "others": not_made(result),
+    }
 
 
 def _changes(result: RepairResult) -> dict[str, Any] | None:
