@@ -90,8 +90,8 @@ def independence(runs: int, n: int = 300) -> dict[str, float]:
     for run in range(runs):
         rng = np.random.default_rng([1, run])
         data = features(n, rng) | {"z": rng.random(n) < 0.4}
-        everything = pu.audit(program, data, "z", epsilon=0, delta=0)
-        some = pu.audit(program, data, "z", epsilon=0.01, delta=0)
+        everything = pu.audit(program, data, "z", epsilon=0, delta=0, validity=None)
+        some = pu.audit(program, data, "z", epsilon=0.01, delta=0, validity=None)
         alarms["raw estimate"].append(bool(some.witnesses))
         for name, method in METHODS.items():
             audit = everything if isinstance(method, pu.Permutation) else some
