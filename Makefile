@@ -30,10 +30,12 @@ test: $(VENV)/.dev  ## Run all checks and the quick tests
 	@echo "pytest (quick tests)"
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
 
+# Tests take from milliseconds to minutes. With worksteal, a process that is done takes over some of
+# another one's, and tests of a file, which share models and results, mostly stay in one process.
 test-slow: $(VENV)/.dev  ## Run the slow tests, and every property test with many more examples
 	@echo "pytest (slow tests)"
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-thorough} \
-	    $(BIN)/python -m pytest -q -n $(WORKERS) -m "slow or hypothesis"
+	    $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow or hypothesis"
 
 test-oldest:  ## Run tests of every dependency with its oldest supported version (in .venv-oldest)
 	@$(MAKE) --no-print-directory oldest VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt

@@ -2,7 +2,7 @@
 
 Property tests draw the same examples on every run, so a test only turns red because of a change.
 `make test` draws a few examples per test. `make test-slow` runs every property test again with the
-`thorough` profile, which draws ten times as many. The `random` profile draws new examples each
+`thorough` profile, which draws four times as many. The `random` profile draws new examples each
 time: ``HYPOTHESIS_PROFILE=random make test``. Hypothesis prints a line that replays a failure.
 No profile measures time.
 """

@@ -190,6 +190,7 @@ def places() -> list[int]:
     ]
 
 
+@cache
 def insertions(way: Way, count: int = COUNT, seed: int = SEED) -> list[Insertion]:
     """Insertions at random branches of the grades tree, all at different ones."""
     draw = random.Random(f"{way} {seed}")
@@ -220,6 +221,7 @@ def only(inserted: Term) -> Callable[[pu.Witness], pu.Judgment]:
     return judge
 
 
+@cache
 def examined(insertion: Insertion) -> Result:
     """Audit and repair the program of an insertion."""
     data = students()

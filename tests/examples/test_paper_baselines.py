@@ -10,6 +10,7 @@ import pytest
 
 from examples.paper import experiment
 from proxyuse.lang.nodes import variables
+from tests.examples.reproductions import reproduced
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +91,7 @@ def test_features_that_would_be_removed_and_are_no_witnesses():
 
 @pytest.mark.slow
 def test_the_page_has_the_tables_and_the_pictures():
-    page = script.reproduce()
+    page = reproduced("baselines")
     assert len(page.tables) == 3
     assert [picture.name for picture in page.pictures] == [
         "baselines-accuracy", "baselines-computations",

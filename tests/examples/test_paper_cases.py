@@ -14,6 +14,7 @@ import proxyuse as pu
 from examples.paper import experiment
 from proxyuse.datasets import load_contraceptive, load_student
 from proxyuse.datasets.psid import COLUMNS
+from tests.examples.reproductions import reproduced
 
 
 @cache
@@ -22,19 +23,14 @@ def script(name: str) -> Any:
     return experiment.load(name).reproduce.__globals__
 
 
-@cache
-def result(name: str) -> experiment.Reproduced:
-    return experiment.load(name).reproduce()
-
-
 def cells(name: str, table: int, column: str) -> list[str]:
-    found = result(name).tables[table]
+    found = reproduced(name).tables[table]
     return [row[found.names.index(column)] for row in found.rows]
 
 
 @pytest.mark.parametrize("name", ["adult", "contraception", "student"])
 def test_what_the_authors_state_is_found(name: str, tmp_path: Path) -> None:
-    found = result(name)
+    found = reproduced(name)
     assert all(line.same is not False for line in found.compared)
     assert any(line.same for line in found.compared)
     files = experiment.load(name).write(found, tmp_path)
@@ -50,7 +46,7 @@ def test_adult_with_and_without_relationship():
     for read in cells("adult", 0, "proxy")[1::2]:
         assert read.startswith("branch of ")
         assert {"age", "sex", "capital_loss"} <= set(read.removeprefix("branch of ").split(", "))
-    figures = {line.what: line.here for line in result("adult").compared}
+    figures = {line.what: line.here for line in reproduced("adult").compared}
     assert figures["violations after the repair"] == 0
     assert cells("adult", 0, "association")[:2] == ["0.3836", "0.0989"]
     assert cells("adult", 0, "influence")[:2] == ["0.1364", "0.1069"]
@@ -89,7 +85,7 @@ def test_adult_age_by_itself_stays_and_gains_influence():
 
 
 def test_adult_the_remark_names_what_the_branch_reads_and_which_questions_are_idle():
-    (remark,) = result("adult").remarks
+    (remark,) = reproduced("adult").remarks
     assert "It reads `age`, `capital_loss` and `sex`, and also `education_num` and " in remark
     idle = "`education_num <= 13.5` and `hours_per_week <= 45.5`"
     assert f"Whatever is answered to {idle}, the same follows" in remark
@@ -113,11 +109,11 @@ def test_contraception_statistics_confirm_education_alone():
 
 
 def test_contraception_the_branch_tells_less_and_decides_more_than_the_question():
-    figures = [float(line.here) for line in result("contraception").compared]
+    figures = [float(line.here) for line in reproduced("contraception").compared]
     association, first, _, both, of_branch, decides, *_ = figures
     assert 0.005 <= of_branch < association
     assert decides > both > first
-    (remark,) = result("contraception").remarks
+    (remark,) = reproduced("contraception").remarks
     assert "ite(wife_age <= 30.5, 1, 1)" in remark
     assert "ite(husband_occupation <= 1.5, 3, 3)" in remark
     assert "ite(husband_occupation <= 1.5, 1, 3)" in remark
@@ -135,7 +131,7 @@ def test_contraception_both_branches_are_for_women_with_children():
 
 
 def test_contraception_education_guesses_religion_no_better_than_islam_each_time():
-    *_, islam, guessed = (line.here for line in result("contraception").compared)
+    *_, islam, guessed = (line.here for line in reproduced("contraception").compared)
     assert islam == guessed == "0.85064"
     always, by_education = script("contraception")["guessed_right"]()
     assert always == by_education
@@ -150,7 +146,7 @@ def test_student_the_policy_allows_study_time_and_nothing_else():
     allowed = {what for what, judged, _ in printed if judged == "appropriate"}
     assert allowed == {"`studytime`", "`studytime <= 1.5`"}
     assert all((violation == "no") == (what in allowed) for what, _, violation in printed)
-    figures = {line.what: line.here for line in result("student").compared}
+    figures = {line.what: line.here for line in reproduced("student").compared}
     assert figures["violations without the policy"] == 7
     assert figures["violations under the policy"] == 5
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,15 @@ from proxyuse.data.table import Table
 from proxyuse.models.checks import compare
 from proxyuse.models.translation import DOUBLE
 from proxyuse.program import Frame
+from tests.examples.reproductions import reproduced
 
 pytestmark = pytest.mark.slow
 
 script: Any = sys.modules[experiment.load("errata").reproduce.__module__]
 
 
-@cache
 def page() -> experiment.Reproduced:
-    result: experiment.Reproduced = script.reproduce()
-    return result
+    return reproduced("errata")
 
 
 @pytest.mark.slow

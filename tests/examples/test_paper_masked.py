@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from examples.paper import experiment
+from tests.examples.reproductions import reproduced
 
 script: Any = sys.modules[experiment.load("masked").reproduce.__module__]
 
@@ -67,7 +68,7 @@ def test_what_shap_says_does_not_hang_on_the_seed_of_its_tree(seed: int):
 
 
 def test_the_page_has_the_figures_that_are_stated():
-    page = script.reproduce()
+    page = reproduced("masked")
     assert [line.same for line in page.compared] == [True] * 3
     assert len(page.tables[0].rows) == 6
     assert len(page.tables) == 2

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from examples.paper import experiment
 from proxyuse.datasets import load_adult
 from proxyuse.lang.nodes import variables
+from tests.examples.reproductions import reproduced
 
 script: Any = sys.modules[experiment.load("models").reproduce.__module__]
 
@@ -28,9 +29,8 @@ def models() -> Any:
     return script.trained(sample())
 
 
-@cache
 def page() -> Any:
-    return script.reproduce()
+    return reproduced("models")
 
 
 def test_the_figures_are_the_authors_but_for_the_tree():

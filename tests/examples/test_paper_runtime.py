@@ -10,6 +10,7 @@ import pytest
 
 import proxyuse as pu
 from examples.paper.experiment import load
+from tests.examples.reproductions import reproduced
 
 pytestmark = pytest.mark.slow
 
@@ -177,7 +178,7 @@ def test_tables_and_picture_of_a_small_run():
 
 @pytest.mark.slow
 def test_all_of_the_runtime_experiment():
-    result = load("runtime").reproduce()
+    result = reproduced("runtime")
     assert not result.compared
     exponents, _, rows, sizes = result.tables
     assert [row[:2] for row in exponents.rows] == [
@@ -304,8 +305,7 @@ def test_the_smallest_sets_alone_are_about_as_many_as_in_the_other_models():
 
 
 def test_the_page_of_the_three_models():
-    experiment = load("similar")
-    result = experiment.reproduce()
+    result = reproduced("similar")
     table, strongest = result.tables
     assert [row[0] for row in table.rows] == ["tree", "forest of 3", "logistic regression"]
     assert [row[3] for row in table.rows][-1] == "71"

@@ -8,7 +8,8 @@ an engine as soon as it is in `ENGINES`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from functools import cache
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,11 @@ def effects_of(reference: Reference, sites: Sequence[Site]) -> RowEffects:
     """Compute the row effects from the definition, value by value."""
     context = reference.points.replace(dict.fromkeys(sites, reference.hole))
     own = reference.values(reference.points.term_at(sites[0]))
-    actual = reference._with(context, own)
-    weights = reference.weights
+    output = reference._output(context, [reference.hole])
+    actual, weights = output(own), reference.weights
     changed, changing = np.zeros(len(weights)), np.zeros(len(weights))
     for value, mass in zip(*reference._distinct(own), strict=True):
-        losses = reference._losses(actual, reference._with(context, value[None])).astype(float)
+        losses = reference._losses(actual, output(value[None])).astype(float)
         changed += mass * losses
         changing[_same_bits(own, value)] = np.dot(losses, weights)
     return RowEffects(changed / weights.sum(), changing / weights.sum())
@@ -138,10 +139,13 @@ class _Suite:
 
     def __init__(self, reference: Reference, exact: bool) -> None:
         self.reference, self.exact = reference, exact
+        # Every engine is compared with the same figures.
+        self._influence = cache(lambda sites: reference.influence(list(sites)))
+        self._effects = cache(lambda sites: effects_of(reference, list(sites)))
         points = reference.points
         self.sets = list(sets_of(points))
         self.singles = [sites[0] for sites in self.sets if len(sites) == 1]
-        self.influences = [reference.influence(sites) for sites in self.sets]
+        self.influences = [self._influence(tuple(sites)) for sites in self.sets]
         self.reaches = [reference.reach(sites) for sites in self.sets]
         self.together = [
             [s for s in candidate.sites if not s.operands]
@@ -174,7 +178,7 @@ class _Suite:
                 assert answer == pytest.approx(reach, abs=1e-12), where
             effects = engine.effects(sites)
             if self._note(engine, "effects", effects):
-                for half, right in zip(effects, effects_of(self.reference, sites), strict=True):
+                for half, right in zip(effects, self._effects(tuple(sites)), strict=True):
                     np.testing.assert_allclose(half, right, 1e-9, 1e-9, err_msg=str(where))
         self._check_lists(engine, named)
         if self.exact:  # a bound is for influence over all pairs
@@ -193,21 +197,21 @@ class _Suite:
                     )  # fmt: skip
 
     def _check_bounds(self, engine: Any, named: tuple[str, str]) -> None:
-        measured = self.reference.influence
         for sites in self.together:
             if len(sites) < 2:
                 continue
             bound = engine.occurrence_bound(sites)
             if self._note(engine, "occurrence_bound", bound):
-                some = [[site] for site in sites] + [list(p) for p in combinations(sites, 2)][:3]
-                assert bound >= max(map(measured, [*some, sites])) - 1e-9, (*named, sites)
+                some = [*((site,) for site in sites), *islice(combinations(sites, 2), 3)]
+                highest = max(map(self._influence, [*some, tuple(sites)]))
+                assert bound >= highest - 1e-9, (*named, sites)
         for point, steps in self.operators:
             if len(steps) < 2:
                 continue
             bound = engine.operands_bound(point, steps)
             if self._note(engine, "operands_bound", bound):
                 for subset in self._subsets(point, steps):
-                    assert bound >= measured([subset]) - 1e-9, (*named, subset)
+                    assert bound >= self._influence((subset,)) - 1e-9, (*named, subset)
 
     def _subsets(self, point: int, steps: list[int]) -> Iterator[Site]:
         """Yield the site of every subset of some operands."""

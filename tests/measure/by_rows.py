@@ -177,8 +177,11 @@ class ByRows:
 
     def influence(self, sites: Sequence[Site]) -> float:
         """The share of pairs of rows that change the output."""
-        changed, _ = self.effects(sites)
-        return float(np.dot(changed, self.weights) / self.weights.sum())
+        return self.mean(self.effects(sites)[0])
+
+    def mean(self, values: Array) -> float:
+        """The mean of one value per row."""
+        return float(np.dot(values, self.weights) / self.weights.sum())
 
     def reach(self, sites: Sequence[Site]) -> float:
         """The share of rows that evaluate at least one of the positions."""

@@ -16,6 +16,7 @@ from proxyuse.report.document import document
 from proxyuse.validity.collections import Collections
 from proxyuse.validity.sample import Observed, halves
 from proxyuse.verdict import Verdict
+from tests.validity.noise_runs import RUNS
 
 TREES = 100
 
@@ -145,32 +146,29 @@ def test_a_coin_has_no_confirmed_collection():
 
 @pytest.mark.slow
 def test_coins_have_a_confirmed_collection_in_at_most_5_percent_of_runs():
-    assert noise_confirmed(200, rows=200) <= 10
-    assert noise_confirmed(200, rows=1000) <= 10
+    assert noise_confirmed(RUNS, rows=200) == 0
+    assert noise_confirmed(RUNS, rows=1000) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", [planted, in_trees])
 def test_a_permuted_attribute_is_confirmed_in_at_most_5_percent_of_runs(plant):
     """Whole audits: terms, partial sums and collections together."""
-    confirmed = 0
-    for run in range(200):
-        program, data = plant(run % 20, 300)
-        data["z"] = np.random.default_rng([run, 2]).permutation(data["z"])
-        confirmed += pu.audit(program, data, "z", 0.02).verdict is Verdict.CONFIRMED
-    assert confirmed <= 10
+    plants = [plant(seed, 300) for seed in range(20)]
+    for run in range(RUNS):
+        program, data = plants[run % len(plants)]
+        z = np.random.default_rng([run, 2]).permutation(data["z"])
+        assert pu.audit(program, {**data, "z": z}, "z", 0.02).verdict is not Verdict.CONFIRMED
 
 
 @pytest.mark.slow
 def test_members_just_below_epsilon_are_confirmed_in_at_most_5_percent_of_samples():
     """The copies have an association of 0.0631, and together they change many decisions."""
-    confirmed = 0
-    for seed in range(100):
+    for seed in range(RUNS):
         program, data = planted(seed, 600, number=20, flipped=0.3)
         audit = pu.audit(program, data, "z", 0.0632, budget=pu.Budget(grow=0))
         found = audit.collections.get("z")
-        confirmed += found is not None and found.verdict is Verdict.CONFIRMED
-    assert confirmed <= 5
+        assert found is None or found.verdict is not Verdict.CONFIRMED
 
 
 def test_members_chosen_by_chance_are_not_confirmed():

@@ -16,10 +16,9 @@ object; sub-terms that are shared as objects are computed once.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +96,7 @@ def evaluate(
     evaluated first. A term of n nodes therefore needs about log2(n) columns at a time, however
     deep or wide it is. `known` holds values that need not be computed.
     """
-    return _evaluated(root, columns, vocabulary, known or {}, keep=False)[id(root)]
+    return Evaluator(root, known)(columns, vocabulary)
 
 
 def evaluate_all(
@@ -107,35 +106,78 @@ def evaluate_all(
     known: Mapping[int, Array] | None = None,
 ) -> Values:
     """Return the values of `root` and of every node object below it, except those in `known`."""
-    return _evaluated(root, columns, vocabulary, known or {}, keep=True)
+    return Evaluator(root, known).values(columns, vocabulary, keep=True)
 
 
-def _evaluated(
-    root: Term,
-    columns: Mapping[str, Array],
-    vocabulary: Vocabulary,
-    known: Mapping[int, Array],
-    *,
-    keep: bool,
-) -> Values:
-    schedule = _schedule(root, known)
-    uses = Counter(id(part) for term, step in schedule for part in _used(term, step))
-    uses[id(root)] += 1
-    values: Values = {id(root): known[id(root)]} if id(root) in known else {}
-    with np.errstate(all="ignore"):
-        for term, step in schedule:
-            used = _used(term, step)
-            parts = [known[id(part)] if id(part) in known else values[id(part)] for part in used]
-            if step > 1:
-                parts.insert(0, values[id(term)])
-            values[id(term)] = apply(term, parts, columns, vocabulary)
-            if keep:
-                continue
-            for part in used:
-                uses[id(part)] -= 1
-                if not uses[id(part)]:
-                    values.pop(id(part), None)
-    return values
+class Evaluator:
+    """`evaluate` for several evaluations of the same term: the steps are planned once.
+
+    Parameters
+    ----------
+    root : the term.
+    known : values that need not be computed, and that are the same in every evaluation.
+
+    Examples
+    --------
+    >>> from proxyuse.lang.parse import parse_term
+    >>> square_of = Evaluator(parse_term("x * x"))
+    >>> [square_of({"x": np.array([x])}, Vocabulary()).tolist() for x in (2.0, 3.0)]
+    [[4.0], [9.0]]
+    """
+
+    def __init__(self, root: Term, known: Mapping[int, Array] | None = None) -> None:
+        self._root = root
+        self._known = known or {}
+        self._steps = _steps(root, self._known)
+
+    def __call__(self, columns: Mapping[str, Array], vocabulary: Vocabulary) -> Array:
+        """Return the values of the term, as `evaluate` does."""
+        return self.values(columns, vocabulary, keep=False)[id(self._root)]
+
+    def values(self, columns: Mapping[str, Array], vocabulary: Vocabulary, *, keep: bool) -> Values:
+        """Return the values of the root, and with `keep` those of all computed nodes."""
+        root, known = id(self._root), self._known
+        values: Values = {root: known[root]} if root in known else {}
+        with np.errstate(all="ignore"):
+            for term, reads, last_reads in self._steps:
+                parts = [known[part] if part in known else values[part] for part in reads]
+                values[id(term)] = apply(term, parts, columns, vocabulary)
+                if not keep:
+                    for part in last_reads:
+                        del values[part]
+        return values
+
+
+class _Step(NamedTuple):
+    """A step of an evaluation, with nodes by their `id()`.
+
+    Attributes
+    ----------
+    term : the node that is computed.
+    reads : the nodes whose values are read, in order.
+    last_reads : those of them that no later step reads.
+    """
+
+    term: Term
+    reads: tuple[int, ...]
+    last_reads: tuple[int, ...]
+
+
+def _steps(root: Term, known: Mapping[int, Array]) -> list[_Step]:
+    """List the steps of an evaluation with what each reads."""
+    steps: list[_Step] = []
+    read_later = {id(root)}
+    for term, step in reversed(_schedule(root, known)):
+        reads = tuple(id(part) for part in _used(term, step))
+        last_reads = tuple(
+            dict.fromkeys(p for p in reads if p not in read_later and p not in known)
+        )
+        read_later.update(reads)
+        if step > 1:
+            reads = (id(term), *reads)
+        steps.append(_Step(term, reads, last_reads))
+    steps.reverse()
+    return steps
 
 
 _ALL = 0

@@ -15,8 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxyuse.lang.evaluate import Array, Values, apply, evaluate
-from proxyuse.lang.nodes import Compare, Const, Member, Term, children
+from proxyuse.lang.evaluate import Array, Evaluator, apply
+from proxyuse.lang.nodes import Compare, Const, Member, children
 from proxyuse.lang.positions import Site
 from proxyuse.measure.association.support import Support, support_of
 from proxyuse.measure.bounds.changeable_rows import ChangeableRows
@@ -111,12 +111,12 @@ class DistinctValues:
         sample = self.sample
         support, classes, first = self._classes(sites, values)
         context = sample.points.replace(dict.fromkeys(sites, sample.hole))
-        known = sample.inside(context)
-        actual = self._output(context, known, values)
+        evaluator = Evaluator(context, sample.inside(context))
+        actual = self._output(evaluator, values)
 
         def losses(value: int) -> Array:
             sample.tick(0)
-            changed = self._output(context, known, support.values[value : value + 1])
+            changed = self._output(evaluator, support.values[value : value + 1])
             with np.errstate(all="ignore"):
                 return np.broadcast_to(sample.loss.loss(actual, changed), (sample.n_rows,))
 
@@ -130,10 +130,10 @@ class DistinctValues:
         classes = value_classes(self.sample, sites, support)
         return support, classes, np.unique(classes, return_index=True)[1]
 
-    def _output(self, context: Term, known: Values, values: Array) -> Array:
+    def _output(self, evaluator: Evaluator, values: Array) -> Array:
         sample = self.sample
         columns = {**sample.frame.arrays, sample.hole.name: values}
-        return sample.full(evaluate(context, columns, sample.vocabulary, known))
+        return sample.full(evaluator(columns, sample.vocabulary))
 
     def _tried_at(self, site: Site, values: Array) -> TriedValues:
         """Try each distinct value at one position, in the rows whose output can depend on it."""

@@ -16,7 +16,7 @@ import numpy as np
 from proxyuse.data.columns import Column
 from proxyuse.data.population import Population
 from proxyuse.errors import DataError
-from proxyuse.lang.evaluate import Array, evaluate, evaluate_all, truth_of, unified
+from proxyuse.lang.evaluate import Array, Evaluator, evaluate, evaluate_all, truth_of, unified
 from proxyuse.lang.nodes import Ite, Term, Var
 from proxyuse.lang.packing import unpack_trees
 from proxyuse.lang.positions import Site
@@ -110,10 +110,10 @@ class Reference:
         own = self.values(self.points.term_at(sites[0]))
         if self.pairs is not None:
             return self._over_pairs(context, own, *self.pairs) / scale
-        actual = self._with(context, own)
-        total = 0.0
+        output = self._output(context, [self.hole])
+        actual, total = output(own), 0.0
         for value, mass in zip(*self._distinct(own), strict=True):
-            losses = self._losses(actual, self._with(context, value[None]))
+            losses = self._losses(actual, output(value[None]))
             total += float(mass) * float(np.dot(losses, self.weights))
         return total / float(self.weights.sum()) ** 2 / scale
 
@@ -132,21 +132,24 @@ class Reference:
         )
         own = [self.values(self.points.term_at(sites[0])) for sites in collection]
 
-        def outputs(values: Sequence[Array]) -> Array:
-            columns = {hole.name: value for hole, value in zip(holes, values, strict=True)}
-            return self._evaluated(
-                context, {**self.frame.arrays, **columns}, self._known, len(self.weights)
-            )
-
-        actual, total = outputs(own), 0.0
+        output = self._output(context, holes)
+        actual, total = output(*own), 0.0
         for row, mass in enumerate(self.weights.tolist()):
-            losses = self._losses(actual, outputs([values[row : row + 1] for values in own]))
+            losses = self._losses(actual, output(*(values[row : row + 1] for values in own)))
             total += mass * float(np.dot(losses, self.weights))
         return total / float(self.weights.sum()) ** 2 / scale
 
-    def _with(self, context: Term, values: Array) -> Array:
-        columns = {**self.frame.arrays, self.hole.name: values}
-        return self._evaluated(context, columns, self._known, len(self.weights))
+    def _output(self, context: Term, holes: Sequence[Var]) -> Callable[..., Array]:
+        """Return a function from the values of each hole to the output of each row."""
+        evaluator = Evaluator(context, self._known)
+
+        def output(*values: Array) -> Array:
+            self.tick(0)
+            filled = {hole.name: value for hole, value in zip(holes, values, strict=True)}
+            outputs = evaluator({**self.frame.arrays, **filled}, self.frame.vocabulary)
+            return np.broadcast_to(outputs, (len(self.weights), *outputs.shape[1:]))
+
+        return output
 
     def _over_pairs(self, context: Term, own: Array, rows: Array, others: Array) -> float:
         columns = {name: column[rows] for name, column in self.frame.arrays.items()}

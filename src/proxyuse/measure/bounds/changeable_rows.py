@@ -69,7 +69,7 @@ class ChangeableRows:
         """
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(sites))]
         context = self.points.replace(dict(zip(sites, holes, strict=True)))
-        known = self.known(context)
+        known = self._known_sets(context)
         old = singleton(values)
         total = 0.0
         for index, mass in enumerate(masses.tolist()):
@@ -102,7 +102,7 @@ class ChangeableRows:
         holes = [Var(f"{self.hole.name}{i}") for i in range(len(sites))]
         context = self.points.replace(dict(zip(sites, holes, strict=True)))
         choices = {h.name: _observed(v) for h, v in zip(holes, values, strict=True)}
-        return self._moved(context, self.known(context), choices)
+        return self._moved(context, self._known_sets(context), choices)
 
     def rows(self, operator: int, operands: Collection[int], values: Sequence[Array]) -> float:
         """Return the mass of rows that other values of some operands can change.
@@ -120,9 +120,14 @@ class ChangeableRows:
         with np.errstate(all="ignore"):
             outcome = reordered(term, parts)
         context = self.points.replace({Site(operator): self.hole})
-        return self._moved(context, self.known(context), {self.hole.name: outcome})
+        return self._moved(context, self._known_sets(context), {self.hole.name: outcome})
 
-    def _moved(self, context: Term, known: Values, holes: dict[str, ValueSet]) -> float:
+    def _known_sets(self, context: Term) -> dict[int, ValueSet]:
+        return {node: singleton(values) for node, values in self.known(context).items()}
+
+    def _moved(
+        self, context: Term, known: dict[int, ValueSet], holes: dict[str, ValueSet]
+    ) -> float:
         """Return the mass of rows with a possible output whose loss is not 0."""
         outputs = possible_values(context, self.columns, self.vocabulary, holes, known)
         fixed = np.broadcast_to(self.keeps(outputs), (len(self.weights),))

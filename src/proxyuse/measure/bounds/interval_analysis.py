@@ -173,7 +173,7 @@ def possible_values(
     columns: Mapping[str, Array],
     vocabulary: Vocabulary,
     holes: Mapping[str, ValueSet],
-    known: Mapping[int, Array],
+    known: Mapping[int, ValueSet],
 ) -> ValueSet:
     """Return the values of `root` if the variables in `holes` take any of their values.
 
@@ -188,7 +188,7 @@ def possible_values(
             if id(term) in results:
                 continue
             if id(term) in known:
-                results[id(term)] = singleton(known[id(term)])
+                results[id(term)] = known[id(term)]
             elif isinstance(term, Var) and term.name in holes:
                 results[id(term)] = holes[term.name]
             elif not ready:
@@ -252,18 +252,19 @@ def _combined(term: Add | Mul, parts: list[Interval]) -> Interval:
         empty = (low > high) | (part.low > part.high)
         undefined: Array  # where inf - inf or 0 * inf can occur
         if isinstance(term, Add):
-            ends = [low + part.low, high + part.high]
+            lowest, highest = low + part.low, high + part.high
             undefined = ((low == -np.inf) & (part.high == np.inf)) | (
                 (high == np.inf) & (part.low == -np.inf)
             )
         else:
             ends = [low * part.low, low * part.high, high * part.low, high * part.high]
+            lowest, highest = np.min(ends, axis=0), np.max(ends, axis=0)
             undefined = (_holds_zero(low, high) & _holds_infinity(part.low, part.high)) | (
                 _holds_zero(part.low, part.high) & _holds_infinity(low, high)
             )
         missing = missing | part.missing | (undefined & ~empty)
-        low = np.where(empty, np.inf, np.where(undefined, -np.inf, np.min(ends, axis=0)))
-        high = np.where(empty, -np.inf, np.where(undefined, np.inf, np.max(ends, axis=0)))
+        low = np.where(empty, np.inf, np.where(undefined, -np.inf, lowest))
+        high = np.where(empty, -np.inf, np.where(undefined, np.inf, highest))
     return Interval(low, high, missing)
 
 

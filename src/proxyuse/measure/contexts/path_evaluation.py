@@ -20,6 +20,7 @@ class PathEvaluator:
     def __init__(self, sample: Rows) -> None:
         self.sample = sample
         self._rest: tuple[Site, list[Array]] | None = None
+        self._steps: tuple[tuple[int, int], list[tuple[Term, int]]] | None = None
 
     def outcome(self, site: Site, rows: Array, values: Array) -> Array:
         """Return the output of rows that reach the position, with these values there."""
@@ -27,27 +28,40 @@ class PathEvaluator:
 
     def up_to(self, top: int, site: Site, rows: Array, values: Array) -> Array:
         """Return the value at a point above the position."""
-        points, vocabulary = self.sample.points, self.sample.vocabulary
-        point = site.point
+        vocabulary = self.sample.vocabulary
         count = self.sample.n_rows
         chosen = None if len(rows) == count and (rows == np.arange(count)).all() else rows
         with np.errstate(all="ignore"):
             if site.operands:
                 rest = self._other_operands(site)
                 parts = [*(_picked(part, chosen) for part in rest), values]
-                values = apply(points.terms[point], parts, {}, vocabulary)
+                values = apply(self.sample.points.terms[site.point], parts, {}, vocabulary)
+            for term, index in self._steps_between(top, site.point):
+                parts = [
+                    values if i == index else _picked(self.sample.value(part), chosen)
+                    for i, part in enumerate(children(term))
+                ]
+                values = apply(term, parts, {}, vocabulary)
+        return np.broadcast_to(values, (len(rows), *values.shape[1:]))
+
+    def _steps_between(self, top: int, point: int) -> list[tuple[Term, int]]:
+        """List the terms from a point up to another, and which child the path comes from.
+
+        Branches are left out, because they pass their value on. The last list is cached.
+        """
+        known = self._steps
+        if known is None or known[0] != (top, point):
+            known = (top, point), []
+            points = self.sample.points
             while point != top:
                 parent = points.parents[point]
                 term = points.terms[parent]
                 index = term._order[points.steps[point]]
-                if not isinstance(term, Ite) or index == 0:  # a branch passes its value on
-                    parts = [
-                        values if i == index else _picked(self.sample.value(part), chosen)
-                        for i, part in enumerate(children(term))
-                    ]
-                    values = apply(term, parts, {}, vocabulary)
+                if not isinstance(term, Ite) or index == 0:
+                    known[1].append((term, index))
                 point = parent
-        return np.broadcast_to(values, (len(rows), *values.shape[1:]))
+            self._steps = known
+        return known[1]
 
     def _other_operands(self, site: Site) -> list[Array]:
         """Combine the operands outside a subset, from left to right; the last result is cached.
