@@ -249,13 +249,16 @@ class Portfolio:
                 outcome.candidates[index] = built.candidate.scored_as(outcome.candidates[index])
 
     def _gave_up(self, outcome: Outcome, index: int) -> bool:
-        """Whether there was no time to find more than a constant, and another one can be tried."""
+        """Whether there was no time to find more than a constant, and another one can be tried.
+
+        A candidate that was not measured is none: nobody knows whether it is better.
+        """
         built = outcome.builts[index]
         assert built is not None
         others = [
             i
             for i, candidate in enumerate(outcome.candidates)
-            if i != index and candidate.clean and i not in outcome.excluded
+            if i != index and candidate.clean and candidate.quality and i not in outcome.excluded
         ]
         is_constant = isinstance(built.constants.program.term, Const)
         return bool(others) and is_constant and built.constants.stopped == "deadline"
