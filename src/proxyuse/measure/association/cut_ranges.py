@@ -41,7 +41,7 @@ def cut_ranges(groups: Array, missing: Array | None) -> tuple[Array, Array]:
     total = float(groups.sum() + apart.sum())
     if total == 0:
         return np.zeros(size - 1), np.ones(size - 1)
-    cells = np.flatnonzero(groups)
+    cells = np.flatnonzero(groups > 0)  # faster than of numbers
     group, column = np.divmod(cells, width)
     order = np.argsort(column, kind="stable")
     group, column, shares = group[order], column[order], groups.ravel()[cells[order]] / total
