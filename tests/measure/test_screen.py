@@ -19,8 +19,11 @@ from proxyuse.measure.bounds.screen import Screen
 NMI = NormalizedMutualInformation()
 
 
-def numbers(seed: int, rows: int) -> tuple[Array, Array, Array]:
-    """Values with ties, outliers and missing numbers, a protected attribute, and weights."""
+def numbers(seed: int, rows: int, levels: int = 0) -> tuple[Array, Array, Array]:
+    """Values with ties, outliers and missing numbers, a protected attribute, and weights.
+
+    The attribute has up to `levels` further values, each in a few rows.
+    """
     rng = np.random.default_rng(seed)
     z = rng.integers(0, rng.integers(2, 5), rows)
     values = rng.normal(size=rows) + z * rng.exponential() * rng.choice([0.1, 1.0])
@@ -35,6 +38,9 @@ def numbers(seed: int, rows: int) -> tuple[Array, Array, Array]:
     weights = np.ones(rows)
     if rng.random() < 0.5:
         weights = rng.integers(1, 4, rows) / rng.choice([1.0, 3.0])
+    if levels:
+        rare = rng.random(rows) < rng.choice([0.5, 1.0])
+        z = np.where(rare, 5 + z + 4 * rng.integers(0, levels, rows), z)
     return values, z, weights
 
 
@@ -66,13 +72,21 @@ def best_cut(values: Array, z: Array, weights: Array, groups: int, most: int) ->
 
 seeds = st.integers(0, 10**6)
 epsilons = st.sampled_from([0.0, 0.02, 0.1, 0.5])
+row_counts = st.sampled_from([30, 400, 3000])
+further_values = st.sampled_from([0, 150])
 
 
-@given(seeds, st.sampled_from([30, 400, 3000]), st.sampled_from([None, 2, 16]), epsilons)
+@given(
+    seeds,
+    st.sampled_from([30, 400, 3000]),
+    st.sampled_from([None, 2, 16]),
+    epsilons,
+    further_values,
+)
 def test_bounds_lie_above_the_association_in_groups_and_are_exact_from_epsilon_on(
-    seed, rows, bins, epsilon
+    seed, rows, bins, epsilon, levels
 ):
-    values, z, weights = numbers(seed, rows)
+    values, z, weights = numbers(seed, rows, levels)
     other = support_of(z.astype(float), rows)
     screen = Screen.of([other], weights, groups=bins, max_support=20)
     (bound,) = screen.bounds(values, epsilon)
@@ -82,10 +96,13 @@ def test_bounds_lie_above_the_association_in_groups_and_are_exact_from_epsilon_o
         assert bound == pytest.approx(exact, rel=0, abs=1e-9)
 
 
-@given(seeds, st.sampled_from([30, 400, 3000]), st.sampled_from([4, 256]), epsilons)
-@example(77782, 3000, 256, 0.0)
-def test_bounds_lie_above_the_best_cut_and_are_exact_from_epsilon_on(seed, rows, groups, epsilon):
-    values, z, weights = numbers(seed, rows)
+@given(seeds, row_counts, st.sampled_from([4, 256]), epsilons, further_values)
+@example(77782, 3000, 256, 0.0, 0)
+@example(0, 3000, 256, 0.02, 150)
+def test_bounds_lie_above_the_best_cut_and_are_exact_from_epsilon_on(
+    seed, rows, groups, epsilon, levels
+):
+    values, z, weights = numbers(seed, rows, levels)
     other = support_of(z.astype(float), rows)
     screen = Screen.of([other], weights, groups=groups, max_support=20, best_cut=True)
     (bound,) = screen.bounds(values, epsilon)

@@ -14,12 +14,13 @@ from proxyuse.lang.evaluate import NO_CATEGORY, Vocabulary, apply, missing_in
 from proxyuse.lang.nodes import Lookup, Var, is_missing, sorted_values
 from proxyuse.lang.positions import Site
 from proxyuse.measure import sample as sample_module
+from proxyuse.measure.association.information import entropy, mutual_information
 from proxyuse.measure.contexts import context_analysis
 from proxyuse.measure.contexts.engine import Contexts
 from proxyuse.measure.contexts.squared import SquaredShifts
 from proxyuse.measure.influence import SquaredChange
 from proxyuse.measure.sample import Sample
-from tests.measure.agreement import check_engines, defined
+from tests.measure.agreement import check_engines, defined, measured
 
 ROWS = 40
 
@@ -131,3 +132,27 @@ def test_paths_equal_the_positions_and_are_computed_on_demand() -> None:
     assert len(paths) <= 1 + len(program.points.path(last))
     for point in range(len(program.points)):
         assert paths[point] == program.points.text(Site(point))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_operands_together_tell_is_that_of_their_joint_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, 4, (3, ROWS)).astype(float)
+    columns[0, rng.random(ROWS) < 0.3] = np.nan
+    z = rng.integers(0, rng.choice([2, ROWS]), ROWS)
+    weights = rng.random(ROWS) + 0.1 if seed % 2 else np.ones(ROWS)
+    program = pu.Program.parse("a + b + c")
+    people = Population.build(
+        dict(zip("abc", columns, strict=True)), protected={"z": z}, weights=weights
+    )
+    engine = measured(program, people)
+    steps = [0, 2] if seed % 3 else [0, 1, 2]
+    ((information, whole),) = engine.operands_information(0, steps)
+    below = engine.sample.points.below(0)
+    names = [program.text_of(engine.sample.points.terms[below[step]]) for step in steps]
+    values = np.column_stack([np.nan_to_num(columns["abc".index(name)], nan=9) for name in names])
+    joint = np.unique(values, axis=0, return_inverse=True)[1].ravel()
+    table = np.zeros((ROWS, ROWS))
+    np.add.at(table, (joint, z), weights)
+    assert information == pytest.approx(mutual_information(table), rel=0, abs=1e-12)
+    assert whole == pytest.approx(entropy(table.sum(axis=0)), rel=0, abs=1e-12)

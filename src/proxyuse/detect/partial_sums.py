@@ -50,7 +50,7 @@ from proxyuse.detect.operators import (
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Add, Mul, Term
 from proxyuse.lang.positions import Site
-from proxyuse.measure.association.information import entropy, mutual_information
+from proxyuse.measure.association.information import entropy
 from proxyuse.measure.association.measures.squared_correlation import SquaredCorrelation
 from proxyuse.measure.association.protocol import Association
 from proxyuse.measure.association.support import Support
@@ -293,8 +293,8 @@ class _Search:
         if len(steps) > MOST_INFORMATIVE or not self.sets.measure.information_bound:
             return False
         return all(
-            _has_too_little_information(masses, self.sets.epsilon)
-            for masses in self.engine.operands_tables(point, steps)
+            _has_too_little_information(information, whole, self.sets.epsilon)
+            for information, whole in self.engine.operands_information(point, steps)
         )
 
     def _remaining(self) -> Masks | None:
@@ -499,10 +499,9 @@ def _union(masks: Iterable[int]) -> int:
     return union
 
 
-def _has_too_little_information(masses: Array, epsilon: float) -> bool:
+def _has_too_little_information(information: float, whole: float, epsilon: float) -> bool:
     """Whether the mutual information is below epsilon times the protected attribute's entropy."""
-    whole = entropy(masses.sum(axis=0))
-    return epsilon > 0 and (whole == 0 or mutual_information(masses) + SLACK < epsilon * whole)
+    return epsilon > 0 and (whole == 0 or information + SLACK < epsilon * whole)
 
 
 def _numbers(support: Support) -> Array:

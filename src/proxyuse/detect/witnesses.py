@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -215,10 +216,16 @@ def find_witnesses(
     each protected attribute, or None if it is not a column.
     """
     witnesses: list[Witness] = []
+
+    @cache
+    def shared(index: int) -> Decomposition:
+        """One object for all attributes, whose tables are counted together."""
+        return decompositions[index]
+
     for protected, source in sources.items():
         associations = decompositions.associations[:, decompositions.protected.index(protected)]
         above = (associations >= epsilon) & (decompositions.influences > delta)
-        passing = [decompositions[int(index)] for index in np.flatnonzero(above)]
+        passing = [shared(int(index)) for index in np.flatnonzero(above)]
         ungrouped = [
             Witness(d, protected, isinstance(d.expression, Var) and d.expression.name == source, 0)
             for d in passing

@@ -246,9 +246,11 @@ class Measurement:
         """Return how often each protected attribute is guessed right with a computation."""
         return guesses(self.sample, term)
 
-    def operands_tables(self, operator: int, operands: Sequence[int]) -> list[Array]:
-        """Return the joint table of some operands, taken together, with each attribute."""
-        return self.joint.operands_tables(operator, operands)
+    def operands_information(
+        self, operator: int, operands: Sequence[int]
+    ) -> list[tuple[float, float]]:
+        """Return what some operands together tell about each attribute, and its entropy."""
+        return self.joint.operands_information(operator, operands)
 
     # Influence, reach and bounds
 

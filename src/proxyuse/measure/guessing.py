@@ -231,15 +231,18 @@ def cut_rates(parts: Sequence[tuple[Array, bool]]) -> tuple[float, float]:
     """
     right = np.zeros(2)
     rules = [BestCut(NormalizedMutualInformation(), missing) for _, missing in parts]
-    learned = [masses.sum(axis=0) - masses for masses, _ in parts]
-    scores = [rule.each(others) for rule, others in zip(rules, learned, strict=True)]
-    for number in range(len(learned[0])):
-        highest = [float(found[number].max(initial=-1.0)) for found in scores]
+    totals = [masses.sum(axis=0) for masses, _ in parts]
+    for number in range(len(parts[0][0])):
+        every = [(masses[number], total - masses[number])
+                 for (masses, _), total in zip(parts, totals, strict=True)]  # fmt: skip
+        scores = [rule.best(others) for rule, (_, others) in zip(rules, every, strict=True)]
+        highest = [float(found.max(initial=-1.0)) for _, found in scores]
         best = highest.index(max(highest))
-        own, others = parts[best][0][number], learned[best][number]
-        if scores[best].shape[1]:
-            cut = int(np.argmax(scores[best][number]))
-            own, others = (rules[best].tables(table[None])[0, cut] for table in (own, others))
+        own, others = every[best]
+        cuts, found = scores[best]
+        if len(cuts):
+            cut = int(cuts[np.argmax(found)])
+            own, others = (rules[best].table(table, cut) for table in (own, others))
         cells = np.divmod(np.arange(own.size), own.shape[1])
         right += _right(*cells, own.ravel(), others.ravel())
     informed, blind = right.tolist()

@@ -18,6 +18,9 @@ withheld.
 
 The values of one count are chosen in blocks of m, counted from the smallest possible one. So the
 same block is printed for all counts in it.
+
+If the attribute has many values, the figures of the possible data follow from the cells that change
+(`changed_cells`).
 """
 
 from __future__ import annotations
@@ -30,14 +33,16 @@ from functools import cached_property
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
+from proxyuse.report.changed_cells import Block, WideTable, close_lines
 
 ROUNDS = 4
 MOST_OPTIONS = 12
 MOST_RARE = 8
 MOST_NEAREST = 4
 TOLERANCE = 1e-12
-CLOSE = 2.0
 MOST_CELLS = 1 << 22
+WIDE = 128
+"""Protected values from which on only the cells that change are measured."""
 
 
 @dataclass(eq=False)
@@ -51,6 +56,7 @@ class CountedTable:
     codes : the value of all rows, or of some.
     measure : the association of many tables of masses; None if it is not printed.
     by_cut : whether protected values are guessed from the side of a cut, and not from the value.
+    informative : whether the measure is normalized mutual information.
     least, below : the association is at least one and below the other, as the report says.
     """
 
@@ -63,6 +69,19 @@ class CountedTable:
     least: float = -np.inf
     below: float = np.inf
     by_cut: bool = False
+    informative: bool = False
+
+    @cached_property
+    def wide(self) -> WideTable | None:
+        """The table as one with many protected values, if it is and can be measured as such."""
+        if self.counts.shape[1] < WIDE or not (self.informative or self.measure is None):
+            return None
+        return WideTable(self.counts, self.masses)
+
+    @cached_property
+    def by_value(self) -> Array:
+        """The counts by value and printed column."""
+        return np.asarray(self.merged_columns(self.counts[None])[0])
 
     @cached_property
     def printed(self) -> Array:
@@ -93,7 +112,10 @@ class CountedTable:
         """Whether each of many tables has an association that agrees with the report."""
         if not self.limited:
             return np.ones(len(masses), dtype=bool)
-        values = self.measured(masses)
+        return self.agree(self.measured(masses))
+
+    def agree(self, values: Array) -> Array:
+        """Whether associations agree with the report."""
         return np.asarray((values >= self.least - TOLERANCE) & (values < self.below))
 
     def hidden(self, min_cell: int) -> list[HiddenCell]:
@@ -254,8 +276,7 @@ class PossibleData:
                     every = Move(pairs, list(range(1, len(pairs) + 1)))
                     good = np.ones(len(pairs), dtype=bool)
                     for other in {id(one): one for one in (table, *self._nearest)}.values():
-                        parts = [other.allowed(mass) for _, mass in self._data(other, [every])]
-                        good &= np.concatenate(parts)
+                        good &= self._allowed(other, [every])
                     fine = np.flatnonzero(good) + 1
                     shifts += [sign * int(length) for length in fine]
                     moves[sign] = pairs
@@ -332,7 +353,7 @@ class PossibleData:
         ends = [start + np.array(move.kept) - 1 for start, move in zip(starts, moves, strict=True)]
         before = np.repeat(starts, [len(move.kept) for move in moves]) - 1
         people = pairs.ravel()
-        codes = table.codes(people).reshape(-1, 2)
+        codes = table.codes(people).reshape(-1, 2).astype(np.intp)  # they may be short integers
 
         def changed(amounts: Array) -> Array:
             width, labels = table.counts.shape[1], self.labels[pairs]
@@ -373,11 +394,54 @@ class PossibleData:
             if move is not None:
                 some, size = [move], len(move.pairs)
 
+    def _block(self, table: CountedTable, move: Move) -> Block:
+        """The cells of a table with many protected values that a move changes."""
+        people = move.pairs
+        codes = table.codes(people.ravel()).reshape(-1, 2)
+        scale = float(table.masses.sum() / self.weights.sum())
+        return Block.of(
+            (table.counts, table.masses), codes, self.labels[people], self.weights[people] * scale,
+            np.array(move.kept),
+        )  # fmt: skip
+
+    def _allowed(self, table: CountedTable, moves: Sequence[Move]) -> Array:
+        """Whether each possible data agrees with what the report says about a table."""
+        if table.wide is None or not table.limited:
+            parts = [table.allowed(masses) for _, masses in self._data(table, moves)]
+            return np.concatenate(parts)
+        answers = []
+        for move in moves:
+            values, error = table.wide.associations(self._block(table, move))
+            allowed = table.agree(values)
+            close = np.minimum(np.abs(values - table.least), np.abs(values - table.below)) <= error
+            for index in np.flatnonzero(close).tolist():
+                alone = Move(move.pairs, [move.kept[index]])
+                allowed[index] = self._allowed_whole(table, alone)
+            answers.append(allowed)
+        return np.concatenate(answers)
+
+    def _allowed_whole(self, table: CountedTable, move: Move) -> bool:
+        return all(table.allowed(masses).all() for _, masses in self._data(table, [move]))
+
     def _values(
         self, table: CountedTable, cells: Sequence[HiddenCell], moves: Sequence[Move]
     ) -> list[set[int]]:
         """The values of each count in the data and in the possible data of some moves."""
         known: list[set[int]] = [set() for _ in cells]
+        if table.wide is not None:
+            for cell, values in zip(cells, known, strict=True):
+                whole = table.by_value if cell.rare else table.printed
+                values.add(int(whole[cell.line, cell.column]))
+            for move in moves:
+                block = self._block(table, move)
+                change = block.counts - table.counts[np.ix_(block.rows, block.columns)]
+                of_row, of_column = table.lines[block.rows], table.columns[block.columns]
+                for cell, values in zip(cells, known, strict=True):
+                    rows = (block.rows if cell.rare else of_row) == cell.line
+                    own = change[:, rows][:, :, of_column == cell.column].sum(axis=(1, 2))
+                    whole = table.by_value if cell.rare else table.printed
+                    values.update((whole[cell.line, cell.column] + own).tolist())
+            return known
         parts = [table.counts[None], *(counts for counts, _ in self._data(table, moves))]
         for counts in parts:
             printed, of_values = table.merged(counts), table.merged_columns(counts)
@@ -391,11 +455,40 @@ class PossibleData:
         for index, table in enumerate(self.tables):
             if index in self.withheld or not table.limited or not self.moves:
                 continue
-            parts = [table.allowed(masses) for _, masses in self._data(table, self.moves)]
-            fine = iter(np.concatenate(parts).tolist())
+            fine = iter(self._allowed(table, self.moves).tolist())
             for move in self.moves:
                 move.kept = [length for length in move.kept if next(fine)]
             self.moves = [move for move in self.moves if move.kept]
+
+    def _followed(
+        self, table: CountedTable, wide: WideTable, spread: Spread, guessed: list[Array], close: int
+    ) -> tuple[int, list[Array]]:
+        """Add the possible data of a table with many protected values to a spread.
+
+        Returns the largest number of close rows, and the extreme associations, by whole tables.
+        """
+        across = np.eye(len(table.printed), dtype=np.int64)
+        down = np.eye(table.printed.shape[1], dtype=np.int64)
+        extremes: dict[bool, tuple[float, Move]] = {}
+        for move in self.moves:
+            block = self._block(table, move)
+            change = block.counts - table.counts[np.ix_(block.rows, block.columns)]
+            lines = across[table.lines[block.rows]].T
+            printed = table.printed + lines @ change @ down[table.columns[block.columns]]
+            spread.low, spread.high = _extended(spread.low, spread.high, printed)
+            guessed.append(wide.guessed(block))
+            close = max(close, wide.close_rows(block))
+            if table.measure is not None:
+                values, _ = wide.associations(block)
+                for largest in (False, True):
+                    at = int(values.argmax() if largest else values.argmin())
+                    value = float(values[at])
+                    known = extremes.get(largest)
+                    if known is None or (value > known[0] if largest else value < known[0]):
+                        extremes[largest] = value, Move(move.pairs, [move.kept[at]])
+        moves = [move for _, move in extremes.values()]
+        data = self._data(table, moves) if moves else ()
+        return close, [table.measured(masses) for _, masses in data]
 
     def _spread(self, index: int) -> Spread:
         table = self.tables[index]
@@ -404,7 +497,11 @@ class PossibleData:
         own = table.masses[None]
         associations = [] if table.measure is None else [table.measured(own)]
         guessed, close = [_guessed(own)], _close_rows(table.counts[None])
-        for counts, masses in self._data(table, self.moves):
+        if table.wide is not None:
+            close, more = self._followed(table, table.wide, spread, guessed, close)
+            low, high = spread.low, spread.high
+            associations += more
+        for counts, masses in self._data(table, self.moves) if table.wide is None else ():
             printed = table.merged(counts)
             low, high = np.minimum(low, printed.min(axis=0)), np.maximum(high, printed.max(axis=0))
             guessed.append(_guessed(masses))
@@ -430,6 +527,10 @@ class PossibleData:
         return spread
 
 
+def _extended(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
+    return np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
+
+
 def _close_rows(counts: Array) -> int:
     """The rows with values whose guess may depend on the folds, in the worst of many tables.
 
@@ -437,8 +538,8 @@ def _close_rows(counts: Array) -> int:
     it changes with the people in each fold, which a swap deals anew. Both the lead that can turn
     over and its effect on all guesses are a few standard deviations: the root of these rows.
     """
-    totals, ordered = counts.sum(axis=2), np.sort(counts, axis=2)
-    close = ordered[..., -1] - ordered[..., -2] <= CLOSE * np.sqrt(totals)
+    totals = counts.sum(axis=2)
+    close = close_lines(np.sort(counts, axis=2), totals)
     return int((totals * close).sum(axis=1).max())
 
 

@@ -27,6 +27,9 @@ from proxyuse.detect.decompositions import Decomposition
 from proxyuse.detect.witnesses import Group, Strength, Witness, groups_of, strength
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Term, Var
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.association.protocol import (
     Association,
     association_of_values,
@@ -228,6 +231,7 @@ class Release:
             float(audit.epsilon) if is_witness else -np.inf,
             float(audit.epsilon) if other else np.inf,
             by_cut=table.binned,
+            informative=isinstance(measure, NormalizedMutualInformation),
         )
 
     def _middles(self, protected: str) -> Array:

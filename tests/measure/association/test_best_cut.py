@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import proxyuse as pu
 from proxyuse.data.population import Population
 from proxyuse.lang.evaluate import Array
-from proxyuse.measure.association.best_cut import TIES
+from proxyuse.measure.association.best_cut import TIES, WIDE, BestCut
 from proxyuse.measure.association.measures.cramers_v import CramersV
 from proxyuse.measure.engine import Measurement
 from proxyuse.measure.reference import Reference
@@ -241,3 +241,23 @@ def test_a_linear_term_that_tells_the_attribute_for_75_percent_is_found() -> Non
     assert found["x"].association == pytest.approx(0.107, abs=0.01)
     assert found["x"].influence == pytest.approx(0.49, abs=0.02)
     assert pu.audit(program, data, "z", bins=16, validity=None).witnesses == []
+
+
+@given(seed=seeds, rows=st.sampled_from([5, 300, 3000]), missing=st.booleans())
+def test_with_many_protected_values_the_best_cuts_are_those_of_all_tables(
+    seed: int, rows: int, missing: bool
+) -> None:
+    """Equal to the last bit, whether the other cuts are measured or not."""
+    rng = np.random.default_rng(seed)
+    groups, width = int(rng.choice([2, 16, 256])), int(rng.choice([WIDE, 500]))
+    z = rng.integers(0, width, rows) // rng.choice([1, 1, 30, width])
+    group = rng.choice([rng.integers(0, groups, rows), z * groups // width, np.minimum(z, 1)])
+    weights = rng.choice([np.ones(rows), rng.integers(1, 4, rows), rng.random(rows) + 0.01])
+    table = np.bincount(group * width + z, weights, groups * width).reshape(groups, width)
+    rule = BestCut(NMI, missing and groups > 2)
+    every = rule.each(table[None])[0]
+    cuts, found = rule.best(table)
+    assert np.array_equal(found, every[cuts])
+    assert {*np.flatnonzero(every >= every.max() - TIES)} <= {*cuts}
+    assert rule(table) == every.max()
+    assert np.array_equal(rule.table(table, cuts[0]), rule.tables(table[None])[0, cuts[0]])

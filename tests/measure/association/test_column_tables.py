@@ -42,13 +42,14 @@ def columns(draw: Any) -> Array:
     values=columns(),
     bins=st.sampled_from([None, 2, 16]),
     max_support=st.sampled_from([2, 30, 256]),
+    widths=st.sampled_from([(1, 2, 5), (2, 300), (10_000,)]),
 )
 def test_numbers_are_counted_by_value_or_bin(
-    values: Array, bins: int | None, max_support: int
+    values: Array, bins: int | None, max_support: int, widths: tuple[int, ...]
 ) -> None:
     rng = np.random.default_rng(len(values))
     rows = len(values)
-    protected = [support_of(rng.integers(0, k, rows).astype(float), rows) for k in (1, 2, 5)]
+    protected = [support_of(rng.integers(0, k, rows).astype(float), rows) for k in widths]
     support, tables = count_numbers(values, protected, bins, max_support)
     expected = cut(support_of(values, rows), np.ones(rows), bins, max_support)
     np.testing.assert_equal(support.values, expected.values)

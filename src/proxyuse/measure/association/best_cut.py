@@ -5,17 +5,25 @@ so a number with many values is measured by its best cut instead. Its values are
 equal mass (`support.cut`). Each boundary between two groups is a candidate. A candidate turns the
 table of groups into a table with two rows, or three if numbers are missing: at most t, above t,
 missing. The association is the largest value of the measure over the candidates.
+
+If the attribute has many values, bounds from one pass over the occupied cells exclude most
+candidates (`cut_ranges`), and only the others are measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from proxyuse.lang.evaluate import Array
+from proxyuse.measure.association.cut_ranges import cut_ranges
+from proxyuse.measure.association.measures.normalized_mutual_information import (
+    NormalizedMutualInformation,
+)
 from proxyuse.measure.association.protocol import Association, associations_of, needs_values
 from proxyuse.measure.association.support import Support, bins_of
 from proxyuse.settings import CUT_GROUPS
@@ -28,6 +36,10 @@ The cut must not depend on how weights are rounded.
 
 CHUNK = 1 << 14
 """The number of tables measured at once."""
+
+WIDE = 64
+"""Protected values from which on bounds exclude candidates before they are measured."""
+MEASURED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,37 @@ class BestCut:
 
     def many(self, masses: Array) -> Array:
         """Return the association at the best cut of each of many tables of one shape."""
+        if self._bounded(masses):
+            return np.array([self.best(table)[1].max(initial=0.0) for table in masses])
         return np.asarray(self.each(masses).max(axis=1, initial=0.0))
+
+    def best(self, masses: Array) -> tuple[Array, Array]:
+        """Return the cuts of one table that may be the best, in order, and their associations.
+
+        All cuts whose association is within `TIES` of the highest are among them. Takes a pass over
+        the table, and a few more for each of these cuts, if there are bounds; otherwise, all cuts
+        are measured.
+        """
+        if not self._bounded(masses):
+            found = self.each(masses[None])[0]
+            return np.arange(len(found)), found
+        last = len(masses) - self.missing
+        low, high = cut_ranges(masses[:last], masses[last] if self.missing else None)
+        cuts = np.flatnonzero(high >= low.max(initial=0.0) - 2 * TIES)
+        parts = [np.zeros(0)]
+        for start in range(0, len(cuts), MEASURED_AT_ONCE):
+            some = cuts[start : start + MEASURED_AT_ONCE]
+            parts.append(
+                associations_of(self.measure, np.stack([self.table(masses, cut) for cut in some]))
+            )
+        return cuts, np.concatenate(parts)
+
+    def _bounded(self, masses: Array) -> bool:
+        return masses.shape[-1] >= WIDE and isinstance(self.measure, NormalizedMutualInformation)
+
+    def count(self, masses: Array) -> int:
+        """Return the number of cuts of one table."""
+        return max(0, len(masses) - 1 - self.missing)
 
     def each(self, masses: Array) -> Array:
         """Return the association at each cut, by table and cut."""
@@ -94,6 +136,14 @@ class BestCut:
         if self.missing:
             rows.append(np.broadcast_to(masses[:, -1:], below.shape))
         return np.stack(rows, axis=2).astype(np.float64, copy=False)
+
+    def table(self, masses: Array, cut: int) -> Array:
+        """Return the table of one cut: the same sums as those of `tables`, in the same order."""
+        groups = masses[: len(masses) - self.missing]
+        rows = [reduce(np.add, groups[: cut + 1]), reduce(np.add, groups[:cut:-1])]
+        if self.missing:
+            rows.append(masses[-1])
+        return np.stack(rows).astype(np.float64, copy=False)
 
 
 class Cut(NamedTuple):
@@ -129,16 +179,19 @@ def cut_at(
     ----------
     parts : the groups and their table; for a vector, those of each coordinate.
     """
-    each = [best_measure(measure, groups).each(table[None])[0] for groups, table in parts]
-    candidates = sum(map(len, each))
+    rules = [best_measure(measure, groups) for groups, _ in parts]
+    candidates = sum(rule.count(table) for rule, (_, table) in zip(rules, parts, strict=True))
     if candidates == 0:
         return None
-    best = max(float(found.max(initial=0.0)) for found in each)
-    coordinate = next(i for i, found in enumerate(each) if found.max(initial=0.0) >= best - TIES)
-    index = int(np.argmax(each[coordinate] >= best - TIES))
+    each = [rule.best(table) for rule, (_, table) in zip(rules, parts, strict=True)]
+    highest = [float(found.max(initial=0.0)) for _, found in each]
+    best = max(highest)
+    coordinate = next(i for i, found in enumerate(highest) if found >= best - TIES)
+    cuts, found = each[coordinate]
+    index = int(cuts[np.argmax(found >= best - TIES)])
     groups, table = parts[coordinate]
     assert groups.upper is not None
-    rule = best_measure(measure, groups)
+    rule = rules[coordinate]
     last = len(groups) - 1 - rule.missing
     ends = [0, index + 1, *([last + 1] if rule.missing else [])]
     tops = [index, last, *([last + 1] if rule.missing else [])]
@@ -150,7 +203,7 @@ def cut_at(
         coordinate if len(parts) > 1 else None,
     )
     rows = Support(np.empty(0, dtype=np.intp), groups.values[ends], groups.upper[tops])
-    return cut, rule.tables(table[None])[0, index], rows
+    return cut, rule.table(table, index), rows
 
 
 def cut_of_few(measure: Association, support: Support, table: Array) -> Cut | None:

@@ -71,7 +71,8 @@ def counted(codes: Array, pieces: int, z: Support) -> Array:
     entries = pieces * len(z)
     copies = np.zeros((4 if entries <= FEW else 1, entries))
     _counted(codes, z.codes, len(z), copies)
-    return np.asarray(copies.sum(axis=0).reshape(pieces, len(z)))
+    whole = copies[0] if len(copies) == 1 else copies.sum(axis=0)
+    return np.asarray(whole.reshape(pieces, len(z)))
 
 
 @compiled

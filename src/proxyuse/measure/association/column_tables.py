@@ -20,6 +20,7 @@ from proxyuse.measure.association.support import Support, bins_of
 
 NO_CODES = np.empty(0, dtype=np.intp)
 SHORT_RANGE = 1 << 18
+CELLS_PER_ROW = 16  # at most so many cells per row are counted before pieces are put into bins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +54,8 @@ def count_numbers(
     ([0.5, 2.5], [[1.0, 1.0], [0.0, 2.0]])
     """
     pieces = _whole_numbers(values) or _sorted_numbers(values, bins, max_support)
+    if pieces.count * max(map(len, protected)) > CELLS_PER_ROW * len(values):
+        return _counted_late(pieces, protected, bins, max_support)
     every = [column_kernel.counted(pieces.codes, pieces.count, z) for z in protected]
     masses = every[0] @ np.ones(every[0].shape[1])  # much faster than summing short rows
     present = np.flatnonzero(masses)
@@ -65,6 +68,26 @@ def count_numbers(
         bin_of = np.searchsorted(support.upper, samples)
         tables = [_summed(table, bin_of, len(support)) for table in tables]
     return support, tables
+
+
+def _counted_late(
+    pieces: _Pieces, protected: Sequence[Support], bins: int | None, max_support: int
+) -> tuple[Support, list[Array]]:
+    """Assign rows to bins before they are counted: most cells of a table of pieces are empty."""
+    masses = np.bincount(pieces.codes, minlength=pieces.count).astype(np.float64)
+    present = np.flatnonzero(masses)
+    samples = pieces.samples(present)
+    support = pieces.support
+    if support is None:
+        support = _support(samples, masses[present], bins, max_support)
+    line_of = np.zeros(pieces.count, dtype=pieces.codes.dtype)
+    line_of[present] = (
+        np.arange(len(present))
+        if support.upper is None
+        else np.searchsorted(support.upper, samples)
+    )
+    codes = line_of[pieces.codes]
+    return support, [column_kernel.counted(codes, len(support), z) for z in protected]
 
 
 def _support(values: Array, masses: Array, bins: int | None, max_support: int) -> Support:

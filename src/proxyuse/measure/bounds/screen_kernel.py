@@ -6,6 +6,9 @@ are no more, the masses by value are exact. Otherwise a bound follows from the h
 (`histogram`). If that bound reaches epsilon, another pass sorts the rows in the bins that contain a
 boundary, and the bound becomes exact.
 
+All tables are lists of the cells that are not empty (`histogram`), so a bound costs time in
+proportion to the rows, however many protected values there are.
+
 numba caches these loops by the date of this file. A change of `histogram` alone is not noticed:
 touch this file, too.
 """
@@ -28,6 +31,8 @@ BINS = 2048  # bins of the histogram
 SAMPLE = 256  # rows that determine its grid
 SLOTS = 4096  # slots of the hash table of distinct values
 MAX_DISTINCT = SLOTS // 4
+FEW_CELLS = 1 << 13  # tables that are counted with their empty cells, or if there are
+CELLS_PER_ROW = 8  # at most so many cells per row
 
 ADD, MULTIPLY, AND, OR = 0, 1, 2, 3  # operators
 RAW, GROUPS, BEST_CUT = 0, 1, 2  # how association treats many distinct numbers
@@ -51,22 +56,21 @@ def _combine(operator: int, left: Any, right: Any, out: Any) -> None:
 
 
 @called
-def _distinct(values: Any, codes: Any, weights: Any, most: int, table: Any, state: Any) -> int:
-    """Count masses by distinct value and protected value; -1 if more than `most` numbers differ.
+def _distinct(values: Any, codes: Any, width: int, most: int, state: Any, cells: Any) -> int:
+    """Store the cell of each row by distinct value and protected value, and count the values.
 
-    `state` holds the bits in each slot, and the number of each slot's value (-1 if empty).
+    Returns -1 if more than `most` numbers differ. `state` holds the bits in each slot, and the
+    number of each slot's value (-1 if empty).
     """
     bits, numbers = state
     numbers[:] = -1
     raw = values.view(np.uint64)
     count, numbered, missing = 0, 0, -1
-    weighted = len(weights) > 0
     for row in range(len(values)):
         value = values[row]
         if value != value:
             if missing < 0:
                 missing = count
-                table[count, :] = 0.0
                 count += 1
             index = missing
         else:
@@ -80,11 +84,68 @@ def _distinct(values: Any, codes: Any, weights: Any, most: int, table: Any, stat
                     return -1
                 bits[slot] = key
                 numbers[slot] = count
-                table[count, :] = 0.0
                 count += 1
             index = numbers[slot]
-        table[index, codes[row]] += weights[row] if weighted else 1.0
+        cells[row] = index * width + codes[row]
     return count
+
+
+@called
+def _counted(cells: Any, count: int, width: int, weights: Any, room: Any) -> Any:
+    """Count rows by cell; returns a table of `count` pieces.
+
+    A table with many more cells than rows is not filled: its rows are put in the order of their
+    pieces instead.
+    """
+    flat, order, where, starts, columns, masses = room
+    rows, weighted = len(cells), len(weights) > 0
+    starts = starts[: count + 1]
+    if count * width <= len(flat):
+        flat[: count * width] = 0.0
+        if weighted:
+            for row in range(rows):
+                flat[cells[row]] += weights[row]
+        else:
+            for row in range(rows):
+                flat[cells[row]] += 1.0
+        held, cell = 0, 0
+        for piece in range(count):
+            starts[piece] = held
+            for column in range(width):
+                columns[held], masses[held] = column, flat[cell]  # kept if it is not empty
+                held += flat[cell] > 0
+                cell += 1
+        starts[count] = held
+        return starts, columns, masses
+    starts[:] = 0
+    for row in range(rows):
+        starts[cells[row] // width] += 1
+    last = 0
+    for piece in range(count):  # the end of each piece
+        last += starts[piece]
+        starts[piece] = last
+    for row in range(rows - 1, -1, -1):  # turns the ends into starts
+        piece = cells[row] // width
+        starts[piece] -= 1
+        order[starts[piece]] = row
+    starts[count] = rows
+    where[:] = -1  # the latest cell of each column
+    held, at = 0, 0
+    for piece in range(count):
+        first, end = held, starts[piece + 1]
+        starts[piece] = first
+        while at < end:
+            row = order[at]
+            column = cells[row] - piece * width
+            cell = where[column]
+            if cell < first:
+                cell = held
+                where[column], columns[cell], masses[cell] = cell, column, 0.0
+                held += 1
+            masses[cell] += weights[row] if weighted else 1.0
+            at += 1
+    starts[count] = held
+    return starts, columns, masses
 
 
 @called
@@ -109,15 +170,12 @@ def _grid(values: Any) -> Any:
 
 
 @called
-def _histogram(
-    values: Any, codes: Any, weights: Any, low: float, scale: float, counts: Any, cells: Any
-) -> bool:
-    """Count rows by bin and protected value, and store the cell of each row.
+def _binned(values: Any, codes: Any, width: int, low: float, scale: float, cells: Any) -> bool:
+    """Store the cell of each row by bin of the histogram and protected value.
 
     The bin is a monotone function of the value; the last bin is for missing numbers. Returns false
-    if a number is infinite. The first loop has no branches, so that it vectorizes.
+    if a number is infinite. The loop has no branches, so that it vectorizes.
     """
-    width = counts.shape[1]
     finite = True
     for row in range(len(values)):
         value = values[row]
@@ -125,26 +183,16 @@ def _histogram(
         bin_of = bin_of if value == value else float(BINS)
         finite &= abs(value) != np.inf
         cells[row] = np.int32(bin_of) * width + codes[row]
-    counts[:] = 0.0
-    flat = counts.reshape(counts.size)
-    if len(weights) > 0:
-        for row in range(len(values)):
-            flat[cells[row]] += weights[row]
-    else:
-        for row in range(len(values)):
-            flat[cells[row]] += 1.0
     return finite
 
 
 @called
 def _occupied(counts: Any) -> int:
     """Return the number of bins that hold numbers: a lower bound on the distinct numbers."""
+    starts = counts[0]
     occupied = 0
-    for index in range(counts.shape[0] - 1):
-        for column in range(counts.shape[1]):
-            if counts[index, column] > 0:
-                occupied += 1
-                break
+    for index in range(BINS):
+        occupied += starts[index + 1] > starts[index]
     return occupied
 
 
@@ -166,13 +214,13 @@ def _find_singles(values: Any, cells: Any, width: int, mark: Any, single: Any) -
 
 @called
 def _opened(
-    values: Any, codes: Any, weights: Any, counts: Any, cells: Any, mark: Any, known: Any
+    values: Any, width: int, weights: Any, counts: Any, cells: Any, mark: Any, known: Any
 ) -> Any:
     """Replace each marked bin of the histogram by its distinct values.
 
-    Returns the masses by piece and protected value, and which pieces are single values.
+    Returns the table of these pieces, and which of them are single values.
     """
-    width = counts.shape[1]
+    starts, columns, masses = counts
     rows = np.empty(len(values), np.int64)
     held = 0
     for row in range(len(values)):
@@ -181,25 +229,36 @@ def _opened(
             held += 1
     rows = rows[:held]
     rows = rows[np.argsort(values[rows])]
-    pieces = np.zeros((BINS + 1 + held, width))
+    firsts = np.zeros(BINS + 2 + held, np.int64)
     single = np.zeros(BINS + 1 + held, np.bool_)
-    count, at = 0, 0
+    size = starts[BINS + 1] + held
+    column_of, mass_of = np.empty(size, columns.dtype), np.empty(size)
+    where = np.full(width, -1)  # the latest cell of each column
+    count, at, cell = 0, 0, 0
     for index in range(BINS + 1):
         if not mark[index]:
-            for column in range(width):
-                pieces[count, column] = counts[index, column]
+            for old in range(starts[index], starts[index + 1]):
+                column_of[cell], mass_of[cell] = columns[old], masses[old]
+                cell += 1
             single[count] = known[index]
             count += 1
+            firsts[count] = cell
             continue
         while at < held and cells[rows[at]] // width == index:
             value = values[rows[at]]
             single[count] = True
+            first = cell
             while at < held and values[rows[at]] == value:
                 row = rows[at]
-                pieces[count, codes[row]] += weights[row] if len(weights) > 0 else 1.0
+                column = cells[row] - index * width
+                if where[column] < first:
+                    where[column], column_of[cell], mass_of[cell] = cell, column, 0.0
+                    cell += 1
+                mass_of[where[column]] += weights[row] if len(weights) > 0 else 1.0
                 at += 1
             count += 1
-    return pieces[:count], single[:count]
+            firsts[count] = cell
+    return (firsts[: count + 1], column_of, mass_of), single[:count]
 
 
 @called
@@ -208,39 +267,53 @@ def _bound(
 ) -> Any:
     """Return a bound on the association of some numbers with one protected attribute.
 
-    A bound of `epsilon` or more is exact up to rounding.
+    A bound of `epsilon` or more is exact up to rounding. Linear in the rows, unless some of them
+    are sorted.
     """
     kind, most = method[0], int(method[2])
-    table = scratch[0][: (most + 2) * width].reshape((int(most) + 2, width))
-    counts = scratch[1][: (BINS + 1) * width].reshape((BINS + 1, width))
-    cells, mark, single = scratch[3], scratch[4], scratch[5]
+    slots, cells, others, mark, single, room = scratch
+    room = (room[0], room[1], room[2][:width], room[3], room[4], room[5])
     low, scale = _grid(values)
-    gridded = scale > 0 and _histogram(values, codes, weights, low, scale, counts, cells)
+    gridded = scale > 0 and _binned(values, codes, width, low, scale, cells)
+    counts = (room[3], room[4], room[5])
+    if gridded:
+        counts = _counted(cells, BINS + 1, width, weights, room)
     if not gridded or _occupied(counts) <= most:
-        count = _distinct(values, codes, weights, most, table, scratch[2])
+        count = _distinct(values, codes, width, most, slots, others)
         if count >= 0:
-            return exact_information(table, count)
+            return exact_information(_counted(others, count, width, weights, room), width)
     if not gridded:
         return NO_BOUND
     if kind == 0:
-        return raw_bound(counts)
+        return raw_bound(counts, width)
     single[:] = False
-    bound = grouped_bound(counts, single, method, epsilon, mark)
+    bound = grouped_bound(counts, width, single, method, epsilon, mark)
     if bound >= epsilon:
         _find_singles(values, cells, width, mark, single)
-        bound = grouped_bound(counts, single, method, epsilon, mark)
+        bound = grouped_bound(counts, width, single, method, epsilon, mark)
     if bound >= epsilon:
-        pieces, alone = _opened(values, codes, weights, counts, cells, mark, single)
-        bound = grouped_bound(pieces, alone, method, epsilon, np.zeros(len(pieces), np.bool_))
+        pieces, alone = _opened(values, width, weights, counts, cells, mark, single)
+        unmarked = np.zeros(len(alone), np.bool_)
+        bound = grouped_bound(pieces, width, alone, method, epsilon, unmarked)
     return bound
 
 
 @called
 def _scratch(rows: int, most: int, width: int) -> Any:
-    table, counts = np.empty((most + 2) * width), np.empty((BINS + 1) * width)
     slots = (np.zeros(SLOTS, np.uint64), np.empty(SLOTS, np.int64))
     mark, single = np.zeros(BINS + 1, np.bool_), np.zeros(BINS + 1, np.bool_)
-    return table, counts, slots, np.empty(rows, np.int32), mark, single
+    cells, others = np.empty(rows, np.int32), np.empty(rows, np.int32)
+    few, pieces = max(FEW_CELLS, CELLS_PER_ROW * rows), max(BINS + 1, most + 2)
+    held = min(rows, pieces * width) + 1
+    room = (
+        np.empty(min(few, pieces * width)),
+        np.empty(rows if pieces * width > few else 0, np.int32),
+        np.empty(width, np.int64),
+        np.empty(pieces + 1, np.int64),
+        np.empty(held, np.int32),
+        np.empty(held),
+    )
+    return slots, cells, others, mark, single, room
 
 
 @compiled
