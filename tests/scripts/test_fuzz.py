@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import tempfile
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,7 @@ def run_code(_name, _rng):
 
 
 def write_elsewhere(_name, _rng):
-    Path("/tmp/fuzz-elsewhere").write_text("x")
+    (Path(tempfile.gettempdir()) / "fuzz-elsewhere").write_text("x")
 
 
 def fill_memory(_name, _rng):

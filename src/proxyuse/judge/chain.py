@@ -1,7 +1,7 @@
 """The chain of a judgments file: every line names the hash of the line before it.
 
 So no line can be changed, removed, moved or added without a trace. What a chain alone cannot show
-is that lines are missing at the end, or that someone wrote the whole rest of the file anew; for
+is that lines are missing at the end, or that someone rewrote the whole rest of the file; for
 that, someone else has to keep its *head*, the hash of the last line.
 """
 

@@ -303,7 +303,7 @@ class Records:
         if number is None:
             return (
                 f"{self.path} has no record with the expected head {head}; its head is "
-                f"{self.head}. Records are missing at its end, or it was written anew: restore the "
+                f"{self.head}. Records are missing at its end, or it was rewritten: restore the "
                 "file from version control or a backup"
             )
         return (

@@ -535,7 +535,7 @@ def _close_rows(counts: Array) -> int:
     """The rows with values whose guess may depend on the folds, in the worst of many tables.
 
     A guess is the commonest protected value in the other folds. If two values are nearly as common,
-    it changes with the people in each fold, which a swap deals anew. Both the lead that can turn
+    it changes with the people in each fold, which a swap reassigns. Both the lead that can turn
     over and its effect on all guesses are a few standard deviations: the root of these rows.
     """
     totals = counts.sum(axis=2)

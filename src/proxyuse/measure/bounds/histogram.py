@@ -199,7 +199,7 @@ def _cut_bound(
     """Return a bound for the best of the cuts between groups of equal mass.
 
     Marks the pieces that can contain a cut that reaches `epsilon`. The entropies of the parts below
-    and above a cut are summed anew at each boundary, or follow each cell if that is less work.
+    and above a cut are summed again at each boundary, or follow each cell if that is less work.
     """
     starts, column_of, masses = pieces
     size = len(starts) - 1

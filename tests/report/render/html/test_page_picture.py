@@ -123,7 +123,7 @@ def test_every_point_is_drawn_and_a_witness_stands_out(page: Page, content: dict
     assert count.startswith(f"{witnesses} computations above both thresholds")
 
 
-def test_pointing_at_a_point_tells_its_figures_and_draws_nothing_anew(
+def test_pointing_at_a_point_shows_its_figures_without_drawing_again(
     page: Page, content: dict[str, Any]
 ):
     page.evaluate(
