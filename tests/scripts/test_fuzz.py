@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
-import tempfile
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest

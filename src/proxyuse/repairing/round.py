@@ -34,10 +34,10 @@ from proxyuse.repairing.timer import Timer
 
 QUICK_SHARE = 0.2
 """The share of the time for quick constants on the original model, if other methods follow."""
-TRAINING_SHARE = 0.6
+TRAINING_SHARE = 0.5
 """The share of the time that is left then for training models again, before their constants."""
-LEAST_SHARE = 0.3
-"""The smallest share of the remaining time that the constants of one model may take."""
+LEAST_SHARE = 0.05
+"""The share of the time for all constants that is too little to go on with one search."""
 MOST_RECIPES = 24
 """The largest number of recipes, with those that follow from others."""
 
@@ -116,15 +116,28 @@ class Round:
         return waiting
 
     def _repair(self, waiting: Sequence[tuple[float, Draft]]) -> None:
-        """Repair models by constants, the most useful first."""
-        for number, (potential, draft) in enumerate(waiting):
-            if self.timer.over:
-                self._reject(draft.recipe, NO_TIME, draft.seconds)
-            elif self.timer.limited and potential < self._best:
-                self._reject(draft.recipe, NOT_PROMISING, draft.seconds)
-            else:
-                share = max(LEAST_SHARE, 1 / (len(waiting) - number))
-                self._build(draft, self.timer.share(share))
+        """Repair models by constants, the most useful first.
+
+        Each gets half of the time that is left. What the later ones do not need goes to the first
+        ones again, whose search goes on.
+        """
+        least = LEAST_SHARE * self.timer.left if self.timer.limited else 0.0
+        while waiting:
+            paused: list[tuple[float, Draft]] = []
+            for number, (potential, draft) in enumerate(waiting):
+                begun = draft.removal is not None
+                if self.timer.left <= (least if begun else 0):
+                    if not begun:
+                        self._reject(draft.recipe, NO_TIME, draft.seconds)
+                elif self.timer.limited and potential < self._best:
+                    if not begun:
+                        self._reject(draft.recipe, NOT_PROMISING, draft.seconds)
+                else:
+                    last = number == len(waiting) - 1 and not paused
+                    self._build(draft, self.timer.share(1.0 if last else 0.5))
+                    if draft.removal is not None and not draft.removal.finished:
+                        paused.append((potential, draft))
+            waiting = paused
 
     def _build(self, draft: Draft, timer: Timer) -> None:
         for built in self.builder.built(draft, timer):
