@@ -1,11 +1,14 @@
 """What do repairs cost on rows that nothing has seen? Constants alone, and all methods.
 
 Each model is trained on a part of a bundled dataset, repaired with validation rows, and measured on
-test rows that neither the training nor the repair has seen. The first column of results is the
-original model, the second one the repair that only replaces computations with constants, and the
-third one the repair with all methods.
+test rows that neither the training nor the repair has seen. Of each three figures, the first one is
+of the original model, the second one of the repair that only replaces computations with constants,
+and the third one of the repair with all methods.
 
-    python examples/compare_repairs.py --out docs/repairs-compared.md
+    python -m examples.compare_repairs --store build/compared.json --docs docs
+
+This measures what the stores lack, and writes the page about it. With ``--stored``, nothing is
+measured. Several stores are merged; new results go to the first one.
 """
 
 from __future__ import annotations
@@ -13,14 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -31,54 +33,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import proxyuse as pu
+from examples.compared_cases import ROWS, SECONDS, Case, Measured, counting, keys, read
+from examples.compared_page import cells, summary_table, write
 from proxyuse.datasets import load_adult, load_contraceptive, load_student
-
-SEEDS = (0, 1, 2)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model, a protected attribute, and thresholds."""
-
-    data: str
-    protected: str
-    model: str
-    epsilon: float
-    delta: float
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The accuracy and the area under the curve on test rows of three models."""
-
-    case: Case
-    seed: int
-    targets: int
-    accuracy: tuple[float, ...]
-    auc: tuple[float, ...]
-    log_loss: tuple[float, ...]
-    chosen: str
-    seconds: tuple[float, float]
-
-
-CASES = (
-    Case("Adult", "sex", "tree", 0.1, 0.05),
-    Case("Adult", "sex", "logistic", 0.05, 0.05),
-    Case("Adult", "sex", "XGBoost", 0.1, 0.05),
-    Case("Adult", "sex", "forest", 0.1, 0.05),
-    Case("Adult", "married", "tree", 0.3, 0.05),
-    Case("Adult", "married", "tree", 0.03, 0.02),
-    Case("Adult", "married", "logistic", 0.1, 0.05),
-    Case("Adult", "married", "XGBoost", 0.1, 0.05),
-    Case("Adult", "married", "LightGBM", 0.1, 0.05),
-    Case("Adult", "married", "forest", 0.05, 0.02),
-    Case("Contraception", "religion", "XGBoost", 0.02, 0.02),
-    Case("Contraception", "husband's education", "tree", 0.05, 0.05),
-    Case("Contraception", "husband's education", "forest", 0.05, 0.05),
-    Case("Student", "mother's education", "tree", 0.05, 0.02),
-)
-ROWS = 10_000
-"""The rows of Adult that are used, so that a case takes minutes."""
 
 
 def people(data: str, protected: str) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
@@ -162,70 +119,39 @@ def measured(case: Case, seed: int, seconds: float | None) -> Measured | None:
     )
 
 
-def all_measured(store: Path, seconds: float | None, only: str) -> Iterator[Measured]:
-    """Measure every case and seed; those that are stored already are read."""
-    known = json.loads(store.read_text("utf-8")) if store.exists() else {}
-    for case in CASES:
-        for seed in SEEDS:
-            key = " ".join(map(str, (*asdict(case).values(), seed)))
-            if only not in key:
-                continue
-            if key not in known:
-                found = measured(case, seed, seconds)
-                known[key] = to_builtins(found)
-                store.write_text(json.dumps(known, indent=1), "utf-8")
-            if known[key] is not None:
-                result = convert(known[key], Measured)
-                print(line(result), flush=True)
-                yield result
-
-
-def line(m: Measured) -> str:
-    """One line of the table."""
-    case = m.case
-    name = f"{case.data}, {case.protected}, {case.model} ({case.epsilon:g}, {case.delta:g})"
-    figures = " | ".join(
-        " | ".join(f"{value:.3f}" for value in values) for values in (m.accuracy, m.auc)
-    )
-    return f"| {name} | {m.seed} | {figures} | {m.chosen} |"
-
-
-def table(results: list[Measured]) -> str:
-    """The results as a Markdown table."""
-    heads = ["case (epsilon, delta)", "seed"]
-    heads += [
-        f"{what}, {which}"
-        for what in ("accuracy", "AUC")
-        for which in ("original", "constants", "all methods")
-    ]
-    lines = [f"| {' | '.join([*heads, 'chosen'])} |", "| --- " * (len(heads) + 1) + "|"]
-    return "\n".join([*lines, *map(line, results)])
-
-
-def summary(results: list[Measured]) -> str:
-    """The mean gain over constants, and how often there is one."""
-    lines = []
-    for name in ("accuracy", "auc"):
-        values = np.array([getattr(m, name) for m in results])
-        gain = values[:, 2] - values[:, 1]
-        lines.append(
-            f"{name}: mean gain over constants {100 * gain.mean():.2f} points, not below them in "
-            f"{np.mean(gain >= 0):.0%} of {len(gain)}; mean loss against the original "
-            f"{100 * np.mean(values[:, 0] - values[:, 2]):.2f} points"
-        )
-    return "\n".join(lines)
+def measure_missing(stores: Sequence[Path], seconds: float | None, only: str) -> None:
+    """Measure every case and seed that no store has, and write the results to the first store."""
+    for key, (case, seed) in keys().items():
+        if only in key and key not in read(stores):
+            result = measured(case, seed, seconds)
+            own = json.loads(stores[0].read_text("utf-8")) if stores[0].exists() else {}
+            own[key] = to_builtins(result)
+            stores[0].write_text(json.dumps(own, indent=1), "utf-8")
+            print(f"{key}: {'nothing confirmed' if result is None else cells(result)}", flush=True)
 
 
 def main() -> None:
-    """Measure all cases, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", type=Path, default=Path("compare_repairs.json"))
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--only", default="")
+    """Measure the cases that are not stored, print the results, and write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--store", type=Path, nargs="+", default=[Path("compare_repairs.json")],
+        help="files with results; new results go to the first one",
+    )  # fmt: skip
+    parser.add_argument("--stored", action="store_true", help="measure nothing")
+    parser.add_argument("--docs", type=Path, help="the folder of the page to update")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="the time for a repair")
+    parser.add_argument("--only", default="", help="measure only cases with this text in their key")
     options = parser.parse_args()
-    results = list(all_measured(options.store, options.seconds, options.only))
-    print(table(results))
-    print(summary(results))
+    if not options.stored:
+        measure_missing(options.store, options.seconds, options.only)
+    known = read(options.store)
+    if not counting(known):
+        raise SystemExit("no results are stored; run without --stored to measure them")
+    print(summary_table(counting(known)))
+    if options.docs is not None:
+        write(options.docs, known)
 
 
 if __name__ == "__main__":
