@@ -7,9 +7,10 @@ The work is ordered so that whatever the time, the result is the best that it al
    that are clean are candidates as they are. The others wait for constants. If a model that was
    trained without some columns uses others instead, the next one is trained without these as well,
    so the chain ends with a clean model, or without columns.
-3. Constants, which take longer: on the original model and on those that wait, the most useful
-   first. In a limited time, a model that is less useful than the best candidate even before
-   constants is left out. Then the numbers that constants left are fitted again.
+3. Constants, which take longer: on the original model, which needs the fewest changes, and on those
+   that wait, the most useful first. In a limited time, a model that is less useful than the best
+   candidate even before constants is left out. Then the numbers that constants left are fitted
+   again.
 
 What did not get its turn is listed with the reason.
 """
@@ -83,8 +84,8 @@ class Round:
             quick = self.timer.share(QUICK_SHARE if recipes else 1.0)
             self._score(self.builder.quick(original, quick))
             waiting.append((potential, original))
-        waiting += self._trained(deque(recipes), extends)
-        self._repair(sorted(waiting, key=lambda pair: -pair[0]))
+        trained = self._trained(deque(recipes), extends)
+        self._repair([*waiting, *sorted(trained, key=lambda pair: -pair[0])])
 
     def _trained(self, queue: deque[Recipe], extends: bool) -> list[tuple[float, Draft]]:
         """Train models again; return those that need constants, with their utility before."""
@@ -116,7 +117,7 @@ class Round:
         return waiting
 
     def _repair(self, waiting: Sequence[tuple[float, Draft]]) -> None:
-        """Repair models by constants, the most useful first.
+        """Repair models by constants, in the order of their promise.
 
         Each gets half of the time that is left. What the later ones do not need goes to the first
         ones again, whose search goes on.
