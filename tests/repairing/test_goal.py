@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import proxyuse as pu
 from proxyuse.detect.progress import Clock
 from proxyuse.lang.nodes import Const, variables
+from proxyuse.lang.positions import Site
 from proxyuse.repairing import constants
 from proxyuse.repairing.constants import Removal
 from proxyuse.repairing.goal import Goal
@@ -219,6 +220,47 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
     _, floor = repaired_until(None)
     assert floor.stopped == "interrupt"
     assert isinstance(floor.program.term, Const)
+
+
+def removal(model: str) -> Removal:
+    data = people()
+    fitted = MODELS[model].fit(data[COLUMNS], data["paid"])
+    request = request_for(fitted, data, "z", AuditOptions(epsilon=0.05, delta=0.02))
+    goal, clock = Goal(unconfirmed=True), Clock(None)
+    before = goal.examine(request, clock=clock)
+    used = utility_on_rows(request, before.program, data, "paid", None, clock)
+    return Removal(request, before.program, goal, used, before=before, effort=QUICK, clock=clock)
+
+
+def test_a_search_that_was_paused_ends_like_one_that_was_not() -> None:
+    whole = removal("forest").improve()
+    paused = removal("forest")
+    floor = paused.improve(time.monotonic() - 1)
+    assert isinstance(floor.program.term, Const)
+    assert floor.stopped == "deadline"
+    quick = paused.improve(quick=True)
+    assert floor.value <= quick.value <= whole.value
+    states = [paused.finished]
+    done = paused.improve()
+    assert [*states, paused.finished] == [False, True]
+    assert done.stopped is None
+    assert (done.program, done.value) == (whole.program, whole.value)
+    assert paused.improve().program == done.program
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_constant_column_is_worth_what_the_changed_program_is_worth(model: str) -> None:
+    """The trial runs the program on rows with that value; here, constants replace the variable."""
+    bench, start = removal(model)._search.bench, removal(model)._start
+    trials = bench.trials(start.audit)
+    for name in ("close", "age"):
+        points = start.program.points.of_variables([name])[name]
+        assert len(points)
+        trial = trials.constants.of_column(name, [Site(point) for point in points.tolist()])
+        changed = start.program.replaced(dict(trial.new))
+        assert name not in variables(changed.term)
+        gain = bench.value(changed) - bench.value(start.program)
+        assert trial.gain == pytest.approx(gain, abs=1e-12)
 
 
 def test_the_result_is_what_a_fresh_audit_finds_clean() -> None:
