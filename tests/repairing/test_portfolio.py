@@ -164,6 +164,30 @@ def test_a_model_that_cannot_be_trained_on_all_rows_is_not_chosen(
     assert NOT_TRAINED in [known.rejected for known in repair.candidates]
 
 
+def test_a_refitted_model_that_folds_chose_is_made_of_the_same_constants() -> None:
+    """The candidates on all rows are those of the folds, each once."""
+    repair = pu.repair(
+        fitted("tree"), DATA, "paid", cv=3, methods=("refit",), select="max", **OPTIONS
+    )  # fmt: skip
+    kinds = [(known.columns, "refit" in known.methods) for known in repair.candidates[1:]]
+    assert sorted(kinds) == [((), False), ((), True)]
+    assert repair.chosen.quality is not None
+    scores = [known.quality.better for known in repair.candidates[1:] if known.quality]
+    assert repair.chosen.quality.better == max(scores)
+    assert NOT_TRAINED not in [known.rejected for known in repair.candidates]
+    assert is_clean(repair.model)
+
+
+def test_if_no_other_model_can_be_trained_the_constants_are_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Folds had time for nothing but constant predictions, and neither has the model."""
+    monkeypatch.setattr(Portfolio, "_gave_up", lambda *arguments: True)
+    repair = pu.repair(fitted("tree"), DATA, "paid", cv=3, methods=("drop",), **OPTIONS)
+    assert repair.chosen.clean
+    assert is_clean(repair.model)
+
+
 def test_the_folds_that_scored_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     score = Portfolio._score_fold
     scored: list[bool] = []

@@ -18,7 +18,7 @@ from proxyuse.detect.progress import WorkEnded
 from proxyuse.lang.evaluate import Array
 from proxyuse.lang.nodes import Const
 from proxyuse.repairing.building import Builder, Draft
-from proxyuse.repairing.candidate import Built, Candidate
+from proxyuse.repairing.candidate import REFIT, Built, Candidate
 from proxyuse.repairing.folds import folds
 from proxyuse.repairing.problem import Problem, ScoredRows
 from proxyuse.repairing.quality import Quality, paired_difference, pooled
@@ -78,6 +78,17 @@ class Outcome:
             self.excluded[len(self.candidates)] = candidate.rejected
             self.add(candidate, None, recipe)
 
+    @property
+    def keys(self) -> list[Key]:
+        """How each candidate was made."""
+        pairs = zip(self.recipes, self.candidates, strict=True)
+        return [(recipe, REFIT in candidate.methods) for recipe, candidate in pairs]
+
+    @property
+    def choices(self) -> list[int]:
+        """The candidates that can be chosen."""
+        return [i for i, c in enumerate(self.candidates) if c.clean and i not in self.excluded]
+
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
@@ -123,7 +134,7 @@ class Portfolio:
 
     def _improve(self, outcome: Outcome, original: Draft) -> None:
         """Go on with the constants on the original model, and with fitting its numbers again."""
-        known = {built.key: i for i, built in enumerate(outcome.builts) if built is not None}
+        known = {key: i for i, key in enumerate(outcome.keys) if key[0] is None}
         try:
             for built in self.builder.built(original, self.timer):
                 if built.key in known:
@@ -235,10 +246,17 @@ class Portfolio:
             if outcome.builts[index] is not None and not self._gave_up(outcome, index):
                 return
             outcome.excluded[index] = NOT_TRAINED if outcome.builts[index] is None else NO_TIME
+            if not outcome.choices:  # then a constant is the best that there was time for
+                outcome.excluded = {
+                    i: reason
+                    for i, reason in outcome.excluded.items()
+                    if reason != NO_TIME or outcome.builts[i] is None
+                }
+                return
 
     def _train(self, outcome: Outcome, index: int) -> None:
         """Train a candidate on all rows, if that is possible."""
-        key = outcome.recipes[index], "refit" in outcome.candidates[index].methods
+        key = outcome.keys[index]
         try:
             draft = self.builder.draft(self.problem, key[0], Timer(None))
         except CannotFit:
@@ -255,11 +273,7 @@ class Portfolio:
         """
         built = outcome.builts[index]
         assert built is not None
-        others = [
-            i
-            for i, candidate in enumerate(outcome.candidates)
-            if i != index and candidate.clean and candidate.quality and i not in outcome.excluded
-        ]
+        others = [i for i in outcome.choices if i != index and outcome.candidates[i].quality]
         is_constant = isinstance(built.constants.program.term, Const)
         return bool(others) and is_constant and built.constants.stopped == "deadline"
 
