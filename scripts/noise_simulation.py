@@ -36,6 +36,8 @@ RUNS = 200
 SIZES = (100, 300, 1000, 5000)
 DRAWS = 20
 """In how many parts the runs of a cell are divided. Each part has its own rows."""
+TOGETHER = 5000
+"""The most rows times attributes of one audit: a longer search costs more than it shares."""
 PER_PERSON = 10
 """Copies of each person, for clusters."""
 
@@ -211,7 +213,10 @@ def _verdicts(cell: Cell, runs: int) -> Iterator[Verdict]:
         request = _request(model, X[copies], noise.draw(X, rng)[copies], noise, rng)
         number = len(range(part, runs, DRAWS))
         if number:
-            yield from _verdicts_on(request, [noise.draw(X, rng)[copies] for _ in range(number)])
+            attributes = [noise.draw(X, rng)[copies] for _ in range(number)]
+            together = max(1, TOGETHER // cell.rows)
+            for first in range(0, number, together):
+                yield from _verdicts_on(request, attributes[first : first + together])
 
 
 def _request(model: Any, X: Array, z: Array, noise: Noise, rng: np.random.Generator) -> Request:
