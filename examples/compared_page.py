@@ -325,16 +325,14 @@ def label(name: str) -> str:
 def draw(results: Sequence[Measured], path: Path) -> None:
     """Draw one line per run, from constants alone to all methods; the original is a tick."""
     import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "proxyuse"
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     better, worse, grey = "#0072b2", "#d55e00", "#555555"  # distinct for everyone
     cases = list(grouped(results, lambda m: name_of(m.case)).items())
     height = 1.1 + 0.15 * len(results) + 0.12 * len(cases)
-    figure, axes = plt.subplots(1, 2, figsize=(9.6, height), sharey=True, layout="constrained")
+    figure = Figure(figsize=(9.6, height), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
     for ax, metric in zip(axes, ("accuracy", "auc"), strict=True):
         y, middles = 0.0, []
         for number, (_, group) in enumerate(cases):
@@ -365,8 +363,8 @@ def draw(results: Sequence[Measured], path: Path) -> None:
                label="all methods, lower"),
     ]  # fmt: skip
     figure.legend(handles=marks, loc="outside upper center", ncols=4, frameon=False)
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+    with mpl.rc_context({"svg.hashsalt": "proxyuse"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def write(docs: Path, known: Results) -> None:

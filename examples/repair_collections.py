@@ -106,12 +106,10 @@ def report(repair: pu.Repair) -> None:
 def draw(repairs: dict[str, pu.Repair], path: Path) -> None:
     """Draw the curves before and after, one model per column."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "proxyuse"
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(repairs), figsize=(9.6, 3.6), layout="constrained")
+    figure = Figure(figsize=(9.6, 3.6), layout="constrained")
+    axes = figure.subplots(1, len(repairs))
     for ax, (name, repair) in zip(np.atleast_1d(axes), repairs.items(), strict=True):
         for audit, label in ((repair.before, "before"), (repair.after, "after the repair")):
             points = audit.collective_curve("married").points
@@ -131,7 +129,8 @@ def draw(repairs: dict[str, pu.Repair], path: Path) -> None:
         ax.set_ylabel("influence, changed together")
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False)
-    figure.savefig(path, metadata={"Date": None})
+    with mpl.rc_context({"svg.hashsalt": "proxyuse"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def main() -> None:
