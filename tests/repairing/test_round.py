@@ -67,6 +67,24 @@ def test_what_there_was_no_time_for_is_listed() -> None:
     assert {known.rejected for known in others} == {NO_TIME}
 
 
+def test_a_search_goes_on_although_its_quick_result_is_better_than_the_original() -> None:
+    """On these answers, quick constants are always right. Numbers are fitted again, too."""
+    options = {**OPTIONS, "seconds": 60}
+    quick = pu.repair(
+        fitted("tree"), DATA, "paid", validation=VALIDATION, methods=("constants",), **options
+    )
+    rows = VALIDATION[0]
+    repair = pu.repair(
+        fitted("tree"), DATA, "paid", validation=(rows, quick.model.predict(rows)),
+        methods=("constants", "refit"), **options,
+    )  # fmt: skip
+    original, constants, refitted = repair.candidates
+    assert original.quality is not None
+    assert constants.quality is not None
+    assert original.quality.utility < constants.quality.utility == 1
+    assert "refit" in refitted.methods
+
+
 # Folds
 
 

@@ -130,9 +130,8 @@ class Round:
                 if self.timer.left <= (least if begun else 0):
                     if not begun:
                         self._reject(draft.recipe, NO_TIME, draft.seconds)
-                elif self.timer.limited and potential < self._best:
-                    if not begun:
-                        self._reject(draft.recipe, NOT_PROMISING, draft.seconds)
+                elif self.timer.limited and not begun and potential < self._best:
+                    self._reject(draft.recipe, NOT_PROMISING, draft.seconds)
                 else:
                     last = number == len(waiting) - 1 and not paused
                     self._build(draft, self.timer.share(1.0 if last else 0.5))
