@@ -46,9 +46,11 @@ class BestConstants:
     def of_column(self, name: str, sites: Sequence[Site]) -> Trial:
         """The best trial that puts the same constant at all positions of a variable.
 
-        Runs the program once per constant on rows that all have this value, so the cost does not
-        depend on the number of positions.
+        If there are many, runs the program once per constant on rows that all have this value, so
+        the cost does not depend on the number of positions.
         """
+        if len(sites) <= MANY:
+            return self.at(sites)[0]
         values = self._values_to_try(sites)
         trials = [self._context.trial_of_column(name, sites, value) for value in values]
         return min(trials, key=lambda trial: trial.key)
