@@ -36,25 +36,21 @@ class NormalizedMutualInformation:
 
     def many(self, masses: Array) -> Array:
         """Measure many tables of one shape, stacked along the first axis."""
-        tables, rows, columns = masses.shape
-        masses = masses.transpose(1, 2, 0)
-        if tables > rows * columns:  # then sums over rows and columns are faster on a copy
-            masses = np.ascontiguousarray(masses)
         positive = masses > 0
-        by_row = masses.sum(axis=1)
-        by_column = masses.sum(axis=0)
-        total = by_row.sum(axis=0)
-        product = by_row[:, None] * by_column
+        by_row = masses.sum(axis=2)
+        by_column = masses.sum(axis=1)
+        total = by_row.sum(axis=1)[:, None, None]
+        product = by_row[:, :, None] * by_column[:, None, :]
         cells = np.where(positive, masses, 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = np.log(np.where(positive, cells * total / product, 1.0))
-            information = (masses * logs).sum((0, 1))
-            joint = -(masses * np.log(np.where(positive, cells / total, 1.0))).sum((0, 1))
+            information = (masses * logs).sum((1, 2))
+            joint = -(masses * np.log(np.where(positive, cells / total, 1.0))).sum((1, 2))
             ratio = information / joint
         result = np.clip(ratio, 0.0, BELOW_ONE)
-        in_row, in_column = positive.sum(axis=1), positive.sum(axis=0)
-        result[(in_row.max(axis=0) <= 1) & (in_column.max(axis=0) <= 1)] = 1.0
-        result[((by_row > 0).sum(axis=0) < 2) | ((by_column > 0).sum(axis=0) < 2)] = 0.0
+        in_row, in_column = positive.sum(axis=2), positive.sum(axis=1)
+        result[(in_row.max(axis=1) <= 1) & (in_column.max(axis=1) <= 1)] = 1.0
+        result[((by_row > 0).sum(axis=1) < 2) | ((by_column > 0).sum(axis=1) < 2)] = 0.0
         return np.asarray(result)
 
     def ragged(self, masses: Array, starts: Array) -> Array:
